@@ -1,16 +1,18 @@
 // What the ack shim costs per packet with 100,000 tracked flows, in two mixes:
 //
-//   Mix         what a gateway sees: trains of 1 to 7 packets of one flow and direction, flows chosen by
-//               Zipf's law (the n-th most popular of them has 1/n of the share of the first), ACKs 512 trains
-//               after their data. Popular flows are found in the cache, those of the long tail are not.
-//   Cold        the worst case: every packet is of another flow than the 99,999 before it, in an order of its
-//               own each time. Cold says mostly how long the machine waits for what is not in its
-//               second-level cache: for the third-level one if that is larger than the table (see lscpu).
-//   ColdMemory  the same with every flow's record in no cache at all, as with a small third-level one
+// - Mix: the traffic of a gateway. Trains of 1 to 7 packets belong to one flow and direction. Flows
+//   are chosen by Zipf's law (the n-th most popular flow has 1/n of the share of the first). ACKs
+//   follow 512 trains after their data. Popular flows are in the CPU cache, those of the long tail
+//   are not.
+// - Cold: the worst case. Every packet is of another flow than the 99,999 packets before it, in a
+//   different order each time. Cold mostly measures how long the CPU waits for data that is not in
+//   its second-level cache: for the third-level cache if that is larger than the table (see lscpu).
+// - ColdMemory: Cold with every flow's record in no cache, as with a small third-level cache.
 //
-// Counted are hash, look-up, TCP options, all decisions, timers and the copy to the tail cache, in time of the
-// thread; not the parse of the IP and TCP headers, which the tunnel does once for all. No flow is large unless
-// said otherwise, so that nothing is left out.
+// The time is the thread's CPU time. It includes hash, look-up, TCP options, all decisions, timers
+// and the copy to the tail cache, but not the parsing of the IP and TCP headers, which the tunnel
+// does once for all its parts. No flow is large unless said otherwise, so that the shim does all
+// its work.
 
 #include <benchmark/benchmark.h>
 #include <time.h>
@@ -23,7 +25,7 @@
 
 #include "ackshim/ack_shim.h"
 #include "base/random.h"
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid {
 namespace {
@@ -31,21 +33,22 @@ namespace {
 constexpr uint32_t kFlows = 100'000;
 constexpr uint32_t kPayload = 1400;
 
-/// Of this thread: what others do on the machine does not count.
+/// CPU time of this thread, so that other programs do not count.
 std::chrono::nanoseconds cpuTime() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
-/// Of this cache line; nothing where the compiler has no name for it.
+/// Flushes this cache line; does nothing where the compiler has no instruction for it.
 void evict([[maybe_unused]] const void* line) {
 #ifdef __SSE2__
   __builtin_ia32_clflush(line);
 #endif
 }
 
-/// Packets prepared before the clock runs; what the shim is timed on lies in the cache like a fresh packet.
+/// Packets are prepared before the clock starts. A timed packet lies in the cache, like a packet
+/// that has just arrived.
 struct Batch {
   static constexpr size_t kSize = 128;
   static constexpr size_t kHeaders = ip::kV4Header + ip::kTcpHeader + 12;
@@ -120,7 +123,7 @@ class Bench {
         states_(kFlows) {
     std::iota(order_.begin(), order_.end(), 0u);
     shuffle();
-    // No more at a time than may be half-open; RTTs of 100 ms.
+    // At most as many at a time as may be half-open; RTTs of 100 ms.
     constexpr uint8_t kSyn = TcpFields::kSyn, kAck = TcpFields::kAck;
     for (uint32_t first = 0; first < kFlows; first += 500) {
       handshake(first, true, 0, 0, kSyn);
@@ -128,7 +131,7 @@ class Bench {
       handshake(first, true, 1, 1, kAck);
     }
   }
-  /// A packet of every flow, four times: data and their ACKs, both ways.
+  /// Four packets of every flow: data and its ACK, in both directions.
   void cold() { cold(false); }
   void coldMemory() { cold(true); }
   /// 100,000 trains of data and their ACKs.
@@ -169,9 +172,10 @@ class Bench {
         else
           acknowledge();
       }
-      // The ACKs come in an order of their own too.
+      // The ACKs arrive in another order than the data.
       if (kind % 2 == 0) {
-        for (size_t i = kFlows - 1; i > 0; --i) std::swap(pending_[i], pending_[random_.below(i + 1)]);
+        for (size_t i = kFlows - 1; i > 0; --i)
+          std::swap(pending_[i], pending_[random_.below(i + 1)]);
       }
     }
     flush();
@@ -207,10 +211,12 @@ class Bench {
   }
   void give(const Train& t) {
     for (uint32_t n = 0; n < t.packets; ++n) {
-      add(t.flow, t.fromHost, t.seq + n * t.seqStep, t.ack + n * t.ackStep, TcpFields::kAck, t.payload);
+      add(t.flow, t.fromHost, t.seq + n * t.seqStep, t.ack + n * t.ackStep, TcpFields::kAck,
+          t.payload);
     }
   }
-  void add(uint32_t flow, bool fromHost, uint32_t seq, uint32_t ack, uint8_t flags, size_t payload) {
+  void add(uint32_t flow, bool fromHost, uint32_t seq, uint32_t ack, uint8_t flags,
+           size_t payload) {
     if (batch_.count == Batch::kSize) flush();
     batch_.add(flow, fromHost, seq, ack, flags, payload,
                static_cast<uint32_t>(now_.time_since_epoch() / 1ms));
@@ -280,7 +286,7 @@ void Mix(benchmark::State& state) {
 }
 BENCHMARK(Mix)->UseManualTime()->Unit(benchmark::kMillisecond);
 
-/// The tail cache is as large as it is by default and soon full.
+/// The tail cache has its default size and is soon full.
 void Cold(benchmark::State& state) {
   run(state, &Bench::cold, kNeverLarge, AckShimOptions().cachePackets);
 }
@@ -291,20 +297,21 @@ void ColdMemory(benchmark::State& state) {
 }
 BENCHMARK(ColdMemory)->UseManualTime()->Unit(benchmark::kMillisecond);
 
-/// 65,534 segments are kept at a time, which is most that the tail cache can.
+/// 65,534 segments are kept at a time, the maximum of the tail cache.
 void ColdKept(benchmark::State& state) {
   run(state, &Bench::cold, kNeverLarge, 65534);
 }
 BENCHMARK(ColdKept)->UseManualTime()->Unit(benchmark::kMillisecond);
 
-/// Flows beyond gamma.
+/// Flows with more than gamma bytes.
 void ColdLarge(benchmark::State& state) {
   run(state, &Bench::cold, 1, AckShimOptions().cachePackets);
 }
 BENCHMARK(ColdLarge)->UseManualTime()->Unit(benchmark::kMillisecond);
 
-/// One look at a place in memory that the last one told: what the machine takes for each flow that is in no cache,
-/// whoever looks. As much memory as the shim has for its flows.
+/// One dependent memory access: each address is read from the previous one. It is the least time
+/// for a flow in no cache, whatever program accesses it. The memory is as large as the shim's flow
+/// table.
 void Miss(benchmark::State& state) {
   struct alignas(64) Line {
     uint32_t next;

@@ -1,7 +1,7 @@
-// What coding costs: K = 30 symbols of 1400 bytes, M = 3 parities (CoFUSO section 5.2: K_max = 30;
-// section 6.2.4: M = 3). bytes_per_second counts source data: the symbols once, whatever the number of
-// parities. The benchmark named Jerasure is the library's region multiplication over the same symbols with
-// nothing around it, as a reference.
+// Measures the cost of coding, with K = 30 symbols of 1400 bytes and M = 3 parities (CoFUSO section
+// 5.2: K_max = 30; section 6.2.4: M = 3). bytes_per_second counts source data: each symbol once,
+// for any number of parities. The benchmark named Jerasure is the reference: only the library's
+// region multiplication over the same symbols.
 
 #include <benchmark/benchmark.h>
 
@@ -44,7 +44,7 @@ void fill(BlockEncoder& encoder, const Source& source) {
   for (size_t i = 0; i < kSymbols; ++i) encoder.add(source.pieces(i));
 }
 
-/// All parities of a block that is there.
+/// All parities of a complete block.
 void Encode(benchmark::State& state) {
   Source source;
   BlockEncoder encoder(kSize);
@@ -88,8 +88,9 @@ void Jerasure(benchmark::State& state) {
   for (auto _ : state) {
     for (size_t i = 0; i < parities; ++i) {
       for (size_t j = 0; j < kSymbols; ++j) {
-        galois_w08_region_multiply(reinterpret_cast<char*>(symbols[j]), ErasureCode::coefficient(i, j),
-                                   paddedSymbol(kSize), reinterpret_cast<char*>(sums[i]), j > 0);
+        galois_w08_region_multiply(reinterpret_cast<char*>(symbols[j]),
+                                   ErasureCode::coefficient(i, j), paddedSymbol(kSize),
+                                   reinterpret_cast<char*>(sums[i]), j > 0);
       }
       benchmark::DoNotOptimize(sums[i]);
     }
@@ -98,12 +99,14 @@ void Jerasure(benchmark::State& state) {
 }
 BENCHMARK(Jerasure)->Arg(1)->Arg(kParities);
 
-/// What the machine gives at most: the bytes of a block copied, and added up once for each parity by the plainest loop.
+/// The machine's upper limit: copies a block's bytes and sums them up once for each parity in a
+/// plain loop.
 void Copy(benchmark::State& state) {
   Source source;
   std::vector<uint8_t> copy(kSymbols * kSize);
   for (auto _ : state) {
-    for (size_t i = 0; i < kSymbols; ++i) std::memcpy(&copy[i * kSize], source.bytes[i].data(), kSize);
+    for (size_t i = 0; i < kSymbols; ++i)
+      std::memcpy(&copy[i * kSize], source.bytes[i].data(), kSize);
     benchmark::DoNotOptimize(copy.data());
     benchmark::ClobberMemory();
   }
@@ -111,7 +114,8 @@ void Copy(benchmark::State& state) {
 }
 BENCHMARK(Copy);
 
-// The two do not overlap, which the compiler must be told: a byte at a time takes twenty times as long.
+// The compiler must be told that the two do not overlap. Otherwise it works on single bytes, which
+// takes twenty times as long.
 void addUp(uint8_t* __restrict sum, const uint8_t* __restrict symbol, size_t size) {
   for (size_t at = 0; at < size; ++at) sum[at] ^= symbol[at];
 }
@@ -132,7 +136,7 @@ void PlainXor(benchmark::State& state) {
 }
 BENCHMARK(PlainXor);
 
-/// One symbol into the encoder.
+/// Adds one symbol to the encoder.
 void EncoderAdd(benchmark::State& state) {
   Source source;
   BlockEncoder encoder(kSize);
@@ -144,7 +148,7 @@ void EncoderAdd(benchmark::State& state) {
 }
 BENCHMARK(EncoderAdd);
 
-/// One symbol into the decoder, with this number of blocks open for other packet numbers.
+/// Adds one symbol to the decoder, while this number of blocks is open for other packet numbers.
 void DecoderSymbol(benchmark::State& state) {
   Source source;
   BlockDecoder decoder(DecoderOptions{});
@@ -162,8 +166,8 @@ void DecoderSymbol(benchmark::State& state) {
 }
 BENCHMARK(DecoderSymbol)->Arg(0)->Arg(4)->Arg(32);
 
-/// The last parity of a block that misses this many of its symbols, and taking them out. The rest of the
-/// block's way into the decoder is not timed.
+/// Adds the last parity of a block that misses this many symbols, and takes the restored symbols.
+/// The earlier part of the block is not timed.
 void Decode(benchmark::State& state) {
   const auto lost = static_cast<size_t>(state.range(0));
   Source source;
@@ -190,7 +194,8 @@ void Decode(benchmark::State& state) {
     decoder.onParity(block, lost - 1, parities[lost - 1]);
     while (decoder.poll(out)) benchmark::DoNotOptimize(out.symbol.data());
   }
-  if (decoder.counts().restored != state.iterations() * lost) state.SkipWithError("nothing was restored");
+  if (decoder.counts().restored != state.iterations() * lost)
+    state.SkipWithError("nothing was restored");
 }
 BENCHMARK(Decode)->DenseRange(1, kParities);
 

@@ -1,6 +1,7 @@
-// How long answers at the control socket keep the packet thread busy, at a concentrator with 1,000 peers and 100,000
-// flows, and an hour of history of as many paths as are followed: the longest turn of its event loop, in CPU time of
-// that thread, in which no other program has a part.
+// Measures how long answers at the control socket keep the packet thread busy, at a concentrator
+// with 1,000 peers, 100,000 flows, and an hour of history of the maximum number of paths. The
+// result is the longest turn of its event loop, in CPU time of that thread, which excludes other
+// programs.
 //
 //     bench_control             asks for everything itself, one after the other
 //     bench_control SOCKET      serves that socket until SIGTERM
@@ -27,14 +28,14 @@
 #include "bench/hub.h"
 #include "gateway/control/control.h"
 #include "host/linux/loop.h"
-#include "host/unique_fd.h"
+#include "host/system.h"
 
 namespace braid::sim {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kRounds = 5;  // each question is asked so often
+constexpr int kRounds = 5;  // repetitions of each request
 constexpr int64_t kBegan = 1'700'000'000;
 
 /// The concentrator as its control socket sees it.
@@ -52,7 +53,8 @@ class HubHandler : public ControlHandler {
     }
     for (size_t i = 0; i < History::kMostEvents; ++i) {
       std::string peer = "edge" + std::to_string(i);
-      history_.add(Event{Event::Kind::kPeerUp, peer, peer + ": up", ""}, static_cast<double>(kBegan));
+      history_.add(Event{Event::Kind::kPeerUp, peer, peer + ": up", ""},
+                   static_cast<double>(kBegan));
     }
   }
 
@@ -105,7 +107,7 @@ size_t ask(const std::string& path, const std::string& request) {
   return answer.size();
 }
 
-/// What the turns of a loop cost so far.
+/// The cost of a loop's turns.
 struct Turns {
   uint64_t count = 0;
   double sum = 0, longest = 0;
@@ -118,7 +120,9 @@ struct Turns {
     sum += took;
     longest = std::max(longest, took);
   }
-  json told() const { return {{"turns", count}, {"all_ms", sum * 1e3}, {"longest_ms", longest * 1e3}}; }
+  json told() const {
+    return {{"turns", count}, {"all_ms", sum * 1e3}, {"longest_ms", longest * 1e3}};
+  }
 };
 
 json serve(Loop& loop, const std::string& path, HubHandler& hub) {
@@ -162,7 +166,7 @@ json askAll(Loop& loop, HubHandler& hub) {
         }
         ended = true;
       });
-      Timer look(loop, [] {});  // nothing happens in the loop when the client has ended
+      Timer look(loop, [] {});  // the end of the client does not wake the loop
       while (!ended || server.clients() > 0) {
         look.arm(monotonicNow() + 10ms);
         turns.run(loop);

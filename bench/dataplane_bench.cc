@@ -1,6 +1,6 @@
-// What a packet costs in the core of both gateways together: queue, frame, seal, open, resequence,
-// acknowledge. Sockets and devices are not in it. The counter "allocs" says how often a packet allocates
-// after warm-up.
+// Measures what a packet costs in the cores of both gateways together: queue, frame, seal, open,
+// resequence, acknowledge. Sockets and devices are not included. The counter "allocs" is the number
+// of allocations per packet after warm-up.
 
 #include <benchmark/benchmark.h>
 

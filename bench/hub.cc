@@ -16,8 +16,8 @@ constexpr size_t kPacketBytes = 1437;         // an inner packet that fills a da
 constexpr Duration kConnectLimit = 5s;        // a handshake that takes longer has failed
 constexpr uint32_t kServerHost = 0xac100001;  // 172.16.0.1, behind the concentrator
 
-/// One turn of a driver, after it handed over what had happened (Daemon::beforeWait). Returns the number of
-/// inner packets that came out.
+/// One turn of a driver after it has delivered its input (see Daemon::beforeWait). Returns the
+/// number of inner packets that left the tunnel.
 size_t turn(Tunnel& tunnel, Ring<Datagram>& sent, Time now) {
   if (tunnel.nextDeadline() <= now) tunnel.onTimer(now);
   for (Datagram d; tunnel.pollDatagram(d, now);) sent.pushBack(std::move(d));
@@ -33,7 +33,7 @@ size_t turn(Tunnel& tunnel, Ring<Datagram>& sent, Time now) {
 TunnelOptions tunnelOptions() {
   TunnelOptions options;
   options.outerMtu = 1500;  // no probes
-  options.ackShim = false;  // its tables are large, and it knows of no peers
+  options.ackShim = false;  // its tables have their full size, and it has no peers yet
   return options;
 }
 
@@ -62,7 +62,7 @@ double cpuSeconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// Adds to `sum` by how many bytes the heap grows in its life.
+/// Adds the growth of the heap during its lifetime to `sum`, bytes.
 class HeapGrowth {
  public:
   explicit HeapGrowth(int64_t& sum) : sum_(sum), before_(used()) {}
@@ -80,10 +80,11 @@ class HeapGrowth {
   int64_t before_;
 };
 
-/// The edge with this number, from 0: who it is, and its core.
+/// The edge with this number (from 0): its identity and its core.
 class Edge {
  public:
-  Edge(unsigned number, const Endpoint& hub, PacketPool& pool, uint64_t ceiling, Duration keepalive, Time now)
+  Edge(unsigned number, const Endpoint& hub, PacketPool& pool, uint64_t ceiling, Duration keepalive,
+       Time now)
       : handshakes_(pin(number), number + 2),
         tunnel_(tunnelOptions(), pool, handshakes_, knownKey(number + 2)) {
     PeerOptions far;
@@ -96,7 +97,9 @@ class Edge {
     tunnel_.setUplinks({{"link", {{SocketId{0}, Address::Family::kV4}}, true, {}, ceiling}}, now);
   }
   static Pin pin(unsigned number) { return pinOf(number + 2); }
-  static Endpoint outer(unsigned number) { return *Endpoint::parse(host("100.64.", number) + ":1000"); }
+  static Endpoint outer(unsigned number) {
+    return *Endpoint::parse(host("100.64.", number) + ":1000");
+  }
   static Prefix prefix(unsigned number) { return *Prefix::parse(host("10.", number) + ".0/24"); }
   static uint32_t innerHost(unsigned number) {
     return 0x0a000001 + ((number / kHosts) << 16) + ((number % kHosts) << 8);
@@ -121,7 +124,7 @@ TunnelOptions Hub::options() {
 
 Hub::Hub(unsigned edges, Counts counts, uint64_t ceiling, Duration keepalive) : counts_(counts) {
   if (counts_ == Counts::kMemory) {
-    std::vector<Packet> all(kPoolPackets);  // the pool takes its memory now
+    std::vector<Packet> all(kPoolPackets);  // allocates the pool's memory now
     for (Packet& p : all) p = pool_.allocate();
   }
   std::vector<PeerOptions> peers(edges);
@@ -152,7 +155,8 @@ void Hub::connect(unsigned number, uint64_t ceiling, Duration keepalive) {
   deadlineOf_.push_back(kNever);
   turnEdge(number);
   for (Time limit = now_ + kConnectLimit; !edges_.back()->up(now_); advance()) {
-    if (now_ > limit) throw std::runtime_error("edge " + std::to_string(number) + " did not come up");
+    if (now_ > limit)
+      throw std::runtime_error("edge " + std::to_string(number) + " did not come up");
   }
 }
 
@@ -164,8 +168,7 @@ Time Hub::nextEvent() const {
   return next;
 }
 
-/// Goes to the next moment at which something happens, and lets it happen. Returns the CPU seconds that the concentrator
-/// took.
+/// Advances to the next event and handles it. Returns the concentrator's CPU time, seconds.
 double Hub::advance() {
   now_ = std::max(now_ + 1us, nextEvent());
   double began = cpuSeconds();
@@ -184,7 +187,7 @@ double Hub::pass(Duration time) {
   return sum;
 }
 
-/// Begins to count in `growth`, if this hub counts.
+/// Begins to measure memory in `growth`, if this hub does so.
 void Hub::watch(std::optional<HeapGrowth>& growth) {
   if (counts_ == Counts::kMemory) growth.emplace(held_);
 }
@@ -221,7 +224,8 @@ size_t Hub::turnHub() {
   return turn(tunnel_, sent_, now_);
 }
 
-/// Hands over what has arrived at the edges, and gives every edge its turn that has something to do.
+/// Delivers the datagrams that have arrived at the edges, and gives a turn to every edge that has
+/// something to do.
 void Hub::deliverToEdges() {
   for (; !sent_.empty(); sent_.popFront()) {
     Datagram& d = sent_.front();
@@ -254,8 +258,8 @@ size_t Hub::turnEdge(size_t number) {
 
 double Hub::step(bool down, Train train) {
   uint32_t host = Edge::innerHost(train.edge);
-  std::array<Packet, kBatch> packets =
-      down ? batch(pool_, kServerHost, host, train.flow) : batch(edgePool_, host, kServerHost, train.flow);
+  std::array<Packet, kBatch> packets = down ? batch(pool_, kServerHost, host, train.flow)
+                                            : batch(edgePool_, host, kServerHost, train.flow);
   double began = cpuSeconds();
   deliverToHub();
   if (down) take(packets);

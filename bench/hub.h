@@ -1,6 +1,7 @@
 #pragma once
 
-// A concentrator and its edges in virtual time, for benchmarks of many peers and flows: all of them are up.
+// A concentrator and its edges in virtual time, for benchmarks with many peers and flows. All peers
+// are up.
 //
 //     edges, each with flows of its own ==== 10 ms ==== concentrator
 
@@ -13,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/containers.h"
 #include "base/packet.h"
-#include "base/ring.h"
 #include "base/time.h"
 #include "simnet/fake_handshake.h"
 #include "tunnel/tunnel.h"
@@ -22,14 +23,14 @@
 namespace braid::sim {
 
 inline constexpr Duration kTick = 100us;  // between two turns of the busy gateways
-inline constexpr size_t kBatch = 8;       // inner packets that a driver finds in a turn
+inline constexpr size_t kBatch = 8;       // inner packets that a driver reads per turn
 inline constexpr unsigned kManyPeers = 1000;
 inline constexpr unsigned kManyFlows = 100;  // of each of them
 
-/// CPU time of this thread, in which no other program has a part.
+/// CPU time of this thread, which excludes other programs.
 double cpuSeconds();
 
-/// Whose packets a turn brings.
+/// The edge and flow of the packets in a turn.
 struct Train {
   unsigned edge;
   uint16_t flow;
@@ -38,38 +39,41 @@ struct Train {
 class Edge;
 class HeapGrowth;
 
-/// Whether a Hub counts what it holds, which takes longer than its work.
+/// Whether a Hub measures its memory, which takes longer than its work.
 enum class Counts : uint8_t { kNothing, kMemory };
 
 /// A concentrator and its edges.
 class Hub {
  public:
-  /// `ceiling`: bytes per second that it may send to each edge; 0: any. `keepalive`: how often an idle edge says something.
+  /// `ceiling`: bytes per second that the concentrator may send to each edge; 0: unlimited.
+  /// `keepalive`: keepalive interval of an idle edge.
   explicit Hub(unsigned edges, Counts counts = Counts::kNothing, uint64_t ceiling = 0,
                Duration keepalive = 10s);
   ~Hub();
 
-  /// One turn of the concentrator and of the train's edge with a batch of packets towards that, or from it; the
-  /// other edges get their turn when they have something to do. Returns the CPU seconds that the concentrator took.
+  /// One turn of the concentrator and of the train's edge, with a batch of packets to or from that
+  /// edge. Other edges get a turn when they have something to do. Returns the concentrator's CPU
+  /// time, seconds.
   double step(bool down, Train train);
-  /// Lets all happen that is due until `time` after the last step. Returns the CPU seconds that the concentrator took.
+  /// Handles everything that is due until `time` after the last step. Returns the concentrator's
+  /// CPU time, seconds.
   double pass(Duration time);
-  /// Bytes that the concentrator's core has allocated for peers and flows, buffers of packets not among them.
+  /// Bytes that the concentrator's core has allocated for peers and flows, without packet buffers.
   int64_t held() const { return held_; }
-  /// Its core, and the time there.
+  /// The concentrator's core, and its time.
   const Tunnel& tunnel() const { return tunnel_; }
   Time now() const { return now_; }
   /// Inner packets that arrived at the far end.
   uint64_t delivered() const { return delivered_; }
-  /// Datagrams that came to the hub.
+  /// Datagrams that arrived at the concentrator.
   uint64_t received() const { return received_; }
-  /// Throws when a peer is no longer up: the figure would be that of fewer peers.
+  /// Throws when a peer is no longer up, because the result would be that of fewer peers.
   void checkPeers();
 
  private:
   struct Flight {
     Time at;
-    size_t edge;  ///< from which, or to which
+    size_t edge;  ///< source or destination edge
     Packet bytes;
   };
 
@@ -85,7 +89,7 @@ class Hub {
   void deliverToEdges();
 
   Endpoint server_ = *Endpoint::parse("198.51.100.1:4433");
-  /// Of the concentrator, and of all edges together.
+  /// Packet buffers of the concentrator, and of all edges together.
   static constexpr size_t kPoolPackets = 40'000;
 
   PacketPool pool_{2048, kPoolPackets};
@@ -106,15 +110,16 @@ class Hub {
   int64_t held_ = 0;
 };
 
-/// Trains for the last `busy` of the edges in turn, of each for the next of its flows.
+/// Makes trains for the last `busy` edges in turn, each time for the edge's next flow.
 class Trains {
  public:
-  Trains(unsigned edges, unsigned busy, unsigned flows) : edges_(edges), busy_(busy), flows_(flows) {}
+  Trains(unsigned edges, unsigned busy, unsigned flows)
+      : edges_(edges), busy_(busy), flows_(flows) {}
   Train next() {
     unsigned number = count_++ % round();
     return {edges_ - 1 - number % busy_, static_cast<uint16_t>(number / busy_)};
   }
-  /// Turns until each flow had one.
+  /// Number of turns until each flow had a train.
   unsigned round() const { return busy_ * flows_; }
 
  private:

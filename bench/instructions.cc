@@ -1,9 +1,11 @@
-// Packets of 1,400 bytes through both cores, for a counter of instructions around it (scripts/target speed.7):
+// Sends packets of 1,400 bytes through both cores, to be run under an instruction counter
+// (scripts/target speed.7):
 //
 //     valgrind --tool=callgrind instructions PACKETS
 //
-// It prints how many arrived. The same packets take the same instructions each time, for there is no clock in it, no
-// kernel and no chance: two runs that differ in PACKETS tell what a packet costs once the windows have grown.
+// Prints how many packets arrived. The same packets always take the same number of instructions,
+// because neither a clock nor the kernel nor randomness is involved. So two runs with different
+// PACKETS give the cost of a packet once the windows have grown.
 
 #include <cstdint>
 #include <cstdio>
@@ -14,8 +16,8 @@
 int main(int argc, char** argv) {
   using namespace std::chrono_literals;
   constexpr size_t kBytes = 1400;
-  constexpr uint64_t kBatch = 8;             // packets of a turn
-  constexpr uint64_t kTurnsToEmpty = 5'000;  // in which the last packet arrives
+  constexpr uint64_t kBatch = 8;             // packets per turn
+  constexpr uint64_t kTurnsToEmpty = 5'000;  // turns at the end, in which the last packets arrive
   uint64_t packets = argc == 2 ? std::strtoull(argv[1], nullptr, 10) : 0;
   if (packets == 0 || packets % kBatch != 0) {
     std::fprintf(stderr, "instructions PACKETS: a multiple of 8\n");

@@ -1,13 +1,15 @@
-// What a packet, a peer and a flow cost a concentrator with many peers, all of them up. Time and memory are those of
-// the concentrator's core alone; the edges' cores run beside it and are not counted.
+// Measures the cost of a packet, a peer and a flow at a concentrator with many peers, which are all
+// up. Only the time and memory of the concentrator's core count, not those of the edges' cores,
+// which run in the same program.
 //
 //     carry:   idle edges (keepalives only) ==== 10 ms ==== concentrator
 //              busy edge, one flow ============= 10 ms ==== concentrator
 //     spread:  edges, many flows each ========== 10 ms ==== concentrator
-//     bursts:  the same, each edge's bursts as far apart however many edges there are
-//     backlog: the same, and each edge is offered twice what its ceiling lets through
-//     rest:    idle edges alone: each sends a keepalive every 100 ms, which is answered (10,000 a second with 1,000 edges)
-//     memory:  as in spread, and before without a flow
+//     bursts:  as spread; an edge's bursts have the same interval for any number of edges
+//     backlog: as spread; each edge is offered twice the traffic that its ceiling allows
+//     rest:    only idle edges, each with a keepalive every 100 ms, which is answered
+//              (10,000 per second with 1,000 edges)
+//     memory:  as spread, measured with the flows and before without them
 
 #include <benchmark/benchmark.h>
 
@@ -27,11 +29,11 @@ constexpr Duration kBacklogApart = 100ms;
 constexpr Duration kRestApart = 100ms;        // keepalives of one edge
 constexpr uint64_t kBacklogCeiling = 50'000;  // bytes per second
 
-/// A hub and what comes to it, made once for all repetitions.
+/// A hub and its traffic, made once for all repetitions.
 struct Scene {
   Hub hub;
   Trains trains;
-  Duration pause{};  ///< between two steps, in which all happens that is due; zero: none
+  Duration pause{};  ///< time between two steps, in which everything due is handled; zero: none
 
   double step(bool down) {
     double sum = hub.step(down, trains.next());
@@ -83,7 +85,7 @@ BENCHMARK_CAPTURE(spread, up, false)
     ->Args({kManyPeers, kManyFlows})
     ->UseManualTime();
 
-/// A burst of each edge in 200 ms, for the next of its flows.
+/// Each edge sends one burst per 200 ms, each time for its next flow.
 void bursts(benchmark::State& state, bool down) {
   auto peers = static_cast<unsigned>(state.range(0));
   Duration apart = kBurstsApart / peers - kTick;
@@ -100,7 +102,7 @@ BENCHMARK_CAPTURE(bursts, up, false)
     ->Args({kManyPeers, kManyFlows})
     ->UseManualTime();
 
-/// Peers that wait for the pacer of their ceiling almost always, with data in their queues.
+/// Peers with queued data that almost always wait for the pacer of their ceiling.
 void backlog(benchmark::State& state) {
   auto peers = static_cast<unsigned>(state.range(0));
   Duration apart = kBacklogApart / peers - kTick;
@@ -108,7 +110,7 @@ void backlog(benchmark::State& state) {
 }
 BENCHMARK(backlog)->ArgName("peers")->Arg(kFewPeers)->Arg(kManyPeers)->UseManualTime();
 
-/// Control packets alone: a keepalive of each edge in 100 ms, and an ACK for each.
+/// Only control packets: one keepalive of each edge per 100 ms, and an ACK for each.
 void rest(benchmark::State& state) {
   auto peers = static_cast<unsigned>(state.range(0));
   static std::map<unsigned, std::unique_ptr<Hub>> hubs;
@@ -125,7 +127,7 @@ void rest(benchmark::State& state) {
 }
 BENCHMARK(rest)->ArgName("peers")->Arg(kFewPeers)->Arg(kManyPeers)->UseManualTime();
 
-/// Of a peer that is up and idle, and of a flow with packets in both directions.
+/// Memory of an idle peer that is up, and of a flow with packets in both directions.
 void memory(benchmark::State& state) {
   for (auto _ : state) {
     Hub hub(kManyPeers, Counts::kMemory);

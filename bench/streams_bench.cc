@@ -1,6 +1,7 @@
-// What a short TCP connection through the stream lane costs the threads of both gateways: it begins, a question and an answer
-// cross, both ends close. The cores, and what takes connections over, are the daemon's; hosts are fakes, so that no system call
-// and no kernel has a part (tests/e2e/stream_burst_test.py tells what the daemons take with them).
+// Measures what a short TCP connection through the stream lane costs the threads of both gateways:
+// it opens, a request and an answer cross, both ends close. The cores and the stream proxy are the
+// daemon's. The hosts are fakes, so the result excludes system calls and the kernel
+// (tests/e2e/stream_burst_test.py measures whole daemons).
 //
 //     clients --- gateway A ==== two links of 10 ms ==== gateway B --- servers
 
@@ -14,8 +15,8 @@
 
 #include "bench/hub.h"
 #include "bench/two_cores.h"
-#include "gateway/log.h"
-#include "gateway/streams.h"
+#include "gateway/log/log.h"
+#include "gateway/proxy/tcp_proxy.h"
 #include "host/fake/fake_host.h"
 
 namespace braid::sim {
@@ -24,7 +25,8 @@ namespace {
 using Connection = FakeStreamHost::Connection;
 
 constexpr size_t kQuestion = 300, kAnswer = 1000;  // bytes
-constexpr unsigned kFirstOnes = 20'000;  // connections until windows, pools and tables have their full size
+constexpr unsigned kFirstOnes =
+    20'000;  // connections until windows, pools and tables have their full size
 
 TunnelOptions withStreams() {
   TunnelOptions options;
@@ -32,15 +34,15 @@ TunnelOptions withStreams() {
   return options;
 }
 
-/// A gateway's end of streams, at a host that is a fake.
+/// A gateway's stream proxy on a fake host.
 struct Side {
-  Side(const char* network, StreamLanes& lanes, Time now) {
+  Side(const char* network, StreamApi& lanes, Time now) {
     clock.set(now);
     Config config;
     config.tunnel.streams.on = true;
     config.streams.match = {{std::nullopt, 443, 443}};
     config.peers.emplace_back().options.prefixes = {*Prefix::parse(network)};
-    streams = std::make_unique<Streams>(host, host.net(), "braid0", lanes, log);
+    streams = std::make_unique<TcpProxy>(host, host.net(), "braid0", lanes, log);
     host.streams()->setMost(60'000);
     streams->configure(config, 5, now);
   }
@@ -52,10 +54,10 @@ struct Side {
   FakeClock clock;
   FakeHost host{clock, 1};
   LogLimiter log;
-  std::unique_ptr<Streams> streams;
+  std::unique_ptr<TcpProxy> streams;
 };
 
-/// Connections that begin one after the other, one in each turn of both gateways.
+/// Connections that begin one after the other, one per turn of both gateways.
 class StreamScene {
  public:
   StreamScene() {
@@ -63,7 +65,7 @@ class StreamScene {
     while (open() > 0) turn();
   }
 
-  /// A connection begins, and others go on. Returns the CPU seconds that both gateways took.
+  /// Begins a connection and continues the others. Returns the CPU time of both gateways, seconds.
   double step() {
     double began = cpuSeconds();
     Connection client = a_.host.streams()->arrive({client_, nextPort()}, server_);
@@ -83,7 +85,7 @@ class StreamScene {
   }
   uint16_t nextPort() { return static_cast<uint16_t>(1024 + port_++ % 60'000); }
 
-  // What hosts do is not counted.
+  // The work of the hosts is not counted.
   double turn() {
     double began = cpuSeconds();
     a_.turn(cores_.now());
@@ -95,7 +97,8 @@ class StreamScene {
       servers_.push_back(std::move(server));
       took += told(b_, *servers_.back());
     }
-    for (; !servers_.empty() && servers_.front()->fromGateway.size() == kQuestion; servers_.pop_front()) {
+    for (; !servers_.empty() && servers_.front()->fromGateway.size() == kQuestion;
+         servers_.pop_front()) {
       FakeConnection& server = *servers_.front();
       server.toGateway.assign(kAnswer, 'a');
       server.ended = true;
@@ -104,7 +107,8 @@ class StreamScene {
     for (; !clients_.empty() && clients_.front()->shut; clients_.pop_front()) {
       FakeConnection& client = *clients_.front();
       if (client.fromGateway.size() != kAnswer || client.reset) {
-        std::cerr << "bench_streams: a connection came to " << client.fromGateway.size() << " bytes\n";
+        std::cerr << "bench_streams: a connection came to " << client.fromGateway.size()
+                  << " bytes\n";
         std::exit(1);
       }
       client.ended = true;

@@ -1,6 +1,7 @@
 #pragma once
 
-// Both gateways' cores joined by perfect links, for measurements of what a packet costs them: no sockets, no devices.
+// Two gateways' cores joined by perfect links, without sockets or devices, to measure what a packet
+// costs them.
 
 #include <algorithm>
 #include <cstdint>
@@ -9,13 +10,13 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/ring.h"
+#include "base/containers.h"
 #include "simnet/fake_handshake.h"
 #include "tunnel/tunnel.h"
 
 namespace braid::sim {
 
-/// They have a session, and `links` links of 10 ms each way.
+/// Two cores with an established session, over `links` links of 10 ms in each direction.
 class TwoCores {
  public:
   explicit TwoCores(size_t links, const TunnelOptions& options = {}) : options_(options) {
@@ -44,7 +45,7 @@ class TwoCores {
     while (!toA_.empty()) toA_.popFront();
   }
 
-  /// One inner packet of `size` bytes of one of `flows` TCP flows, from b to a.
+  /// Sends one inner packet of `size` bytes of one of `flows` TCP flows, from b to a.
   void send(size_t size, size_t flows) {
     Packet p = poolB_.allocate();
     uint8_t* h = p.append(size);
@@ -58,7 +59,7 @@ class TwoCores {
     h[32] = 0x50;
     b_.onInnerPacket(std::move(p), now_);
   }
-  /// A turn of both drivers; `tick` passes until the next.
+  /// One turn of both drivers. Then `tick` of virtual time passes.
   void step(Duration tick = 100us) {
     deliver(toB_, b_);
     deliver(toA_, a_);
@@ -69,9 +70,9 @@ class TwoCores {
     now_ += tick;
   }
   Time now() const { return now_; }
-  StreamLanes& streamsOfA() { return a_.streams(); }
-  StreamLanes& streamsOfB() { return b_.streams(); }
-  /// Inner packets that came out.
+  StreamApi& streamsOfA() { return a_.streams(); }
+  StreamApi& streamsOfB() { return b_.streams(); }
+  /// Inner packets that left the tunnel.
   uint64_t delivered() const { return delivered_; }
 
  private:

@@ -92,6 +92,7 @@ endfunction()
 #   slow  what needs speed: the programs end to end, and the long sweeps in virtual time.
 #   all   both.
 #   none  neither: the programs alone, and nothing is needed that only tests need.
+#   demo  the programs and the link emulator, for scripts/demo.
 set(BRAID_FAST_TESTS OFF)
 set(BRAID_SLOW_TESTS OFF)
 if(BRAID_TESTS MATCHES "^(fast|all)$")
@@ -103,7 +104,7 @@ endif()
 
 # Optimization at link time compiles a library once more for each program that has it. In a build with tests only what
 # carries packets gets it, and what measures that; all else takes the object code that the libraries have beside.
-if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT BRAID_TESTS STREQUAL none)
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT BRAID_TESTS MATCHES "^(none|demo)$")
   set(CMAKE_CXX_COMPILE_OPTIONS_IPO -flto=auto -ffat-lto-objects)
   set(BRAID_FAT_OBJECTS ON)
 endif()

@@ -18,12 +18,13 @@ namespace {
 constexpr size_t kClusterRacks = 4;
 constexpr double kClusterRate = 1e9;
 constexpr Duration kClusterHop = kTestbedRtt / 8;  // four hops there and four back
-constexpr Duration kDeadline = 200ms;              // of small flows
+constexpr Duration kDeadline = 200ms;              // deadline of small flows
 constexpr uint64_t kAskBytes = 100;
 constexpr uint64_t kClusterEndless = uint64_t{1} << 40;
-/// Connections are there before the first request: opened in this time.
+/// All connections exist before the first request. They are opened in this time.
 constexpr Duration kClusterOpening = 1s;
-/// Requests that are not complete so long after the last began count with the time so far.
+/// Time after the begin of the last request. Requests incomplete then count with the time that has
+/// passed.
 constexpr Duration kClusterPatience = 30s;
 constexpr uint16_t kFirstClusterPort = 1000;
 
@@ -66,9 +67,10 @@ class Cluster {
   }
 
  private:
-  /// Requests arrive by Poisson, at the rate at which web search would load the spine's link to the clients' rack by
-  /// `load`; sizes with a larger mean arrive more slowly, those with a smaller one at the same rate. With `everyone` each
-  /// client asks as often as there.
+  /// Draws requests with Poisson arrivals. Their rate is the one at which web search sizes would
+  /// load the spine's link to the clients' rack by `load`. Sizes with a larger mean arrive more
+  /// slowly, those with a smaller mean at the same rate. With `everyone` each client has the same
+  /// rate as without.
   void draw() {
     Sizes sizes = namedSizes(p_.sizes);
     size_t clients = p_.everyone ? hosts_.size() : p_.hostsPerLeaf;
@@ -79,7 +81,8 @@ class Cluster {
     Time at = simulation_.now() + kClusterOpening;
     for (size_t i = 0; i < clients * p_.requests; ++i, at += exponential(random, gap)) {
       size_t client = random.below(clients);
-      size_t server = p_.everyone ? otherHost(random, client, hosts_.size()) : elsewhere(random, client);
+      size_t server =
+          p_.everyone ? otherHost(random, client, hosts_.size()) : elsewhere(random, client);
       flows_.push_back({client, server, sizes.draw(random, p_.most), at});
     }
     if (flows_.size() + hosts_.size() > size_t{UINT16_MAX} - kFirstClusterPort)
@@ -87,7 +90,8 @@ class Cluster {
   }
   /// A host of another rack.
   size_t elsewhere(Random& random, size_t host) const {
-    size_t outside = hosts_.size() - p_.hostsPerLeaf, next = (host / p_.hostsPerLeaf + 1) * p_.hostsPerLeaf;
+    size_t outside = hosts_.size() - p_.hostsPerLeaf,
+           next = (host / p_.hostsPerLeaf + 1) * p_.hostsPerLeaf;
     return (next + random.below(outside)) % hosts_.size();
   }
   tcp::Connection& connect(size_t client, size_t server) {
@@ -97,23 +101,27 @@ class Cluster {
                                                              hosts_.at(server), ports, options_));
     return *connections_.back();
   }
-  /// One flow without an end from each host to a host of another rack, from the end of the opening on.
+  /// Starts an endless flow from each host to a host of another rack, which begins at the end of
+  /// kClusterOpening.
   void startBackground() {
     Random random(p_.seed ^ 0x62756c6b);
     for (size_t h = 0; h < hosts_.size(); ++h) {
       tcp::Connection& c = connect(h, elsewhere(random, h));
-      simulation_.after(kClusterOpening / 2 + Duration(random.below(uint64_t{kClusterOpening / 4 / 1ns})),
-                        [&c] { c.client().send(kClusterEndless, [](const tcp::Message&) {}); });
+      simulation_.after(
+          kClusterOpening / 2 + Duration(random.below(uint64_t{kClusterOpening / 4 / 1ns})),
+          [&c] { c.client().send(kClusterEndless, [](const tcp::Message&) {}); });
     }
   }
   void start(size_t i) {
-    auto turn = static_cast<int64_t>(i) * (kClusterOpening / 2) / static_cast<int64_t>(flows_.size());
+    auto turn =
+        static_cast<int64_t>(i) * (kClusterOpening / 2) / static_cast<int64_t>(flows_.size());
     simulation_.after(turn, [this, i] {
       HostFlow& flow = flows_[i];
       tcp::Connection& c = connect(flow.client, flow.server);
       simulation_.at(flow.begin, [this, &flow, &c] {
         c.client().send(kAskBytes, [this, &flow, &c](const tcp::Message&) {
-          c.server().send(flow.bytes, [this, &flow](const tcp::Message& m) { flow.end = m.end, ++done_; });
+          c.server().send(flow.bytes,
+                          [this, &flow](const tcp::Message& m) { flow.end = m.end, ++done_; });
         });
       });
     });
@@ -124,8 +132,10 @@ class Cluster {
       all.push_back(toSeconds(std::min(f.end, simulation_.now()) - f.begin));
       if (f.bytes <= kSmallFlow) small.push_back(all.back());
     }
-    // Of the responses alone; what ports did is of the background, too.
-    uint64_t timeouts = 0, reneged = 0, retransmits = 0, probes = 0, dropped = 0, marked = 0, packets = 0;
+    // Only the responses' connections count here. The counters of ports also include the background
+    // flows.
+    uint64_t timeouts = 0, reneged = 0, retransmits = 0, probes = 0, dropped = 0, marked = 0,
+             packets = 0;
     for (const auto& c : connections_) {
       const tcp::SenderStats& stats = c->server().stats();
       timeouts += stats.timeouts, reneged += stats.reneged, retransmits += stats.retransmitted,

@@ -12,29 +12,33 @@ namespace braid::sim {
 
 namespace {
 
-/// Section 6.1.1: one request of 29 packets over three subflows with windows of 10, so that one place is left
-/// in the windows for proactive recovery.
+/// Section 6.1.1: one response of 29 packets over three subflows with windows of 10 packets, so
+/// that the windows have room for one packet of proactive recovery.
 constexpr size_t kTargetedPackets = 29;
 constexpr size_t kTargetedSubflows = 3;
-/// Bytes that each packet leaves free in its datagram: a parity is a little longer than what it protects.
+/// Bytes that each packet leaves free in its datagram, because a parity is slightly longer than the
+/// packets it protects.
 constexpr size_t kRoomForParity = 24;
 /// Datagrams smaller than this carry no data of the response.
 constexpr size_t kFullDatagram = 1000;
-/// After the start, until all is acknowledged and the pacers are full.
+/// Pause after the start, in which everything is acknowledged and the pacers fill up.
 constexpr Duration kIdle = 1s;
 
-/// In place of the sizes of Baidu's responses, which are not public (fig. 3 is missing from our copy).
-/// Section 3.3 says of them that 78 % left at most 4 places in the windows after their data: most have 26
-/// packets and more. Of the public distributions this comes closest.
+/// Replaces the sizes of Baidu's responses, which are not public (fig. 3 is missing from the copy
+/// of the paper that we used). According to section 3.3, 78 % of the responses left room for at
+/// most 4 packets in the windows, so most have 26 packets or more. Of the public distributions this
+/// one comes closest.
 constexpr const char* kSizes = "web_search";
 constexpr uint64_t kLargest = 100 * 1000;
 
-/// The papers compare TCPs; a warm tunnel is ours, and has what the product has.
+/// The papers compare TCPs, so cold tunnels use their controller. The warm tunnel is not in the
+/// papers and uses the product's default.
 std::string controllerOf(const Params& params) {
   return params.warm ? TunnelOptions{}.controller : "newreno";
 }
 
-/// Number of a data packet on its path, counted over all datagrams from the request on, 1 is the first.
+/// The position of a data packet on its path: its number among all datagrams since the request,
+/// counted from 1.
 struct Place {
   size_t path;
   uint64_t number;
@@ -45,7 +49,7 @@ class Targeted {
   explicit Targeted(const Params& params) : params_(params) {
     Run dry = run(std::nullopt, params.seed);
     if (dry.data.size() < kTargetedPackets) throw std::runtime_error("the response is too short");
-    dry.data.resize(kTargetedPackets);  // what follows is protection
+    dry.data.resize(kTargetedPackets);  // the packets after these are protection
     order_ = dry.data;
     worst_ = dry.worst;
     lossFree_ = dry.result.seconds;
@@ -54,14 +58,16 @@ class Targeted {
   struct Run {
     FlowResult result;
     std::vector<Place> data;  ///< in the order of sending
-    size_t worst = 0;  ///< the path with the longest RTT by the sender's estimate; the first of equal ones
+    size_t worst =
+        0;  ///< the path with the longest RTT by the sender's estimate; of equal ones the first
     uint64_t hash = 0;
   };
-  /// One flow; loses the packet at `drop`.
+  /// Runs one flow and loses the packet at `drop`.
   Run run(std::optional<Place> drop, uint64_t seed) const {
     Connection c(seed, tunnelOptions(params_, "newreno"));
-    LinkOptions link{
-        .rateBitsPerSecond = Testbed::kRate, .delay = Testbed::kRtt / 2, .queueBytes = Testbed::kQueue};
+    LinkOptions link{.rateBitsPerSecond = Testbed::kRate,
+                     .delay = Testbed::kRtt / 2,
+                     .queueBytes = Testbed::kQueue};
     for (size_t i = 0; i < kTargetedSubflows; ++i)
       c.network.join(c.pair, "path" + std::to_string(i), link, link);
     World& world = c.network.world;
@@ -91,12 +97,13 @@ class Targeted {
   }
   /// The data packets of a loss-free run, in order.
   const std::vector<Place>& order() const { return order_; }
-  /// The path whose packets are protected first: without losses, the slowest one.
+  /// The path that is protected first. Without earlier losses this is the slowest one.
   size_t worst() const { return worst_; }
   double lossFree() const { return lossFree_; }
-  /// RTT and serialisation of the response on one link.
+  /// The time unit of the results: the RTT plus the serialisation time of the response on one link.
   static double unit() {
-    return toSeconds(Testbed::kRtt) + static_cast<double>(kTargetedPackets) * 1500 * 8 / Testbed::kRate;
+    return toSeconds(Testbed::kRtt) +
+           static_cast<double>(kTargetedPackets) * 1500 * 8 / Testbed::kRate;
   }
 
  private:
@@ -108,7 +115,8 @@ class Targeted {
 
 }  // namespace
 
-// Drops each packet of the worst subflow by the papers' rules in turn: without a loss before, that is the slowest one.
+// Drops each packet of the subflow that is worst by the papers' rules, one per run. Without earlier
+// losses this is the slowest subflow.
 Json runTargeted(const Params& params) {
   Targeted targeted(params);
   Figures figures;
@@ -169,7 +177,8 @@ Json runTracedResponses(const Params& params) {
   for (size_t i = 0; i < (params.flows ? params.flows : 5000); ++i) {
     Testbed testbed(seeds.next(), options, loss);
     testbed.network.start();
-    TracedFlow flow = traceFlow(testbed, {.bytes = sizes.next(), .mss = segmentSize(*testbed.pair.server)});
+    TracedFlow flow =
+        traceFlow(testbed, {.bytes = sizes.next(), .mss = segmentSize(*testbed.pair.server)});
     figures.add(flow.result);
     figures.addHash(testbed.network.world.hash());
     if (flow.firstHit) hits.push_back(static_cast<double>(*flow.firstHit));

@@ -7,7 +7,8 @@
 
 namespace braid::sim {
 
-/// A permutation without a fixed point: to whom each of n hosts sends. n: at least 2.
+/// A random permutation without a fixed point, for n >= 2: gives each of n hosts another host to
+/// send to.
 std::vector<size_t> derangement(size_t n, Random& random);
 
 }  // namespace braid::sim

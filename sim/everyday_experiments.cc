@@ -1,5 +1,5 @@
-// What the papers do not measure: an edge router with WiFi and LTE, a download that fills both, and short
-// flows beside it.
+// Experiments that are not in the papers: an edge router with WiFi and LTE, a download that fills
+// both, and short flows beside it.
 
 #include "sim/flows.h"
 #include "simnet/tcp_flow.h"
@@ -8,12 +8,16 @@ namespace braid::sim {
 
 namespace {
 
-/// WiFi 50 Mbit/s, 20 ms RTT and LTE 30 Mbit/s, 60 ms RTT, with the buffers of consumer routers.
+/// WiFi with 50 Mbit/s and 20 ms RTT, and LTE with 30 Mbit/s and 60 ms RTT, with the buffers of
+/// consumer routers.
 struct Home : Connection {
   Home(uint64_t seed, const TunnelOptions& options, const Loss& wifi) : Connection(seed, options) {
-    // A hair of difference from seed to seed: one run without losses would be one draw of how the start goes.
+    // The links differ slightly from seed to seed. Without losses, all seeds would otherwise give
+    // the same start.
     Random hair(seed);
-    auto about = [&](Duration delay) { return delay + std::chrono::microseconds(hair.below(1000)); };
+    auto about = [&](Duration delay) {
+      return delay + std::chrono::microseconds(hair.below(1000));
+    };
     LinkOptions fast{.rateBitsPerSecond = 50e6, .delay = about(10ms)},
         slow{.rateBitsPerSecond = 30e6, .delay = about(30ms)};
     network.lose(network.join(pair, "wifi", fast, fast), wifi);
@@ -23,7 +27,7 @@ struct Home : Connection {
 
 constexpr uint16_t kElephantPort = 999;
 constexpr uint64_t kElephantBytes = uint64_t{1} << 50;
-/// The elephant's start does not count.
+/// Time for the large flow to start, which is not measured.
 constexpr Duration kRampUp = 3s;
 
 }  // namespace
@@ -44,7 +48,8 @@ Json runBulk(const Params& params) {
   figures.addTraffic(Counters(*home.pair.server) - before);
   figures.addHash(world.hash());
   Json j = figures.json();
-  j["goodput_mbit"] = static_cast<double>(download.received() - received) * 8 / 1e6 / toSeconds(time);
+  j["goodput_mbit"] =
+      static_cast<double>(download.received() - received) * 8 / 1e6 / toSeconds(time);
   return j;
 }
 
@@ -103,7 +108,8 @@ Json runMice(const Params& params) {
   uint64_t carried = elephant ? elephant->received() - received : 0;
   world.run(1s);
   Figures figures;
-  for (const MessageFlow* mouse : mice) figures.add(toSeconds(mouse->completionTime()), mouse->done());
+  for (const MessageFlow* mouse : mice)
+    figures.add(toSeconds(mouse->completionTime()), mouse->done());
   figures.addTraffic(Counters(*home.pair.server) - before);
   figures.addHash(world.hash());
   Json j = figures.json();

@@ -1,6 +1,6 @@
 #pragma once
 
-// The experiments by name, and what can be set from the command line.
+// The experiments by name, and their command-line parameters.
 
 #include <optional>
 #include <span>
@@ -8,7 +8,7 @@
 
 #include "sim/figures.h"
 #include "simnet/link/link_options.h"
-#include "tunnel/options.h"
+#include "tunnel/api/options.h"
 
 namespace braid::sim {
 
@@ -22,26 +22,29 @@ struct Loss {
 struct Params {
   std::string policy = "none";
   uint64_t seed = 1;
-  size_t flows = 0;             ///< 0: the experiment's own number; rounds of incast, seconds of bulk
-  std::optional<double> loss;   ///< share of packets; unset: the experiment's own
-  std::optional<double> burst;  ///< mean run of losses
+  /// Number of flows; incast: rounds, bulk: seconds; 0: the experiment's default
+  size_t flows = 0;
+  std::optional<double> loss;   ///< share of packets lost; unset: the experiment's default
+  std::optional<double> burst;  ///< mean length of a run of losses
   std::optional<size_t> subflows;
-  std::string controller;            ///< empty: the experiment's own
-  std::string scheduler;             ///< empty: Braid's default
-  bool testbed = false;              ///< cofuso with the settings of CoFUSO's testbed (section 5.2)
-  double minRto = 0;                 ///< least RTO of the end hosts that the papers used, ms; 0: RFC 9002
-  size_t mMax = 0;                   ///< most parities of a block; 0: Braid's default
-  double codingRate = 0;             ///< cofuso: parities for each packet, (0, 1]; 0: the measured loss rate
-  std::string sizes;                 ///< name in sim/data; empty: the experiment's own
-  std::optional<uint64_t> maxBytes;  ///< largest flow
-  bool warm = false;                 ///< flows one after the other in one tunnel instead of one tunnel each
-  bool edge = false;                 ///< fabric: the access links lose instead of a path
-  bool alone = false;                ///< mice: without the elephant
-  size_t senders = 40;               ///< incast
+  std::string controller;  ///< empty: the experiment's default
+  std::string scheduler;   ///< empty: Braid's default
+  bool testbed = false;    ///< use cofuso with the settings of CoFUSO's testbed (section 5.2)
+  double minRto = 0;       ///< the papers' minimum RTO of the end hosts, ms; 0: as in RFC 9002
+  size_t mMax = 0;         ///< most parities of a block; 0: Braid's default
+  double codingRate = 0;   ///< cofuso: parities for each packet, (0, 1]; 0: the measured loss rate
+  std::string sizes;       ///< distribution in sim/data; empty: the experiment's default
+  std::optional<uint64_t> maxBytes;  ///< size of the largest flow
+  bool warm = false;    ///< flows one after the other in one tunnel instead of one tunnel each
+  bool edge = false;    ///< fabric: the access links lose packets instead of a path
+  bool alone = false;   ///< mice: without the elephant
+  size_t senders = 40;  ///< incast
 };
 
-/// The options of both gateways: datagrams of 1500 bytes, never probed for; `initialWindow` datagrams.
-TunnelOptions tunnelOptions(const Params& params, std::string_view controller, size_t initialWindow = 10);
+/// The options of both gateways: datagrams of 1500 bytes without path MTU probes, and an initial
+/// window of `initialWindow` datagrams.
+TunnelOptions tunnelOptions(const Params& params, std::string_view controller,
+                            size_t initialWindow = 10);
 
 struct Experiment {
   const char* name;

@@ -18,7 +18,7 @@ namespace braid::sim {
 
 namespace {
 
-/// Seconds of the processor that this program has used.
+/// CPU time that this program has used, seconds.
 double processorSeconds() {
   timespec t{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -27,7 +27,7 @@ double processorSeconds() {
 
 constexpr uint16_t kLongPort = 1000;
 
-/// What the ports of a layer did since `before`.
+/// The use of a layer's ports during the measurement.
 struct LayerUse {
   std::vector<double> use;  // share of the rate, of each port
   size_t mostWaiting = 0;
@@ -49,8 +49,8 @@ class Layers {
       Port& port = network_.ports()[i];
       LayerUse& layer = layers[network_.topology().cables()[i].layer];
       const PortCounters& c = port.counters(now);
-      layer.use.push_back(static_cast<double>(c.sentBytes - before_[i].sentBytes) * 8 / port.options().rate /
-                          seconds);
+      layer.use.push_back(static_cast<double>(c.sentBytes - before_[i].sentBytes) * 8 /
+                          port.options().rate / seconds);
       layer.dropped += c.dropped - before_[i].dropped;
       layer.marked += c.marked - before_[i].marked;
       layer.mostWaiting = std::max(layer.mostWaiting, c.mostWaiting);
@@ -73,21 +73,22 @@ class Layers {
   std::vector<PortCounters> before_;
 };
 
-/// Long flows through the tunnels, all the time.
+/// Endless flows through the tunnels.
 class Background {
  public:
   Background(FatTree& tree, size_t ahead) : tree_(tree), ahead_(ahead), layers_(tree.network) {}
   void add(size_t from, size_t to) { ways_.emplace_back(from, to); }
-  /// Brings up the tunnels and begins.
+  /// Starts the tunnels, and the flows when these are up.
   void start() {
     tree_.gateways.start(ways_);
     for (auto [from, to] : ways_) {
       Node& server = tree_.gateways.at(from);
       mss_ = segmentSize(server);
-      flows_.push_back(&tree_.world.add<Saturation>(tree_.gateways.at(to), server, port(from), mss_, ahead_));
+      flows_.push_back(
+          &tree_.world.add<Saturation>(tree_.gateways.at(to), server, port(from), mss_, ahead_));
     }
   }
-  /// Runs for so long and looks at what the long flows get.
+  /// Runs for `time` and measures the goodput of the long flows.
   void measure(Duration time) {
     requireSound(tree_.world);
     time_ = toSeconds(time);
@@ -151,7 +152,7 @@ Json runPermutation(const FabricParams& p) {
   for (size_t i = 0; i < longOnes; ++i) background.add(sources[i], to[sources[i]]);
   background.start();
   tree.world.run(fromSeconds(p.warmUp / 1000));
-  // Poisson arrivals at each of the others, all to its own receiver.
+  // Each of the other hosts has Poisson arrivals of short flows to its one receiver.
   constexpr double kRate = 256;
   constexpr uint64_t kLeast = 1 << 10, kMost = 1 << 20;
   ShortFlows shorts(tree);
@@ -167,7 +168,7 @@ Json runPermutation(const FabricParams& p) {
   return j;
 }
 
-// So many jobs run side by side; when one is complete, the next begins.
+// A fixed number of jobs run in parallel. When one is complete, the next begins.
 Json runJobs(const FabricParams& p) {
   constexpr size_t kJobs = 8, kServers = 10;
   constexpr uint64_t kRequest = 2 << 10, kBlock = 64 << 10;
@@ -203,7 +204,8 @@ Json runJobs(const FabricParams& p) {
   background.measure(fromSeconds(p.time / 1000));
   size_t open = 0;
   for (Time patience = end + kFatTreePatience; tree.world.now() < patience; tree.world.run(1ms)) {
-    open = static_cast<size_t>(std::ranges::count_if(jobs, [](const Job& job) { return job.missing > 0; }));
+    open = static_cast<size_t>(
+        std::ranges::count_if(jobs, [](const Job& job) { return job.missing > 0; }));
     if (open == 0) break;
   }
   for (const Job& job : jobs) {
@@ -220,15 +222,17 @@ std::span<const FabricExperiment> fabricExperiments() {
        &FabricParams::controller},
       {"jobs", "AMP 5.3: incast jobs of DCTCP beside a long flow of each host", runJobs,
        &FabricParams::controller},
-      {"mining", "AMP 5.3: data mining between the hosts of a fat tree, short flows by DCTCP", runMining,
-       &FabricParams::controller},
-      {"pods", "FUSO VI-C: flows between 64 hosts, some cables lose packets", runPods, &FabricParams::scheme},
+      {"mining", "AMP 5.3: data mining between the hosts of a fat tree, short flows by DCTCP",
+       runMining, &FabricParams::controller},
+      {"pods", "FUSO VI-C: flows between 64 hosts, some cables lose packets", runPods,
+       &FabricParams::scheme},
       {"together", "TCP between 64 hosts with parts of Braid or all of it", runTogether,
        &FabricParams::scheme},
-      {"lossy-links", "FUSO II-A: loss rates and places of a data centre's lossy links, as pods has them",
+      {"lossy-links",
+       "FUSO II-A: loss rates and places of a data centre's lossy links, as pods has them",
        runLossyLinks, &FabricParams::scheme},
-      {"two-racks", "FUSO VI-B.2: flows between two racks, one of three paths loses packets", runTwoRacks,
-       &FabricParams::scheme},
+      {"two-racks", "FUSO VI-B.2: flows between two racks, one of three paths loses packets",
+       runTwoRacks, &FabricParams::scheme},
       {"mesh", "CoFUSO 6.2.3: flows of ten hosts at once over a mesh with lossy links", runMesh,
        &FabricParams::scheme},
   });

@@ -1,6 +1,7 @@
 #pragma once
 
-// Experiments on networks of many switches: fat trees and leaf-spine, with the real core at every host.
+// Experiments on networks of many switches (fat trees, leaf-spine), with a gateway that runs the
+// real tunnel core at every host.
 
 #include <cstdint>
 #include <optional>
@@ -27,79 +28,96 @@ struct FabricParams {
   size_t initialWindow = 2;  ///< datagrams
   double minRto = 0;         ///< least RTO, ms; 0: RFC 9002
   double time = 20;          ///< measured, ms
-  double longShare = 1;      ///< permutation: of the hosts; the others send short flows by DCTCP
-  bool processor = false;    ///< permutation, jobs: tell what the processor took, which is not the same twice
-  double warmUp = 10;        ///< ms before that
+  /// Permutation: share of hosts with long flows; the others send short flows by DCTCP
+  double longShare = 1;
+  bool processor =
+      false;           ///< permutation, jobs: also report CPU time, which differs from run to run
+  double warmUp = 10;  ///< time before the measurement, ms
   std::string scheme = "adaptive";    ///< pods, two-racks, mesh: see trafficSchemes()
   std::string sizes = "web_search";   ///< pods, two-racks, mesh: name in sim/data
   uint64_t most = uint64_t{1} << 30;  ///< bytes, the largest flow
-  double load = 0.5;                  ///< pods, two-racks, mesh: of the hosts' links, (0, 1)
-  double lossyShare = 0.05;           ///< pods: of the cables
-  bool all = false;                   ///< pods: the scheme carries all flows; false: those up to 100 KB
-  size_t fanOut = 0;                  ///< together: hosts that answer one at once, every 5 ms; 0: none
-  bool blackHoles = false;            ///< lossy-links: those that lose more than 60 % too
-  std::optional<size_t> flows;        ///< two-racks, mesh; lossy-links: links; unset: the experiment's own
-  double codingRate = 0;              ///< mesh: cofuso's parities for each packet; 0: by the loss rate
-  std::optional<double> loss;         ///< two-racks, mesh: of the lossy paths; unset: the experiment's own
-  size_t ahead = 96;                  ///< segments that wait in each host or are on their way
+  double load = 0.5;                  ///< pods, two-racks, mesh: load of the hosts' links, (0, 1)
+  double lossyShare = 0.05;           ///< pods: share of the cables that lose packets
+  bool all = false;  ///< pods: the scheme carries all flows; false: only flows up to 100 KB
+  /// Together: number of hosts that answer one host at once, every 5 ms; 0: none
+  size_t fanOut = 0;
+  bool blackHoles = false;  ///< lossy-links: include links that lose more than 60 %
+  std::optional<size_t>
+      flows;  ///< two-racks, mesh: flows; lossy-links: links; unset: the experiment's default
+  double codingRate = 0;  ///< mesh: cofuso's parities for each packet; 0: by the loss rate
+  /// Two-racks, mesh: loss of the lossy paths; unset: the experiment's default
+  std::optional<double> loss;
+  size_t ahead = 96;  ///< most segments of a long flow that wait in its host or are in flight
 };
 
 struct FabricExperiment {
   const char* name;
   const char* what;
   Json (*run)(const FabricParams&);
-  std::string FabricParams::*variant;  ///< what is compared
+  std::string FabricParams::*variant;  ///< the parameter whose values are compared
 };
 std::span<const FabricExperiment> fabricExperiments();
 
-/// Each host of a fat tree has one receiver (AMP section 5.3, "general workload"). Some send to it all the time through
-/// their tunnels, the others short flows of DCTCP. Goodput, Jain's index, use and queues of each layer, times of the
-/// short flows, and packets for each second of the processor.
+/// Each host of a fat tree sends to one other host (AMP section 5.3, "general workload"): some
+/// hosts send without end through their tunnels, the others send short DCTCP flows. Reports
+/// goodput, Jain's index, use and queues of each layer, completion times of the short flows, and
+/// packets simulated per second of CPU time.
 Json runPermutation(const FabricParams& params);
 
-/// Each host sends to another at random all the time; beside that eight clients ask ten servers at once for 64 KB each,
-/// by DCTCP, again and again (AMP section 5.3, "incast with background traffic"). Times of these jobs, and as above.
+/// Each host sends without end to another random host. In addition eight clients repeatedly ask ten
+/// servers each at once for 64 KB by DCTCP (AMP section 5.3, "incast with background traffic").
+/// Reports the times of these jobs and the same as runPermutation().
 Json runJobs(const FabricParams& params);
 
-/// Data mining (AMP figure 14): flows arrive at each host at random, 780 us apart in the mean, for any other host. Those
-/// below 100 KB go by DCTCP, the others through tunnels. Times of the short ones, and what becomes of the others.
+/// Data mining (AMP figure 14): flows to random other hosts begin at each host at random, 780 us
+/// apart on average. Flows below 100 KB use DCTCP, the others the tunnels. Reports the times of the
+/// short flows and the progress of the others.
 Json runMining(const FabricParams& params);
 
-/// FUSO's fat tree of 64 hosts (section VI-C): hosts at 10 Gbit/s, switches joined by 40 Gbit/s, a round trip of 240 us.
-/// Ports mark; their room and thresholds are still to be set.
+/// FUSO's fat tree of 64 hosts (section VI-C): hosts at 10 Gbit/s, switches joined by 40 Gbit/s, a
+/// round trip of 240 us. Ports mark; the caller must still set their queue limits and thresholds.
 Pods fusoTree();
 
-/// The loss rate of a lossy link of a data centre (FUSO fig. 1): 63 of 100 lose 1 to 10 %, 15 lose 10 to 60 %; within
-/// these the logarithm is uniform. The other 22 lose more, up to all, evenly; they come only with `blackHoles`.
+/// Draws the loss rate of a lossy link of a data centre (FUSO fig. 1): of 100 such links 63 lose 1
+/// to 10 % and 15 lose 10 to 60 %; within each range the logarithm is uniform. The other 22 lose 60
+/// to 100 %, uniformly; they are drawn only with `blackHoles`.
 double lossRate(Random& random, bool blackHoles);
 
-/// Which cables (Topology::cables()) lose packets, and how many (lossRate() without black holes): a share of all, both
-/// directions alike. 22 in a hundred of them are at the hosts, 24 below and 54 above the aggregation switches (FUSO
-/// fig. 1; two of its layers are one here).
-std::vector<std::pair<size_t, double>> lossyCables(const Topology& topology, double share, uint64_t seed);
+/// Chooses a `share` of the cables (indices into Topology::cables()) and their loss rates
+/// (lossRate() without black holes). Both directions of a cable lose alike. Of the lossy cables 22
+/// % are at the hosts, 24 % below and 54 % above the aggregation switches (FUSO fig. 1; two of its
+/// layers are one here).
+std::vector<std::pair<size_t, double>> lossyCables(const Topology& topology, double share,
+                                                   uint64_t seed);
 
-/// FUSO's fat tree of 64 hosts (fig. 10): Poisson flows between random hosts, some cables lose packets. Times of
-/// the flows up to 100 KB, which the scheme carries, and of the larger ones, which TCP carries.
+/// FUSO's fat tree of 64 hosts (fig. 10): flows between random hosts arrive as a Poisson process,
+/// and some cables lose packets. Reports the times of the flows up to 100 KB, which the scheme
+/// carries, and of the larger ones, which TCP carries.
 Json runPods(const FabricParams& params);
 
-/// What stands beside the hosts' unmodified TCP in runTogether(): nothing ("tcp"), the ack shim ("shim"), a tunnel with
-/// recovery ("fuso", "cofuso") or rate control ("amp" and its rivals) alone, or all of it ("together").
+/// The schemes of runTogether(). Each adds something to the hosts' unmodified TCP: nothing ("tcp"),
+/// the ack shim ("shim"), a tunnel with only recovery ("fuso", "cofuso") or only rate control
+/// ("amp" and its rivals), or all of these ("together").
 std::vector<std::string> togetherSchemes();
 
-/// FUSO's fat tree with the ports of T-RACKs: requests by CUBIC, Poisson between random hosts and many servers to one
-/// client, while some cables lose packets. Times of the responses, those up to 100 KB apart.
+/// FUSO's fat tree with the ports of T-RACKs: requests by CUBIC, both between random hosts
+/// (Poisson) and from one client to many servers, while some cables lose packets. Reports the times
+/// of the responses, separately for those up to 100 KB.
 Json runTogether(const FabricParams& params);
 
-/// FUSO's fig. 1 as runPods() draws from it: mean and shares of the loss rates of many links, and where lossy ones lie.
+/// Checks the draws that runPods() makes from FUSO's fig. 1: reports mean and shares of the loss
+/// rates of many links, and the layers of the lossy ones.
 Json runLossyLinks(const FabricParams& params);
 
-/// FUSO's testbed with failure and congestion at once (section VI-B.2, fig. 7): Poisson flows from three hosts of one
-/// rack to the three of the other, over three paths of which one loses packets. Small flows by the scheme, larger ones
-/// by TCP, over five long-lived connections of each kind between two hosts.
+/// FUSO's testbed with failure and congestion at once (section VI-B.2, fig. 7): Poisson flows from
+/// the three hosts of one rack to the three of the other, over three paths of which one loses
+/// packets. The scheme carries small flows, TCP the larger ones, over five long-lived connections
+/// of each kind between two hosts.
 Json runTwoRacks(const FabricParams& params);
 
-/// CoFUSO's mesh of routers with congestion (section 6.2.3, fig. 14): ten hosts send Poisson flows up to 100 KB to ten
-/// others, each flow in a connection of its own, over links of which four between the inner routers lose packets.
+/// CoFUSO's mesh of routers with congestion (section 6.2.3, fig. 14): ten hosts send Poisson flows
+/// up to 100 KB to ten others, each flow in its own connection. Four of the links between the inner
+/// routers lose packets.
 Json runMesh(const FabricParams& params);
 
 }  // namespace braid::sim

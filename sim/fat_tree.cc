@@ -9,7 +9,7 @@ namespace braid::sim {
 
 namespace {
 
-constexpr size_t kBuffers = 8192;  // of a gateway
+constexpr size_t kBuffers = 8192;  // packet buffers of a gateway
 constexpr uint16_t kFirstShort = 2000;
 
 PortOptions portOf(const FabricParams& p) {
@@ -87,7 +87,8 @@ void ShortFlows::add(size_t from, size_t to, uint64_t bytes, Duration ahead) {
 }
 
 size_t ShortFlows::incomplete() const {
-  return static_cast<size_t>(std::ranges::count(flows_, kNever, [](const auto& f) { return f.second; }));
+  return static_cast<size_t>(
+      std::ranges::count(flows_, kNever, [](const auto& f) { return f.second; }));
 }
 
 void ShortFlows::finish() {
@@ -96,13 +97,15 @@ void ShortFlows::finish() {
 
 std::vector<double> ShortFlows::times() const {
   std::vector<double> all;
-  for (auto [begin, end] : flows_) all.push_back(toSeconds(std::min(end, tree_.world.now()) - begin));
+  for (auto [begin, end] : flows_)
+    all.push_back(toSeconds(std::min(end, tree_.world.now()) - begin));
   return all;
 }
 
 Json timesJson(const std::vector<double>& times, size_t incomplete) {
-  return {{"count", times.size()},         {"incomplete", incomplete},      {"mean", mean(times)},
-          {"p50", percentile(times, 0.5)}, {"p90", percentile(times, 0.9)}, {"p99", percentile(times, 0.99)}};
+  return {{"count", times.size()},         {"incomplete", incomplete},
+          {"mean", mean(times)},           {"p50", percentile(times, 0.5)},
+          {"p90", percentile(times, 0.9)}, {"p99", percentile(times, 0.99)}};
 }
 
 }  // namespace braid::sim

@@ -1,6 +1,6 @@
 #pragma once
 
-// AMP's fat tree of section 5.3, and the short flows of DCTCP on it.
+// The fat tree of AMP's section 5.3, and the short DCTCP flows on it.
 
 #include <cstdint>
 #include <functional>
@@ -15,16 +15,18 @@
 
 namespace braid::sim {
 
-/// After the measured time: flows that are not complete by then count with the time so far.
+/// Time that short flows get to complete after the measured time. Incomplete flows then count with
+/// the time that has passed.
 inline constexpr Duration kFatTreePatience = 2s;
 
-/// A fat tree, with a gateway and a plain host at each of its hosts. Every port is alike, but for those of the hosts
-/// themselves, which have room for what they send.
+/// A fat tree with a gateway and a plain host at each of its hosts. All ports are alike, except
+/// those of the hosts, whose queues have no limit.
 struct FatTree {
   explicit FatTree(const FabricParams& p);
-  /// A request over a fresh DCTCP connection and its response; `done` is called when that is complete.
-  void request(size_t client, size_t server, uint64_t ask, uint64_t answer, std::function<void()> done);
-  /// So much over a fresh DCTCP connection.
+  /// Sends a request over a new DCTCP connection. Calls `done` when its response is complete.
+  void request(size_t client, size_t server, uint64_t ask, uint64_t answer,
+               std::function<void()> done);
+  /// Sends `bytes` bytes over a new DCTCP connection.
   void send(size_t from, size_t to, uint64_t bytes, std::function<void()> done);
 
   FabricParams params;
@@ -38,16 +40,16 @@ struct FatTree {
   uint16_t port_;
 };
 
-/// DCTCP flows that begin at given times.
+/// DCTCP flows that begin at given times; measures their completion times.
 class ShortFlows {
  public:
   explicit ShortFlows(FatTree& tree) : tree_(tree) {}
   void add(size_t from, size_t to, uint64_t bytes, Duration ahead);
   size_t size() const { return flows_.size(); }
   size_t incomplete() const;
-  /// Until all are complete, at most kFatTreePatience.
+  /// Runs until all flows are complete, at most for kFatTreePatience.
   void finish();
-  /// Seconds; so far where one is not complete.
+  /// Completion times in seconds; for an incomplete flow, the time that has passed.
   std::vector<double> times() const;
 
  private:
@@ -55,7 +57,7 @@ class ShortFlows {
   std::vector<std::pair<Time, Time>> flows_;  // begin and end
 };
 
-/// Number, mean and percentiles of times.
+/// Number, mean and percentiles of `times`.
 Json timesJson(const std::vector<double>& times, size_t incomplete);
 
 }  // namespace braid::sim

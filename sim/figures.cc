@@ -57,7 +57,9 @@ void Figures::add(double seconds, bool complete) {
 }
 
 Json Figures::json() const {
-  auto share = [](auto a, auto b) { return rounded(ratio(static_cast<double>(a), static_cast<double>(b))); };
+  auto share = [](auto a, auto b) {
+    return rounded(ratio(static_cast<double>(a), static_cast<double>(b)));
+  };
   std::ostringstream hash;
   hash << std::hex << hash_;
   Json j;

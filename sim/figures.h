@@ -1,6 +1,6 @@
 #pragma once
 
-// What an experiment reports: completion times, and what the sending gateway's counters say.
+// The results of an experiment: completion times and the counters of the sending gateway.
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace braid::sim {
 
 using Json = nlohmann::ordered_json;
 
-/// A gateway's counters, all peers and subflows together.
+/// A gateway's counters, summed over all peers and subflows.
 struct Counters : SendCounts, ProtectionCounts, OutboundCounts {
   Counters() = default;
   explicit Counters(const Node& node);
@@ -26,22 +26,22 @@ struct FlowResult {
   double seconds = 0;
   bool complete = false;
   bool timeout = false;  ///< a PTO of the server's gateway fired before it was complete
-  Counters sender;       ///< what the server's gateway did for it
+  Counters sender;       ///< counters of the server's gateway for this flow
 };
 
 class Figures {
  public:
   void add(const FlowResult& flow);
-  /// A flow among others, so that the gateway's counters do not tell what was its own.
+  /// Adds a flow that ran beside others, so that the gateway's counters cannot be attributed to it.
   void add(double seconds, bool complete);
-  /// Traffic that is nobody's, for the sums.
+  /// Adds traffic that belongs to no single flow to the sums.
   void addTraffic(const Counters& sender) { sum_ += sender; }
-  /// Covers every datagram of a world (World::hash()).
+  /// Adds a world's hash (World::hash()), which covers all its datagrams.
   void addHash(uint64_t hash) { hash_ = (hash_ ^ hash) * 0x9e3779b97f4a7c15; }
 
   size_t flows() const { return times_.size(); }
-  /// Times in seconds; shares of flows, of lost packets (`recovered_share`), of protection packets
-  /// (`useful_share`), of all bytes (`extra_load`).
+  /// Times in seconds, and shares: of all flows, of lost packets (`recovered_share`), of protection
+  /// packets (`useful_share`), of all bytes (`extra_load`).
   Json json() const;
 
  private:

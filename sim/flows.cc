@@ -6,7 +6,7 @@ namespace braid::sim {
 
 namespace {
 constexpr uint16_t kFirstPort = 1000;
-/// After a flow in a tunnel of its own: late copies and the last ACKs.
+/// Time after a flow in its own tunnel, for late copies and the last ACKs.
 constexpr Duration kSettle = 200ms;
 /// Mean pause between the flows of a warm tunnel.
 constexpr Duration kPause = 200ms;
@@ -16,8 +16,8 @@ Duration exponential(Random& random, Duration mean) {
   return fromSeconds(-std::log(1 - random.uniform()) * toSeconds(mean));
 }
 
-FlowResult runFlow(Network& network, const Network::Pair& pair, uint16_t port, const MessageOptions& message,
-                   Duration settle) {
+FlowResult runFlow(Network& network, const Network::Pair& pair, uint16_t port,
+                   const MessageOptions& message, Duration settle) {
   Counters before(*pair.server);
   auto& flow = network.world.add<MessageFlow>(*pair.client, *pair.server, port, message);
   network.world.runUntil([&] { return flow.done(); }, kFlowLimit);
@@ -31,7 +31,8 @@ FlowResult runFlow(Network& network, const Network::Pair& pair, uint16_t port, c
   return result;
 }
 
-Figures coldFlows(const Params& params, FlowSizes& sizes, size_t count, const MakeConnection& make) {
+Figures coldFlows(const Params& params, FlowSizes& sizes, size_t count,
+                  const MakeConnection& make) {
   Figures figures;
   Random seeds(params.seed);
   for (size_t i = 0; i < count; ++i) {
@@ -45,8 +46,8 @@ Figures coldFlows(const Params& params, FlowSizes& sizes, size_t count, const Ma
   return figures;
 }
 
-void warmFlows(Figures& figures, Network& network, const Network::Pair& pair, uint64_t seed, FlowSizes& sizes,
-               size_t count, size_t warmUp, Duration pause) {
+void warmFlows(Figures& figures, Network& network, const Network::Pair& pair, uint64_t seed,
+               FlowSizes& sizes, size_t count, size_t warmUp, Duration pause) {
   Random random(seed);
   network.start();
   uint16_t port = kFirstPort;
@@ -62,7 +63,8 @@ Figures runFlows(const Params& params, FlowSizes& sizes, size_t count, const Mak
   if (!params.warm) return coldFlows(params, sizes, count, make);
   Figures figures;
   std::unique_ptr<Connection> connection = make(params.seed);
-  warmFlows(figures, connection->network, connection->pair, params.seed, sizes, count, kWarmUpFlows, kPause);
+  warmFlows(figures, connection->network, connection->pair, params.seed, sizes, count, kWarmUpFlows,
+            kPause);
   return figures;
 }
 

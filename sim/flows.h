@@ -1,6 +1,6 @@
 #pragma once
 
-// Series of flows, the same for every policy of one seed.
+// Series of flows. With the same seed they are the same for every policy.
 
 #include <functional>
 #include <memory>
@@ -11,13 +11,14 @@
 
 namespace braid::sim {
 
-/// A flow that takes longer is given up and counts as incomplete, with this time.
+/// A flow that takes longer is abandoned and counts as incomplete, with this time.
 inline constexpr Duration kFlowLimit = 30s;
 
-/// Sizes of the flows of an experiment.
+/// Draws the sizes of an experiment's flows.
 class FlowSizes {
  public:
-  /// The distribution, and the largest flow to draw, of the experiment unless `params` say otherwise.
+  /// `sizes` and `most`: the experiment's default distribution and largest flow, which `params` may
+  /// override.
   FlowSizes(const Params& params, const char* sizes, uint64_t most)
       : sizes_(namedSizes(params.sizes.empty() ? sizes : params.sizes)),
         most_(params.maxBytes.value_or(most)),
@@ -30,27 +31,27 @@ class FlowSizes {
   Random random_;
 };
 
-/// Runs one flow from its request to its end, and `settle` more, so that the counters know what became of its
-/// packets.
-FlowResult runFlow(Network& network, const Network::Pair& pair, uint16_t port, const MessageOptions& message,
-                   Duration settle);
+/// Runs one flow from its request to its end, and then `settle` longer, so that the counters
+/// include the fate of all its packets.
+FlowResult runFlow(Network& network, const Network::Pair& pair, uint16_t port,
+                   const MessageOptions& message, Duration settle);
 
-/// Makes the network of one tunnel from a seed. The tunnel is not started yet.
+/// Makes the network of one tunnel from a seed, without starting the tunnel.
 using MakeConnection = std::function<std::unique_ptr<Connection>(uint64_t seed)>;
 
-/// Each flow in a fresh tunnel ("a separate connection without warm-up").
+/// Runs each flow in a new tunnel ("a separate connection without warm-up").
 Figures coldFlows(const Params& params, FlowSizes& sizes, size_t count, const MakeConnection& make);
 
-/// One tunnel: flows one after the other with pauses, exponential with this mean. The first
-/// kWarmUpFlows do not count.
+/// Runs the flows one after the other in one tunnel, with exponentially distributed pauses of mean
+/// `pause`. The first `warmUp` flows (usually kWarmUpFlows) do not count.
 inline constexpr size_t kWarmUpFlows = 30;
-void warmFlows(Figures& figures, Network& network, const Network::Pair& pair, uint64_t seed, FlowSizes& sizes,
-               size_t count, size_t warmUp, Duration pause);
+void warmFlows(Figures& figures, Network& network, const Network::Pair& pair, uint64_t seed,
+               FlowSizes& sizes, size_t count, size_t warmUp, Duration pause);
 
-/// Cold or warm, as `params.warm` says.
+/// Runs coldFlows(), or warmFlows() if `params.warm`.
 Figures runFlows(const Params& params, FlowSizes& sizes, size_t count, const MakeConnection& make);
 
-/// Exponential with this mean.
+/// Draws from the exponential distribution with this mean.
 Duration exponential(Random& random, Duration mean);
 
 }  // namespace braid::sim

@@ -15,17 +15,19 @@ constexpr uint64_t kSmall = 100 * 1000;
 constexpr double kLoad = 10e6;
 /// Clients on H4-H6 with 5 connections to each of H1-H3.
 constexpr size_t kConnections = 3 * 3 * 5;
-/// Mean size of the requests, for the load: of web_search up to kSmall.
+/// Mean request size, used to compute the load: that of web_search up to kSmall.
 constexpr double kMeanRequest = 35e3;
 /// "we generate 100KB data to warmup each connection": three mean requests.
 constexpr size_t kWarmUp = 3;
 }  // namespace
 
-// The connections take turns instead of running at once: at 0.3 % load of the fabric they would not meet.
+// The connections run one at a time instead of in parallel. At a load of 0.3 % of the fabric they
+// would hardly ever meet.
 Json runFabric(const Params& params) {
   FlowSizes sizes(params, "web_search", kSmall);
   size_t subflows = params.subflows.value_or(4);
-  TunnelOptions options = tunnelOptions(params, "newreno", std::max<size_t>(kTotalWindow / subflows, 2));
+  TunnelOptions options =
+      tunnelOptions(params, "newreno", std::max<size_t>(kTotalWindow / subflows, 2));
   Loss loss{params.loss.value_or(0.04), params.burst.value_or(1)}, none;
   size_t perConnection = (params.flows ? params.flows : 4500) / kConnections + 1;
   Duration pause = fromSeconds(kMeanRequest * 8 / (kLoad / kConnections));
@@ -41,14 +43,15 @@ Json runFabric(const Params& params) {
   return figures.json();
 }
 
-// Section IV, fig. 4: flows of 100 KB, each in a connection of its own.
+// Section IV, fig. 4: flows of 100 KB, each in its own connection.
 Json runTimeouts(const Params& params) {
   constexpr Duration kAfterwards = 10ms;
-  constexpr size_t kSegment = 1448;  // what the paper's TCP puts into one
+  constexpr size_t kSegment = 1448;  // payload of a segment in the paper's TCP
   uint64_t bytes = params.maxBytes.value_or(kSmall);
   size_t subflows = params.subflows.value_or(4);
   Loss loss{params.loss.value_or(0.01), params.burst.value_or(1)};
-  TunnelOptions options = tunnelOptions(params, "newreno", std::max<size_t>(kTotalWindow / subflows, 2));
+  TunnelOptions options =
+      tunnelOptions(params, "newreno", std::max<size_t>(kTotalWindow / subflows, 2));
   Random seeds(params.seed);
   Figures figures;
   for (size_t i = 0; i < (params.flows ? params.flows : 10'000); ++i) {
@@ -56,8 +59,8 @@ Json runTimeouts(const Params& params) {
     Network::Pair pair = fabric.connect(4, 1, subflows);
     fabric.network.lose(*fabric.path(0).down, loss);
     fabric.network.start();
-    figures.add(
-        runFlow(fabric.network, pair, 1000, {.bytes = bytes, .mss = segmentSize(*pair.server)}, kAfterwards));
+    figures.add(runFlow(fabric.network, pair, 1000,
+                        {.bytes = bytes, .mss = segmentSize(*pair.server)}, kAfterwards));
     figures.addHash(fabric.network.world.hash());
   }
   uint64_t packets = (bytes + kSegment - 1) / kSegment;
@@ -70,13 +73,15 @@ Json runTimeouts(const Params& params) {
   return j;
 }
 
-// H1 asks so many senders on H2-H6 at once, each for 64 KB; the time is that of the last response.
+// H1 asks `params.senders` senders on H2-H6 at once, each for 64 KB. The time of a round is that of
+// its last response.
 Json runIncast(const Params& params) {
   constexpr uint64_t kAnswer = 64 << 10;
   constexpr Duration kBetween = 500ms;
   size_t subflows = params.subflows.value_or(4);
   size_t rounds = params.flows ? params.flows : 10;
-  TunnelOptions options = tunnelOptions(params, "newreno", std::max<size_t>(kTotalWindow / subflows, 2));
+  TunnelOptions options =
+      tunnelOptions(params, "newreno", std::max<size_t>(kTotalWindow / subflows, 2));
   Fabric fabric(params.seed, options, {}, {});
   for (size_t i = 0; i < params.senders; ++i) fabric.connect(1, 2 + i % 5, subflows);
   World& world = fabric.network.world;
@@ -99,7 +104,8 @@ Json runIncast(const Params& params) {
     Time begun = world.now();
     bool complete = world.runUntil(
         [&] {
-          return std::all_of(flows.begin(), flows.end(), [](const MessageFlow* f) { return f->done(); });
+          return std::all_of(flows.begin(), flows.end(),
+                             [](const MessageFlow* f) { return f->done(); });
         },
         kFlowLimit);
     figures.add(toSeconds(world.now() - begun), complete);

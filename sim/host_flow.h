@@ -11,7 +11,7 @@
 
 namespace braid::sim {
 
-/// A request of `client` and the response of so many bytes.
+/// A request of `client` and the server's response of `bytes` bytes.
 struct HostFlow {
   size_t client = 0, server = 0;
   uint64_t bytes = 0;
@@ -19,21 +19,22 @@ struct HostFlow {
   Time end = kNever;
 };
 
-/// Poisson arrivals of so many hosts together.
+/// Poisson arrivals of the flows of all hosts together.
 struct Arrivals {
   size_t hosts = 2;
-  Duration gap{};           ///< mean between two flows of all hosts
+  Duration gap{};           ///< mean time between two flows of all hosts
   Duration until{};         ///< flows begin before that
   uint64_t most = 1 << 30;  ///< largest flow, bytes
 };
 
-/// The gap with which these hosts offer such a share of `rate` each, bit/s.
+/// The Arrivals::gap with which `hosts` hosts each send at `load` times `rate` (bit/s).
 Duration gapOf(const Sizes& sizes, uint64_t most, double load, size_t hosts, double rate);
 
-/// Flows between two random hosts each, in the order of their begin; the first begins at once.
-std::vector<HostFlow> flowsOfRandomPairs(Random& random, const Sizes& sizes, const Arrivals& arrivals);
+/// Flows between random pairs of hosts, ordered by their begin. The first begins at once.
+std::vector<HostFlow> flowsOfRandomPairs(Random& random, const Sizes& sizes,
+                                         const Arrivals& arrivals);
 
-/// Another host than this one, at random.
+/// A random host other than `host`.
 size_t otherHost(Random& random, size_t host, size_t hosts);
 
 }  // namespace braid::sim

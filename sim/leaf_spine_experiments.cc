@@ -12,17 +12,19 @@ namespace braid::sim {
 
 namespace {
 
-// Section V-B. The rate of the fabric is not said; with the hosts' and an over-subscription of 5, 20 hosts are in a rack.
+// Section V-B. The paper does not say the rate of the fabric. With the rate of the hosts and an
+// over-subscription of 5, a rack has 20 hosts.
 constexpr double kHostRate = 10e9;
 constexpr Duration kHop = 50us;
 constexpr Duration kRackRtt = 4 * kHop;
 constexpr size_t kFull = 1500;
 /// K of DCTCP and RED's lower threshold at 10 Gbit/s (DCTCP, section 3.5), packets.
 constexpr size_t kMarkAbove = 65;
-/// Connections are there before the first flow ("persistent connections"): opened in this time, when nothing else is
-/// sent.
+/// All connections exist before the first flow ("persistent connections"). They are opened in this
+/// time, in which nothing else is sent.
 constexpr Duration kOpensAhead = 50ms;
-/// Flows that are not complete by then count with the time so far.
+/// Time that flows get to complete after the last arrival. Incomplete flows then count with the
+/// time that has passed.
 constexpr Duration kRacksPatience = 5s;
 constexpr uint16_t kFirst = 1000, kLast = 65000;
 
@@ -48,7 +50,7 @@ struct LeafFlow {
   bool done() const { return tcp && tcp->received() >= bytes; }
 };
 
-/// The racks and what runs between them.
+/// The racks and the flows between them.
 class Racks {
  public:
   explicit Racks(const RackParams& p)
@@ -59,7 +61,7 @@ class Racks {
     Random seeds(p.seed);
     for (size_t h = 0; h < hosts.size(); ++h) hosts.at(h).addShim(shimOf(p), seeds.next());
   }
-  /// Draws the flows of that many seconds: Poisson arrivals from any host to any other.
+  /// Draws the flows: Poisson arrivals between any two hosts during the time that `p` sets.
   void draw(const RackParams& p) {
     Sizes sizes = namedSizes(p.sizes);
     Random random(p.seed);
@@ -72,7 +74,7 @@ class Racks {
          flowsOfRandomPairs(random, sizes, {hosts.size(), gap, fromSeconds(p.time / 1000), p.most}))
       flows.push_back({f.client, f.server, f.bytes, start + (f.begin - Time{}), nullptr});
   }
-  /// Lets them run until all are complete, or for kRacksPatience after the last arrival.
+  /// Runs the flows until all are complete, or until kRacksPatience after the last arrival.
   void run(const RackParams& p) {
     TcpOptions options = tcpOf(p);
     Time last{};
@@ -80,11 +82,12 @@ class Racks {
       LeafFlow& flow = flows[i];
       last = std::max(last, flow.begin);
       auto port = static_cast<uint16_t>(kFirst + i % (kLast - kFirst));
-      // One after the other: all at once, their SYNs would be an incast of their own.
+      // The connections are opened one after the other. If all were opened at once, their SYNs
+      // would cause an incast.
       auto turn = static_cast<int64_t>(i) * (kOpensAhead / 2) / static_cast<int64_t>(flows.size());
       simulation.after(turn, [this, &flow, options, port] {
-        flow.tcp =
-            std::make_unique<TcpFlow>(simulation, hosts.at(flow.from), hosts.at(flow.to), port, options);
+        flow.tcp = std::make_unique<TcpFlow>(simulation, hosts.at(flow.from), hosts.at(flow.to),
+                                             port, options);
       });
       simulation.at(flow.begin, [&flow] { flow.tcp->write(flow.bytes); });
     }
@@ -118,7 +121,8 @@ Json runLeafSpine(const RackParams& p) {
   }
   uint64_t packets = 0, dropped = 0, marked = 0;
   for (const Port& port : racks.network.ports())
-    packets += port.counters().in, dropped += port.counters().dropped, marked += port.counters().marked;
+    packets += port.counters().in, dropped += port.counters().dropped,
+        marked += port.counters().marked;
   return {{"hosts", racks.hosts.size()},
           {"load", p.load},
           {"sizes", p.sizes},

@@ -33,7 +33,7 @@ void LossTrace::onSegment(const tcp::DataSegment& segment) {
     windows_[begin] = {sender.cwnd(), windowBegin_};
     return;
   }
-  if (!sender.recovering()) return;  // a tail loss probe
+  if (!sender.recovering()) return;  // the segment is a tail loss probe
   bool timeout = sender.phase() == tcp::Window::Phase::kTimeoutRecovery;
   Window window = windowOf(begin);
   if (window.bytes <= 0) return;
@@ -44,7 +44,8 @@ void LossTrace::onSegment(const tcp::DataSegment& segment) {
     end_ = sender.sentUpTo();
   }
   TracedRecovery& recovery = recoveries_.back();
-  double size = static_cast<double>(begin - std::min(begin, first_)) / sender.mss() / recovery.window;
+  double size =
+      static_cast<double>(begin - std::min(begin, first_)) / sender.mss() / recovery.window;
   recovery.size = std::max(recovery.size, std::min(size, 1.0));
 }
 

@@ -11,22 +11,26 @@
 
 namespace braid::sim {
 
-/// A recovery from losses: what was sent again from its beginning until what was in flight then is acknowledged.
+/// A recovery from losses: the retransmissions from its beginning until all data in flight at the
+/// beginning is acknowledged.
 struct TracedRecovery {
-  bool timeout = false;  ///< by the retransmission timer; false: fast retransmit
-  double size =
-      0;  ///< from the first byte of the first segment sent again to that of the last, shares of the window
-  double position = 0;  ///< of the first segment in the window when that was first sent, [0, 1]
-  double window = 0;    ///< then, segments
+  bool timeout = false;  ///< begun by the retransmission timer; false: by fast retransmit
+  /// Distance from the first resent segment's first byte to the last one's, as a share of the
+  /// window
+  double size = 0;
+  /// Position of the first resent segment in the window in which it was first sent, [0, 1]
+  double position = 0;
+  double window = 0;  ///< that window, segments
 };
 
-/// What T-RACKs' LossProbe sees of a sender (section III-B): how it recovers from losses, and where these were in the
-/// window. A window begins with the segment that is sent next when the one that began the last window is acknowledged:
-/// counted from the last acknowledged byte, whatever ACKs let go would be at the end of a window. Tail loss probes are no
-/// recoveries.
+/// Observes a sender as T-RACKs' LossProbe does (section III-B): how it recovers from losses, and
+/// where in the window these were. When the first segment of a window is acknowledged, the next
+/// segment sent begins a new window. (If windows were counted from the last acknowledged byte
+/// instead, every segment that an ACK releases would lie at the end of its window.) Tail loss
+/// probes do not count as recoveries.
 class LossTrace {
  public:
-  /// Takes the endpoint's watcher; the endpoint outlives this or sends nothing afterwards.
+  /// Sets the endpoint's watcher. The endpoint must not send after this object is destroyed.
   explicit LossTrace(tcp::Endpoint& endpoint);
   LossTrace(const LossTrace&) = delete;
   LossTrace& operator=(const LossTrace&) = delete;
@@ -43,15 +47,17 @@ class LossTrace {
   Window windowOf(uint64_t offset) const;
 
   tcp::Endpoint& endpoint_;
-  std::map<uint64_t, Window> windows_;  // by the first byte of each segment that is not acknowledged
+  std::map<uint64_t, Window> windows_;  // by the first byte of each unacknowledged segment
   std::vector<TracedRecovery> recoveries_;
   uint64_t windowBegin_ = 0;
-  uint64_t first_ = 0, end_ = 0;  // of the last recovery: its first byte sent again, and what ends it
+  uint64_t first_ = 0,
+           end_ = 0;  // of the last recovery: its first byte sent again, and what ends it
 };
 
-/// Of these recoveries by one of both ways: their number; in ten bins the shares by size and by position (figures 1a to
-/// 1d); the share of those larger than 30 % of the window and of those in its last tenth; the windows' mean and
-/// percentiles in segments (figure 2a). Shares of nothing are 0.
+/// Statistics of the recoveries by timeout (or, with `timeout` false, by fast retransmit): their
+/// number; histograms of size and position in ten bins (figures 1a to 1d); the share of those
+/// larger than 30 % of the window and of those in its last tenth; mean and percentiles of the
+/// window in segments (figure 2a). Shares are 0 when there are no recoveries.
 Json recoveriesJson(std::span<const TracedRecovery> recoveries, bool timeout);
 
 }  // namespace braid::sim

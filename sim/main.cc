@@ -1,5 +1,5 @@
-// sim_recovery EXPERIMENT [--policy NAME]...: the papers' experiments in virtual time. Prints one JSON object
-// a policy. See docs/evaluation.md.
+// sim_recovery EXPERIMENT [--policy NAME]...: the papers' experiments in virtual time. Prints one
+// JSON object per policy. See docs/evaluation.md.
 
 #include <CLI/CLI.hpp>
 
@@ -24,16 +24,18 @@ int main(int argc, char** argv) {
   app.add_option("--flows", params.flows, "how many flows (incast: rounds, bulk: seconds)");
   app.add_option("--loss", params.loss, "share of packets lost on the lossy links")
       ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--burst", params.burst, "mean run of losses, packets")->check(CLI::Range(1.0, 1000.0));
+  app.add_option("--burst", params.burst, "mean run of losses, packets")
+      ->check(CLI::Range(1.0, 1000.0));
   app.add_option("--subflows", params.subflows, "fabric, timeouts, incast, routers")
       ->check(CLI::Range(1, 16));
   app.add_option("--controller", params.controller, "instead of the experiment's own")
-      ->check(CLI::IsMember(
-          std::vector<std::string>(std::begin(braid::kControllerNames), std::end(braid::kControllerNames))));
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(braid::kControllerNames),
+                                                     std::end(braid::kControllerNames))));
   app.add_option("--scheduler", params.scheduler, "earliest, ecf or minrtt")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(braid::kPathSchedulerNames),
                                                      std::end(braid::kPathSchedulerNames))));
-  app.add_option("--min-rto", params.minRto, "least retransmission timeout of every policy, ms (Linux: 200)")
+  app.add_option("--min-rto", params.minRto,
+                 "least retransmission timeout of every policy, ms (Linux: 200)")
       ->check(CLI::Range(0.0, 1000.0));
   app.add_flag("--testbed", params.testbed,
                "cofuso with K_max 30, M_max 1, alpha1 0.05, beta1 0.95 (section 5.2)");

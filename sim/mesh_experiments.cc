@@ -12,7 +12,7 @@ namespace braid::sim {
 
 namespace {
 
-// CoFUSO section 6.2, fig. 12; what the figure does not show is as Routers (network.h) has it.
+// CoFUSO section 6.2, fig. 12. For details that the figure does not show see Routers in network.h.
 constexpr double kMeshRate = 300e6;
 constexpr Duration kMeshRtt = 48ms;
 constexpr size_t kMeshWidth = 4;  // R2..R5, R6..R9
@@ -23,13 +23,14 @@ constexpr size_t kMeshFlows = 500;
 constexpr size_t kMeshSubflows = 5, kMeshWindow = 10;
 constexpr uint64_t kMeshLargest = 100'000;
 constexpr Duration kMeshMinRto = 200ms;
-/// Where a host's connections end, each a gateway behind the host's port: a flow is the only one between two of them.
+/// Places per host. A place is one end of a connection: a gateway behind the host's port. Each pair
+/// of places carries at most one flow of a run.
 constexpr size_t kMeshPlaces = 8;
 constexpr size_t kMeshMostFlows = kMeshPlaces * kMeshPlaces * kMeshHostsPerSide;
 
 struct Mesh {
   Topology topology;
-  std::vector<size_t> inner;  ///< cables from R6..R9 to R2..R5, where responses go
+  std::vector<size_t> inner;  ///< cables from R6..R9 to R2..R5, the direction of responses
 };
 
 Mesh mesh() {
@@ -65,7 +66,7 @@ Mesh mesh() {
   return m;
 }
 
-/// Each host of R10 has Poisson flows to a host of R1 of its own.
+/// Each host below R10 sends Poisson flows to its own host below R1.
 std::vector<HostFlow> meshFlows(const FabricParams& p) {
   size_t count = p.flows.value_or(kMeshFlows);
   if (count > kMeshMostFlows)

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid::sim {
 
@@ -13,7 +13,8 @@ constexpr size_t kRequestBytes = 100;
 constexpr uint16_t kWindow = 65535;
 }  // namespace
 
-MessageFlow::MessageFlow(World& world, Node& client, Node& server, uint16_t port, MessageOptions options)
+MessageFlow::MessageFlow(World& world, Node& client, Node& server, uint16_t port,
+                         MessageOptions options)
     : world_(world),
       client_(client),
       server_(server),
@@ -43,8 +44,8 @@ void MessageFlow::sendNext() {
   auto seq = static_cast<uint32_t>(1 + sent_);
   sent_ += size;
   uint8_t flags = TcpFields::kAck | (sent_ == options_.bytes ? TcpFields::kPsh : 0);
-  server_.send(tcpPacket(
-      ip, {port_, port_, seq, 1 + kRequestBytes, flags, kWindow, 0, 0, ByteView(kPayload).first(size)}));
+  server_.send(tcpPacket(ip, {port_, port_, seq, 1 + kRequestBytes, flags, kWindow, 0, 0,
+                              ByteView(kPayload).first(size)}));
 }
 
 void MessageFlow::onSegment(const InnerPacket& ip) {

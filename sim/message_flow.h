@@ -1,7 +1,7 @@
 #pragma once
 
-// A request and its response as raw inner packets, without an inner TCP: what the papers call a flow. What is
-// lost in the tunnel is the tunnel's to repair.
+// A request and its response as raw inner packets, without an inner TCP: a "flow" of the papers.
+// Only the tunnel repairs losses.
 
 #include <cstdint>
 #include <functional>
@@ -12,23 +12,27 @@
 namespace braid::sim {
 
 struct MessageOptions {
-  uint64_t bytes = 16 << 10;  ///< of the response, at least 1
+  uint64_t bytes = 16 << 10;  ///< size of the response, at least 1
   uint16_t mss = 1400;        ///< payload of its full segments
-  size_t ahead = 0;  ///< segments on their way at most, as a sender's window bounds them; 0: all at once
+  size_t ahead =
+      0;  ///< most segments in flight, like a sender's window; 0: the whole response at once
 };
 
-/// The client sends one small segment; the server answers with the whole response at once, or so much of it as may be
-/// on its way and then a segment for each that arrives. PSH is on the last segment. The segments are ECN-capable, so that
-/// queue management marks instead of dropping.
+/// The client sends one small segment. The server answers with the whole response at once, or with
+/// the first MessageOptions::ahead segments and then one segment for each that arrives. The last
+/// segment has PSH set. All segments are ECN-capable, so that queue management marks them instead
+/// of dropping them.
 class MessageFlow final : public Host {
  public:
-  /// Sends the request at once. `port`: fresh for each flow between these two (a new 5-tuple).
+  /// Sends the request at once. `port`: must be new for each flow between these two (a new
+  /// 5-tuple).
   MessageFlow(World& world, Node& client, Node& server, uint16_t port, MessageOptions options);
 
   bool done() const { return missing_ == 0; }
-  /// From the request to the last byte of the response at the client; so far when it is not done.
+  /// From the request to the arrival of the response's last byte at the client; until now when that
+  /// is still missing.
   Duration completionTime() const { return (done() ? finished_ : world_.now()) - started_; }
-  /// Called when the last byte has come.
+  /// Called when the last byte has arrived.
   std::function<void()> onDone;
   const MessageOptions& options() const { return options_; }
   size_t segments() const { return seen_.size(); }
@@ -51,7 +55,7 @@ class MessageFlow final : public Host {
   size_t missing_;
 };
 
-/// Payload of a full segment on this tunnel, `spare` bytes below what its inner MTU allows.
+/// Payload of a full segment on this tunnel: what the inner MTU allows, less `spare` bytes.
 uint16_t segmentSize(const Node& node, size_t spare = 0);
 
 }  // namespace braid::sim

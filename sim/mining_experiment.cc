@@ -15,7 +15,7 @@ namespace braid::sim {
 namespace {
 
 // AMP section 5.3, figure 14.
-constexpr Duration kMeanGap = 780us;  // between the flows of a host
+constexpr Duration kMeanGap = 780us;  // mean time between the flows of a host
 constexpr uint64_t kShortBelow = 100'000;
 constexpr uint16_t kFirstLongPort = 1000;
 
@@ -48,7 +48,7 @@ class Mining {
   }
 
  private:
-  // Times from the beginning of the traffic on.
+  // Times are counted from the beginning of the traffic.
   void draw() {
     Random random(p_.seed);
     size_t hosts = tree_.network.hosts();
@@ -67,8 +67,8 @@ class Mining {
     f.flow = &tree_.world.add<Saturation>(tree_.gateways.at(f.plan.client), server, port_++,
                                           segmentSize(server), p_.ahead, f.plan.bytes);
   }
-  /// What the long flows have got, of which nothing more is sent from now on: the last short ones need not wait for
-  /// what would take seconds.
+  /// Reports the goodput of the long flows and stops them, because otherwise the last short flows
+  /// would wait for them for seconds.
   Json reportLong() {
     std::vector<double> goodput;
     uint64_t bytes = 0, open = 0;
@@ -77,7 +77,8 @@ class Mining {
       bytes += f.flow->received();
       open += f.flow->doneAt() == kNever;
       Time end = std::min(f.flow->doneAt(), tree_.world.now());
-      goodput.push_back(static_cast<double>(f.flow->received()) * 8e-6 / toSeconds(end - f.plan.begin));
+      goodput.push_back(static_cast<double>(f.flow->received()) * 8e-6 /
+                        toSeconds(end - f.plan.begin));
       f.flow->stop();
     }
     return {{"count", longs_.size()},

@@ -6,7 +6,7 @@
 namespace braid::sim {
 
 namespace {
-/// Buffers of a gateway: more than any of the flows needs.
+/// Packet buffers of a gateway: more than any of the flows needs.
 constexpr size_t kPool = 32768;
 }  // namespace
 
@@ -57,7 +57,8 @@ void Network::start() {
   world.start();
   Time end = world.now() + kPatience;
   while (!ready()) {
-    if (world.now() >= end) throw std::runtime_error("the tunnel does not come up\n" + world.report());
+    if (world.now() >= end)
+      throw std::runtime_error("the tunnel does not come up\n" + world.report());
     world.run(kStep);
   }
   for (auto& [link, loss] : lossy_) {
@@ -73,8 +74,10 @@ void requireSound(const World& world) {
   if (!world.failure().empty()) throw std::runtime_error(world.failure());
 }
 
-Testbed::Testbed(uint64_t seed, const TunnelOptions& options, const Loss& p2) : Connection(seed, options) {
-  // Which path is the faster one by a hair, and is filled first, differs from connection to connection.
+Testbed::Testbed(uint64_t seed, const TunnelOptions& options, const Loss& p2)
+    : Connection(seed, options) {
+  // The delays differ slightly by the seed, so that the path that is faster, and is filled first,
+  // varies between connections.
   Random hair(seed);
   auto link = [&] {
     Duration delay = kRtt / 2 + std::chrono::microseconds(hair.below(50));
@@ -106,7 +109,8 @@ Routers::Routers(uint64_t seed, uint64_t layout, const TunnelOptions& options, s
   }
   std::vector<Cable> near, far, mesh;
   Cable clientHost = network.cable(link), serverHost = network.cable(link);
-  for (size_t i = 0; i < kWidth; ++i) near.push_back(network.cable(link)), far.push_back(network.cable(link));
+  for (size_t i = 0; i < kWidth; ++i)
+    near.push_back(network.cable(link)), far.push_back(network.cable(link));
   for (bool lossy : isLossy) {
     mesh.push_back(network.cable(link));
     if (lossy) network.lose(*mesh.back().down, loss);
@@ -133,7 +137,8 @@ Fabric::Fabric(uint64_t seed, const TunnelOptions& options, const Loss& path, co
     Cable access = network.cable(link);
     if (host > kHosts / 2) lose(access, edge);
     clientSide_.push_back(access);
-    // Seen from the other side, what goes to the server enters by the same link that brings responses.
+    // The same access link as seen from the server's side: here traffic to the server uses the
+    // direction that carries responses for a client.
     serverSide_.push_back({access.down, access.up});
   }
 }

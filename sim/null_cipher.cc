@@ -1,9 +1,10 @@
-// In place of the library for AES-GCM (src/tunnel/wire/aead_cipher.h): a cipher that copies and checks nothing, for a
-// program that tells what everything but the cipher costs. Linked into that simulator only.
+// Replaces the AES-GCM library (src/tunnel/wire/aead.h) with a cipher that neither encrypts nor
+// checks anything. One simulator program is linked with it, to measure the cost of everything
+// except the cipher.
 
 #include <algorithm>
 
-#include "tunnel/wire/aead_cipher.h"
+#include "tunnel/wire/aead.h"
 #include "tunnel/wire/header.h"
 
 namespace braid {
@@ -12,7 +13,8 @@ namespace {
 
 class NullCipher final : public AeadCipher {
  public:
-  bool seal(const AeadNonce&, ByteView, std::span<const ByteView> pieces, uint8_t* out, unsigned) override {
+  bool seal(const AeadNonce&, ByteView, std::span<const ByteView> pieces, uint8_t* out,
+            unsigned) override {
     for (ByteView piece : pieces) out = std::copy(piece.begin(), piece.end(), out);
     std::fill_n(out, kTagSize, uint8_t{0});
     return true;

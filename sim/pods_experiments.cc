@@ -19,7 +19,7 @@ constexpr Duration kHopDelay = 20us;  // RTT 240 us over six hops there and six 
 constexpr size_t kPodPortBytes = 1 << 20;
 constexpr size_t kAccessMarks = 300'000;
 constexpr size_t kPodSubflows = 8;
-constexpr size_t kPodSubflowWindow = 2;  // 16 datagrams of all together (section VI-A)
+constexpr size_t kPodSubflowWindow = 2;  // 16 datagrams of all subflows together (section VI-A)
 
 Topology podsOf() {
   Pods pods = fusoTree();
@@ -57,7 +57,8 @@ double lossRate(Random& random, bool blackHoles) {
   return from * std::pow(to / from, random.uniform());
 }
 
-std::vector<std::pair<size_t, double>> lossyCables(const Topology& topology, double share, uint64_t seed) {
+std::vector<std::pair<size_t, double>> lossyCables(const Topology& topology, double share,
+                                                   uint64_t seed) {
   Random random(seed ^ 0xf0f0);
   const std::vector<Topology::Cable>& cables = topology.cables();
   auto count = static_cast<size_t>(std::lround(share * static_cast<double>(cables.size()) / 2));
@@ -66,7 +67,8 @@ std::vector<std::pair<size_t, double>> lossyCables(const Topology& topology, dou
   while (count > 0) {
     double place = random.uniform();
     const char* layer = place < 0.22 ? "access" : place < 0.46 ? "aggregation" : "core";
-    std::vector<size_t> left;  // one direction of each that is not lossy yet; the other stands beside it
+    std::vector<size_t>
+        left;  // one direction of each cable that is not lossy yet; the other has the next index
     for (size_t c = 0; c < cables.size(); c += 2) {
       if (cables[c].layer == layer && !chosen[c]) left.push_back(c);
     }
@@ -93,15 +95,18 @@ Json runLossyLinks(const FabricParams& p) {
     high += rates.back() > 0.6;
   }
   while (placed < links) {
-    std::vector<std::pair<size_t, double>> lossy = lossyCables(topology, p.lossyShare, random.next());
+    std::vector<std::pair<size_t, double>> lossy =
+        lossyCables(topology, p.lossyShare, random.next());
     if (lossy.empty()) break;
-    for (size_t i = 0; i < lossy.size(); i += 2, ++placed) ++layers[topology.cables()[lossy[i].first].layer];
+    for (size_t i = 0; i < lossy.size(); i += 2, ++placed)
+      ++layers[topology.cables()[lossy[i].first].layer];
   }
   auto share = [](size_t a, size_t of) {
     return of > 0 ? static_cast<double>(a) / static_cast<double>(of) : 0;
   };
-  Json j = {{"links", links},        {"mean", mean(rates)},        {"low", share(low.size(), links)},
-            {"mean_low", mean(low)}, {"high", share(high, links)}, {"p50", percentile(rates, 0.5)}};
+  Json j = {
+      {"links", links},        {"mean", mean(rates)},        {"low", share(low.size(), links)},
+      {"mean_low", mean(low)}, {"high", share(high, links)}, {"p50", percentile(rates, 0.5)}};
   for (const auto& [layer, count] : layers) j["places"][layer] = share(count, placed);
   j["hash"] = random.next();
   return j;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "inet/ecn.h"
+#include "inet/ip.h"
 
 namespace braid::sim {
 
@@ -11,7 +11,8 @@ void PortQueue::push(Bytes packet, Time now) {
   bool kept = true;
   if (discipline_ == Discipline::kRedEcn && red_.hits(size(), emptySince_, now, random_))
     kept = markOrDrop(packet);
-  if (discipline_ == Discipline::kDctcp && size() > threshold_ && braid::markCe(ByteSpan(packet))) ++marked_;
+  if (discipline_ == Discipline::kDctcp && size() > threshold_ && braid::markCe(ByteSpan(packet)))
+    ++marked_;
   if (kept && size() < limit_) return waiting_.push_back(std::move(packet));
   ++dropped_;
   if (!kept || discipline_ != Discipline::kDropRand) return;

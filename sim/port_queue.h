@@ -13,18 +13,22 @@
 
 namespace braid::sim {
 
-/// The packets that wait at a port, without the one in transmission. The limit is T-RACKs' (section V-A), counted in
-/// packets as ns-2 does; the thresholds are not in that paper.
+/// The packets that wait at a port, without the one in transmission. The limit is counted in
+/// packets, as in ns-2 and T-RACKs (section V-A). The thresholds are not from that paper.
 class PortQueue {
  public:
   static constexpr size_t kThreshold = 20;  ///< K at 1 Gbit/s (DCTCP, section 3.4)
 
-  /// `limit` packets; one takes `packetTime` to send. `threshold`: K of kDctcp.
+  /// `limit`: packets; `packetTime`: transmission time of one; `threshold`: K of kDctcp.
   PortQueue(Discipline discipline, size_t limit, Duration packetTime, uint64_t seed,
             size_t threshold = kThreshold)
-      : discipline_(discipline), limit_(limit), threshold_(threshold), red_(packetTime), random_(seed) {}
+      : discipline_(discipline),
+        limit_(limit),
+        threshold_(threshold),
+        red_(packetTime),
+        random_(seed) {}
 
-  /// The packet waits, or one is dropped.
+  /// Queues the packet, or drops it or another one.
   void push(Bytes packet, Time now);
   std::optional<Bytes> pop(Time now);
 

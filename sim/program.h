@@ -1,6 +1,7 @@
 #pragma once
 
-// What the programs of the experiments share: one experiment by its name, once for each policy or controller.
+// Shared parts of the experiments' main programs. Each program runs one experiment by its name,
+// once for each policy or controller.
 
 #include <cstdlib>  // __GLIBC__
 #ifdef __GLIBC__
@@ -33,21 +34,22 @@ const auto& byName(const Experiments& experiments, const std::string& name) {
   throw std::runtime_error("no experiment " + name);
 }
 
-/// Runs the experiment with `params.*variant` set to each of `values` and prints one JSON object for each, in
-/// which the value is called `kind`.
+/// Runs the experiment with `params.*variant` set to each of `values` and prints one JSON object
+/// for each, in which the value is called `kind`.
 template <typename Experiment, typename Params>
 void runEach(const Experiment& experiment, const char* kind, std::string Params::*variant,
              const std::vector<std::string>& values, Params params) {
   for (const std::string& value : values) {
     params.*variant = value;
-    nlohmann::ordered_json line = {{"experiment", experiment.name}, {kind, value}, {"seed", params.seed}};
+    nlohmann::ordered_json line = {
+        {"experiment", experiment.name}, {kind, value}, {"seed", params.seed}};
     line.update(experiment.run(params));
     std::cout << line.dump() << std::endl;
   }
 }
 
-/// Memory that is given back stays with the program. An experiment that makes a gateway for each flow would otherwise have
-/// the kernel clear pages all the time.
+/// Makes glibc keep freed memory instead of returning it to the kernel. Otherwise, in an experiment
+/// that makes a gateway for each flow, the kernel would have to clear pages all the time.
 inline void keepFreedMemory() {
 #ifdef __GLIBC__
   constexpr int kMost = 1 << 30, kLargest = 32 << 20;  // bytes; glibc documents no larger block
@@ -56,7 +58,7 @@ inline void keepFreedMemory() {
 #endif
 }
 
-/// The exit status of a program that does `work`; says on stderr what went wrong.
+/// Runs `work` and returns the program's exit status. Prints the error on stderr if it throws.
 template <typename Work>
 int runProgram(const char* program, Work work) {
   keepFreedMemory();

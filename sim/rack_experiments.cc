@@ -17,18 +17,20 @@ namespace {
 
 constexpr Duration kRound = 3s;
 constexpr Duration kPacketTime = 12us;  // 1500 bytes at 1 Gbit/s
-/// Connections that are there before their flows are opened in this time, when nothing else is sent.
+/// Connections that exist before their flows are opened in this time, in which nothing else is
+/// sent.
 constexpr Duration kOpening = 1s;
-/// The first flow begins so long after the large ones, which have filled the queue by then.
+/// Time from the begin of the large flows to the first small one. The large flows have filled the
+/// queue by then.
 constexpr Duration kHeadStart = kOpening + 2s;
-/// After the last round: flows that are not complete then count with the time so far.
+/// Time after the last round. Flows incomplete then count with the time that has passed.
 constexpr Duration kLimit = 15s;
 constexpr uint64_t kLargeBytes = uint64_t{1} << 40;
 constexpr uint16_t kFirstFlowPort = 1000;
 
 constexpr const char* kShims[] = {"off", "sender", "paper", "both", "cache"};
 
-/// A flow that counts.
+/// A flow that is measured.
 struct Measured {
   size_t source = 0;
   uint64_t bytes = 0;
@@ -42,15 +44,16 @@ class Rack {
   explicit Rack(const RackParams& p)
       : tree(treeOf(p), p.seed), p_(p), traffic_(p.seed ^ 0x7261636b73), tcp_(tcpOf(p)) {}
 
-  /// A large flow, from about the end of the opening on.
+  /// Adds a large flow, which begins about at the end of kOpening.
   void addLarge(size_t source) {
     tree.after(kOpening + exponential(traffic_, kPacketTime), [this, source, port = port_++] {
       TcpOptions endless = tcp_;
       endless.bytes = kLargeBytes;
-      large.push_back(std::make_unique<TcpFlow>(tree, tree.sender(source), tree.receiver(), port, endless));
+      large.push_back(
+          std::make_unique<TcpFlow>(tree, tree.sender(source), tree.receiver(), port, endless));
     });
   }
-  /// A flow of that source after so long, at least kOpening.
+  /// Adds a flow of `source` that begins after `ahead` (at least kOpening).
   void addFlow(size_t source, uint64_t bytes, Duration ahead) {
     bool handshake = p_.setup == "handshake";
     flows.push_back({source, bytes, tree.now() + ahead, nullptr});
@@ -60,7 +63,8 @@ class Rack {
       Measured& m = flows[i];
       TcpOptions options = tcp_;
       if (handshake) options.bytes = m.bytes;
-      m.flow = std::make_unique<TcpFlow>(tree, tree.sender(m.source), tree.receiver(), port, options);
+      m.flow =
+          std::make_unique<TcpFlow>(tree, tree.sender(m.source), tree.receiver(), port, options);
     };
     tree.after(opens, connect);
     if (!handshake) tree.after(ahead, [this, i] { flows[i].flow->write(flows[i].bytes); });
@@ -69,10 +73,11 @@ class Rack {
   double seconds(const Measured& m) const {
     return toSeconds((done(m) ? m.flow->finishedAt() : tree.now()) - m.begin);
   }
-  /// Until all measured flows are complete or the time is over.
+  /// Runs until all measured flows are complete or the time is over.
   void finish(Duration limit) {
     Time end = tree.now() + limit;
-    while (tree.now() < end && !std::ranges::all_of(flows, [&](const Measured& m) { return done(m); })) {
+    while (tree.now() < end &&
+           !std::ranges::all_of(flows, [&](const Measured& m) { return done(m); })) {
       tree.run(10ms);
     }
   }
@@ -93,7 +98,8 @@ Json describe(const Rack& rack) {
   for (const Measured& m : rack.flows) {
     incomplete += !rack.done(m);
     if (!m.flow) continue;
-    timeouts += m.flow->timeouts(), retransmits += m.flow->retransmits(), repeats += m.flow->repeats();
+    timeouts += m.flow->timeouts(), retransmits += m.flow->retransmits(),
+        repeats += m.flow->repeats();
   }
   for (const auto& flow : rack.large) largeBytes += flow->received();
   const PortQueue& queue = rack.tree.bottleneck();
@@ -102,7 +108,8 @@ Json describe(const Rack& rack) {
           {"timeouts", timeouts},
           {"retransmits", retransmits},
           {"repeats", repeats},
-          {"large_mbit", static_cast<double>(largeBytes) * 8e-6 / toSeconds(rack.tree.now() - Time{1s})},
+          {"large_mbit",
+           static_cast<double>(largeBytes) * 8e-6 / toSeconds(rack.tree.now() - Time{1s})},
           {"packets", queue.in()},
           {"dropped", queue.dropped()},
           {"marked", queue.marked()},
@@ -110,8 +117,8 @@ Json describe(const Rack& rack) {
           {"hash", rack.tree.hash()}};
 }
 
-// Section V-A. The sources of the small flows begin in another order each round, one packet's time apart in
-// the mean.
+// Section V-A. In each round the sources of the small flows begin in a different order, on average
+// one packet's transmission time apart.
 Json runIncastRounds(const RackParams& p) {
   Rack rack(p);
   size_t large = p.large ? p.flows / 4 : 0;
@@ -123,7 +130,8 @@ Json runIncastRounds(const RackParams& p) {
     std::iota(sources.begin(), sources.end(), size_t{0});
     for (size_t i = small; i > 1; --i) std::swap(sources[i - 1], sources[order.below(i)]);
     Duration start = kHeadStart + static_cast<int64_t>(round) * kRound;
-    for (size_t source : sources) rack.addFlow(source, p.bytes, start += exponential(order, kPacketTime));
+    for (size_t source : sources)
+      rack.addFlow(source, p.bytes, start += exponential(order, kPacketTime));
   }
   rack.tree.run(kHeadStart + static_cast<int64_t>(p.rounds) * kRound);
   rack.finish(kLimit);
@@ -134,11 +142,11 @@ Json runIncastRounds(const RackParams& p) {
   }
   Json j = describe(rack);
   j["times"] = times;
-  j["means"] = sums;  // of each source, over the rounds: what the paper's CDFs are of
+  j["means"] = sums;  // of each source over the rounds; the paper's CDFs show these
   return j;
 }
 
-// Section V-C in small: web search flows arrive by Poisson at one port.
+// A small version of section V-C: web search flows arrive at one port as a Poisson process.
 Json runWebSearch(const RackParams& p) {
   RackParams own = p;
   Sizes sizes = namedSizes("web_search");
@@ -149,7 +157,8 @@ Json runWebSearch(const RackParams& p) {
   for (int i = 0; i < kDraws; ++i)
     meanBytes += static_cast<double>(sizes.draw(arrivals, kLargeBytes)) / kDraws;
   Duration gap = fromSeconds(meanBytes * 8 / (p.load * treeOf(p).rate));
-  for (Duration at = kHeadStart; toSeconds(at - kHeadStart) < p.seconds; at += exponential(arrivals, gap)) {
+  for (Duration at = kHeadStart; toSeconds(at - kHeadStart) < p.seconds;
+       at += exponential(arrivals, gap)) {
     rack.addFlow(arrivals.below(p.flows), sizes.draw(arrivals, kLargeBytes), at);
   }
   rack.tree.run(kHeadStart + fromSeconds(p.seconds));
@@ -172,12 +181,16 @@ Json runWebSearch(const RackParams& p) {
 }
 
 constexpr RackExperiment kExperiments[] = {
-    {"incast", "section V-A: rounds of small flows, with --large beside large ones", runIncastRounds},
+    {"incast", "section V-A: rounds of small flows, with --large beside large ones",
+     runIncastRounds},
     {"websearch", "section V-C: flows of web search at one port, for alpha", runWebSearch},
-    {"traced", "section III-B: web search or data mining at one port, each loss of the hosts' TCP traced",
+    {"traced",
+     "section III-B: web search or data mining at one port, each loss of the hosts' TCP traced",
      runTraced},
-    {"leaf-spine", "section V-B: web search or data mining between the hosts of nine racks", runLeafSpine},
-    {"cluster", "section VI: requests between the 84 servers of a testbed, one to all or all to all",
+    {"leaf-spine", "section V-B: web search or data mining between the hosts of nine racks",
+     runLeafSpine},
+    {"cluster",
+     "section VI: requests between the 84 servers of a testbed, one to all or all to all",
      runCluster},
 };
 
@@ -192,7 +205,8 @@ std::span<const RackExperiment> rackExperiments() {
 }
 
 RackTreeOptions treeOf(const RackParams& p) {
-  if (std::ranges::find(kShims, p.shim) == std::end(kShims)) throw std::runtime_error("no shim " + p.shim);
+  if (std::ranges::find(kShims, p.shim) == std::end(kShims))
+    throw std::runtime_error("no shim " + p.shim);
   RackTreeOptions o;
   o.senders = p.flows;
   o.jitter = fromSeconds(p.jitter * 1e-6);
@@ -214,7 +228,8 @@ AckShimOptions shimOf(const RackParams& p) {
   return shim;
 }
 
-// The congestion control that the paper pairs with each queue. ns-2 sends all data ECN-capable.
+// The congestion control that the paper combines with each queue. As in ns-2, all data is
+// ECN-capable.
 TcpOptions tcpOf(const RackParams& p) {
   Discipline d = disciplineOf(p.scheme);
   bool ecn = d == Discipline::kRedEcn || d == Discipline::kDctcp;
@@ -235,7 +250,7 @@ tcp::Options hostTcp(const RackParams& p) {
   o.control = isDctcp(p) ? tcp::Control::kDctcp : tcp::controlOf(p.control);
   o.ecn = o.ecnEverywhere = o.control == tcp::Control::kDctcp;
   o.minRtoAboveSrtt = true;
-  o.minProbe = 10ms;  // of the draft that the paper cites
+  o.minProbe = 10ms;  // from the draft that the paper cites
   o.content = false;
   return o;
 }

@@ -43,7 +43,8 @@ void Hop::take() {
 
 // ---- a host
 
-RackHost::RackHost(RackTree& tree, std::string name, Address address, const LinkOptions& link, uint64_t seed)
+RackHost::RackHost(RackTree& tree, std::string name, Address address, const LinkOptions& link,
+                   uint64_t seed)
     : down(tree, link, seed, [this](const Bytes& p) { host.arrive(p); }),
       up(tree, link, seed + 1, [&tree](Bytes p) { tree.route(std::move(p)); }),
       host(tree, std::move(name), address, [this](Bytes p) { up.push(std::move(p)); }) {}
@@ -55,14 +56,18 @@ RackTree::RackTree(const RackTreeOptions& options, uint64_t seed)
       options_(options),
       queue_(options.discipline, options.queue, timeOf(kPacket, options.rate), random().next(),
              options.threshold),
-      wire_(*this, {.delay = options.rtt / kTreeHops}, random().next(), [this](const Bytes& packet) {
-        hash_ = (hash_ ^ static_cast<uint64_t>(now().time_since_epoch().count())) * 0x9e3779b97f4a7c15;
-        hash_ ^= packet.size();
-        receiver_->host.arrive(packet);
-      }) {
+      wire_(*this, {.delay = options.rtt / kTreeHops}, random().next(),
+            [this](const Bytes& packet) {
+              hash_ = (hash_ ^ static_cast<uint64_t>(now().time_since_epoch().count())) *
+                      0x9e3779b97f4a7c15;
+              hash_ ^= packet.size();
+              receiver_->host.arrive(packet);
+            }) {
   auto host = [&](const std::string& name, const std::string& text, bool shim) {
-    auto made = std::make_unique<RackHost>(*this, name, address(text), linkOf(options), random().next());
-    uint64_t own = random().next();  // drawn with and without: the same seed means the same traffic
+    auto made =
+        std::make_unique<RackHost>(*this, name, address(text), linkOf(options), random().next());
+    // drawn with and without a shim, so that the same seed gives the same traffic
+    uint64_t own = random().next();
     if (shim) made->host.addShim(options.shim, own);
     byAddress_[made->host.host(false)] = made.get();
     return made;

@@ -15,7 +15,7 @@ namespace braid::sim {
 
 class RackTree;
 
-/// A link that hands over what arrives.
+/// A link that gives each arriving packet to `sink`.
 class Hop {
  public:
   using Sink = std::function<void(Bytes)>;
@@ -32,14 +32,14 @@ class Hop {
   bool awake_ = false;
 };
 
-/// The small tree of T-RACKs section V-A.
+/// The options of RackTree, the small tree of T-RACKs section V-A.
 struct RackTreeOptions {
   size_t senders = 20;
   double rate = 1e9;                         ///< bits per second, of every link
   Duration rtt = 100us;                      ///< without queues and transmission
   size_t queue = 100;                        ///< packets that wait at the bottleneck
   size_t threshold = PortQueue::kThreshold;  ///< K of Discipline::kDctcp, packets
-  Duration jitter{};                         ///< of all packets on the hosts' links, uniform
+  Duration jitter{};  ///< extra delay of every packet on the hosts' links, uniform in [0, jitter]
   Discipline discipline = Discipline::kDropTail;
   bool senderShim = false;    ///< on each sender's hypervisor
   bool receiverShim = false;  ///< on the receiver's
@@ -48,13 +48,15 @@ struct RackTreeOptions {
 
 /// A host and its link to the switch and back.
 struct RackHost {
-  RackHost(RackTree& tree, std::string name, Address address, const LinkOptions& link, uint64_t seed);
+  RackHost(RackTree& tree, std::string name, Address address, const LinkOptions& link,
+           uint64_t seed);
   Hop down;  ///< from the switch
   Hop up;
   ShimHost host;
 };
 
-/// Senders, a switch, one receiver behind one port. ACKs go back without a queue that could drop them.
+/// Senders, a switch, and one receiver behind one port of the switch. The way back of ACKs has no
+/// queue that could drop them.
 class RackTree final : public Simulation {
  public:
   RackTree(const RackTreeOptions& options, uint64_t seed);
@@ -62,12 +64,12 @@ class RackTree final : public Simulation {
   ShimHost& sender(size_t i) { return senders_.at(i)->host; }
   ShimHost& receiver() { return receiver_->host; }
   const PortQueue& bottleneck() const { return queue_; }
-  /// Packets that the bottleneck's link carried.
+  /// Number of packets that the bottleneck's link carried.
   uint64_t carried() const { return carried_; }
   /// Sum of all shims' counters on the senders.
   ShimCounters senderShims() const;
 
-  /// Covers every packet that reached the receiver, with its time.
+  /// Hash of every packet that reached the receiver and its time.
   uint64_t hash() const { return hash_; }
 
  private:
@@ -78,7 +80,7 @@ class RackTree final : public Simulation {
   RackTreeOptions options_;
   PortQueue queue_;
   bool busy_ = false;
-  Hop wire_;  // behind the bottleneck
+  Hop wire_;  // the link behind the bottleneck
   std::vector<std::unique_ptr<RackHost>> senders_;
   std::map<Address, RackHost*> byAddress_;
   std::unique_ptr<RackHost> receiver_;

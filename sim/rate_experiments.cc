@@ -26,7 +26,8 @@ LinkOptions fabricLink(const RateParams& p) {
           .ecnThresholdBytes = p.threshold * kFullPacket};
 }
 
-/// A host's own link. No two are of exactly the same length, so that seeds differ.
+/// A host's own link. The delays differ by up to 199 ns, so that different seeds give different
+/// runs.
 LinkOptions accessLink(const RateParams& p, Random& hair) {
   LinkOptions link = fabricLink(p);
   link.delay += Duration(hair.below(200));
@@ -50,7 +51,7 @@ bool isMultipath(const std::string& controller) {
   return std::ranges::find(kMultipath, controller) != std::end(kMultipath);
 }
 
-/// How often its server sent over one subflow only.
+/// Number of times that this pair's server restricted itself to one subflow.
 uint64_t suppressions(const Network::Pair& pair) {
   return pair.server->status().peers.at(0).suppressions;
 }
@@ -61,7 +62,7 @@ double deviation(std::span<const double> values) {
   return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
 }
 
-/// Packets that wait at a link, looked at every kQueueSample.
+/// Samples the number of packets that wait at a link, every kQueueSample.
 class QueueSampler {
  public:
   QueueSampler(World& world, SharedLink& link) : world_(world), link_(link) { look(); }
@@ -114,12 +115,15 @@ IncastRound incastRound(const RateParams& p, uint64_t seed) {
   for (size_t i = 0; i < p.senders; ++i) {
     const Network::Pair& pair = fabric.network.pairs[i];
     MessageOptions message{.bytes = p.bytes, .mss = segmentSize(*pair.server)};
-    world.after(static_cast<int>(i) * kInterval + Duration(jitter.below(1000)), [&, pair, message, i] {
-      flows[i] = &world.add<MessageFlow>(*pair.client, *pair.server, 1000, message);
-    });
+    world.after(static_cast<int>(i) * kInterval + Duration(jitter.below(1000)),
+                [&, pair, message, i] {
+                  flows[i] = &world.add<MessageFlow>(*pair.client, *pair.server, 1000, message);
+                });
   }
   world.runUntil(
-      [&] { return std::ranges::all_of(flows, [](const MessageFlow* f) { return f && f->done(); }); },
+      [&] {
+        return std::ranges::all_of(flows, [](const MessageFlow* f) { return f && f->done(); });
+      },
       kFlowLimit);
   requireSound(world);
   IncastRound round;
@@ -145,7 +149,7 @@ Json runRateIncast(const RateParams& p) {
   RateParams own = p;
   for (size_t i = 0; i < p.rounds; ++i) {
     IncastRound round = incastRound(own, seeds.next());
-    own.series.out = nullptr;  // of the first round
+    own.series.out = nullptr;  // only the first round writes the series
     times.insert(times.end(), round.times.begin(), round.times.end());
     incomplete += round.incomplete;
     sender += round.sender;
@@ -171,12 +175,12 @@ Json runRateIncast(const RateParams& p) {
 
 struct LongRun {
   std::vector<double> goodputs;  // bit/s, in the order of the controllers
-  std::vector<double> queue;     // packets, without the first tenth of the time
+  std::vector<double> queue;     // packets, not counting the first tenth of the time
   uint64_t suppressions = 0, largest = 0, hash = 0;
   uint64_t lost = 0;
 };
 
-/// Connections with these controllers, all from the same moment on.
+/// Runs connections with these controllers, all in parallel.
 LongRun longRun(const RateParams& p, const std::vector<std::string>& controllers) {
   ManyToOne fabric(p);
   for (const std::string& name : controllers) fabric.add(name);
@@ -188,7 +192,8 @@ LongRun longRun(const RateParams& p, const std::vector<std::string>& controllers
   std::vector<const Saturation*> flows;
   for (const Network::Pair& pair : fabric.network.pairs) {
     world.run(fabric.startOffset() / static_cast<int>(controllers.size()));
-    flows.push_back(&world.add<Saturation>(*pair.client, *pair.server, 1000, segmentSize(*pair.server)));
+    flows.push_back(
+        &world.add<Saturation>(*pair.client, *pair.server, 1000, segmentSize(*pair.server)));
   }
   Duration time = fromSeconds(p.time / 1000);
   QueueSampler queue(world, fabric.bottleneck());
@@ -241,7 +246,8 @@ Json runSweep(const RateParams& p) {
 
 // ---- figs. 5, 6, 11
 
-/// S2 sends over an upper and a lower path, S1 over the upper and S3 over the lower one.
+/// S2 sends over an upper and a lower path, S1 only over the upper one and S3 only over the lower
+/// one.
 struct Shifting {
   Network network;
   Cable upper, lower;
@@ -256,12 +262,13 @@ struct Shifting {
         hair(p.seed) {}
   Network::Pair add(const std::string& controller, std::initializer_list<Cable> paths) {
     Network::Pair pair = network.addPair(rateOptions(params, controller));
-    for (const Cable& path : paths) network.join(pair, {path, network.cable(accessLink(params, hair))});
+    for (const Cable& path : paths)
+      network.join(pair, {path, network.cable(accessLink(params, hair))});
     return pair;
   }
 };
 
-/// The window in packets with which this pair's server sends over the subflow that its client calls `uplink`.
+/// The window, in packets, of this pair's server on the subflow over the client's uplink `uplink`.
 double windowOn(const Network::Pair& pair, const std::string& uplink) {
   return static_cast<double>(serverStatus(pair, subflowOn(pair, uplink)).window) / kFullPacket;
 }
@@ -299,8 +306,10 @@ Json runShifting(const RateParams& p) {
     world.run(kSample);
   }
   requireSound(world);
-  // Settled: the second half of the phase.
-  auto settled = [](const std::vector<double>& w) { return mean(std::span(w).subspan(w.size() / 2)); };
+  // The settled state is the second half of the phase.
+  auto settled = [](const std::vector<double>& w) {
+    return mean(std::span(w).subspan(w.size() / 2));
+  };
   double before = up.front(), upSettled = settled(up), lowSettled = settled(low);
   auto first = [&](auto arrived, const std::vector<double>& w) {
     auto at = std::ranges::find_if(w, arrived);
@@ -335,27 +344,31 @@ Network::Pair ManyToOne::add(const std::string& controller) {
 void ManyToOne::watch(Series& series) const {
   for (const auto& path : network.world.paths()) {
     for (const Network::Pair& pair : network.pairs) {
-      if (path->near().node == pair.client) series.watch(path->name(), pair, path->name(), *shared_.down);
+      if (path->near().node == pair.client)
+        series.watch(path->name(), pair, path->name(), *shared_.down);
     }
   }
 }
 
 std::span<const RateExperiment> rateExperiments() {
   static constexpr auto kExperiments = std::to_array<RateExperiment>({
-      {"incast", "AMP 3.1 and 5.2, fig. 8: many senders of a short flow to one receiver", runRateIncast,
-       "amp"},
-      {"syndrome", "AMP 3.2 and 5.2, figs. 4, 9, 10: multipath and DCTCP connections at one bottleneck",
+      {"incast", "AMP 3.1 and 5.2, fig. 8: many senders of a short flow to one receiver",
+       runRateIncast, "amp"},
+      {"syndrome",
+       "AMP 3.2 and 5.2, figs. 4, 9, 10: multipath and DCTCP connections at one bottleneck",
        runSyndrome, "amp"},
-      {"shifting", "AMP 4.1 and 5.2, figs. 6, 11: a competitor moves from one path to the other", runShifting,
+      {"shifting", "AMP 4.1 and 5.2, figs. 6, 11: a competitor moves from one path to the other",
+       runShifting, "amp"},
+      {"sweep", "AMP 5.1, fig. 7: how often connections suppress, by gamma and tau", runSweep,
        "amp"},
-      {"sweep", "AMP 5.1, fig. 7: how often connections suppress, by gamma and tau", runSweep, "amp"},
       {"bulk", "one download over WiFi and LTE that lose at random", runWanBulk},
       {"trace", "one 4G-like path whose capacity changes every second", runTrace},
       {"cubic-share", "one tunnel beside others with cubic at a drop-tail queue", runCubicShare},
       {"converge", "two tunnels of one controller, the second 10 s later", runConverge},
       {"policer", "one path with a token bucket", runPolicer},
       {"shallow", "one path with a small buffer, its start included", runShallow},
-      {"interactive", "100-byte exchanges beside a download that fills WiFi and LTE", runInteractive},
+      {"interactive", "100-byte exchanges beside a download that fills WiFi and LTE",
+       runInteractive},
   });
   return kExperiments;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// AMP's experiments (sections 3 and 5.2): what several controllers make of one bottleneck that marks.
+// AMP's experiments (sections 3 and 5.2): several controllers at one bottleneck that marks.
 
 #include <span>
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace braid::sim {
 
-/// AMP's, and those of wan_experiments.h.
+/// AMP's experiments and those of wan_experiments.h.
 std::span<const RateExperiment> rateExperiments();
 
-/// Fig. 1: many senders behind one switch, one receiver. Each connection is a tunnel of its own.
+/// Fig. 1: many senders behind one switch, one receiver. Each connection has its own tunnel.
 class ManyToOne {
  public:
   explicit ManyToOne(const RateParams& params);
-  /// One more sender; `controller` "dctcp", "newreno", ... or "bbr" have a single subflow.
+  /// Adds a sender. Single-path controllers ("dctcp", "newreno", "bbr", ...) have one subflow.
   Network::Pair add(const std::string& controller);
-  /// Up to one RTT: no two flows begin at the same moment.
+  /// A random time up to one RTT, so that no two flows begin at the same moment.
   Duration startOffset() { return fromSeconds(params_.rtt * 1e-6 * hair_.uniform()); }
   SharedLink& bottleneck() { return *shared_.down; }
-  /// Adds all subflows, by their paths.
+  /// Adds all subflows to `series`, labelled by their paths.
   void watch(Series& series) const;
   Network network;
 

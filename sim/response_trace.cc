@@ -19,7 +19,7 @@ struct Sink final : TraceSink {
   void onStream(const StreamTrace&) override {}
 };
 
-/// Datagrams of this size that fit the windows.
+/// Number of datagrams of this size that still fit into the windows of all subflows.
 size_t freeIn(const Node& node, uint64_t datagram) {
   uint64_t sum = 0;
   const TunnelStatus status = node.status();
@@ -77,7 +77,8 @@ TracedFlow traceFlow(Connection& connection, const MessageOptions& message) {
   atClient.tell = [&](const TraceEvent& e) { hit.onReceiver(e); };
   server.tunnel().setTrace(&atServer);
   client.tunnel().setTrace(&atClient);
-  uint64_t datagram = server.status().peers.at(0).subflows.at(0).window / server.options.initialWindow;
+  uint64_t datagram =
+      server.status().peers.at(0).subflows.at(0).window / server.options.initialWindow;
   uint64_t before = Counters(server).innerSentPackets;
   uint64_t packets = (message.bytes + message.mss - 1) / message.mss;
   bool all = false;
@@ -85,7 +86,8 @@ TracedFlow traceFlow(Connection& connection, const MessageOptions& message) {
     if (up || all || Counters(server).innerSentPackets - before < packets) return;
     all = true;
     for (size_t i = 0; i < Chances::kAfter.size(); ++i)
-      world.after(Chances::kAfter[i], [&, i] { traced.chances.count[i] = freeIn(server, datagram); });
+      world.after(Chances::kAfter[i],
+                  [&, i] { traced.chances.count[i] = freeIn(server, datagram); });
   };
   traced.result = runFlow(connection.network, connection.pair, kFlowPort, message, kAfterwards);
   world.onWire = nullptr;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What CoFUSO's figs. 4 and 5 count of one response.
+// The values of CoFUSO's figs. 4 and 5 for one response.
 
 #include <array>
 #include <cstdint>
@@ -11,19 +11,20 @@
 
 #include "sim/message_flow.h"
 #include "sim/network.h"
-#include "tunnel/lane/trace.h"
+#include "tunnel/stream/trace.h"
 
 namespace braid::sim {
 
-/// Which packet of protection, in the order of sending, was the first to make good a loss.
+/// Finds the first protection packet, in the order of sending, that repaired a loss.
 class FirstHit {
  public:
   /// An event at the gateway that sends the response.
   void onSender(const TraceEvent& event);
   /// An event at the gateway that receives it.
   void onReceiver(const TraceEvent& event);
-  /// 1: the first one; nullopt: none did. A copy hits when it arrives and its packet does not, a parity when it is the last
-  /// that the receiver needs to restore a packet that was lost.
+  /// The number of that packet, counted from 1; nullopt when none repaired a loss. A copy repairs a
+  /// loss when it arrives and its original does not; a parity, when it is the last that the
+  /// receiver needs to restore a lost packet.
   std::optional<size_t> number() const;
 
  private:
@@ -36,14 +37,15 @@ class FirstHit {
   };
   std::vector<Sent> sent_;
   std::vector<ParityId> received_;
-  std::vector<std::pair<ParityId, PacketId>> restored_;  // the packet, and the parity that came last
+  std::vector<std::pair<ParityId, PacketId>>
+      restored_;  // the parity that arrived last, and the restored packet
   std::set<PacketId> lost_;
 };
 
-/// What the windows of all subflows would have let out beside the data.
+/// How many more datagrams the windows of all subflows would have allowed beside the data.
 struct Chances {
   static constexpr std::array kAfter{20ms, 50ms, 100ms};
-  /// Datagrams, so long after the last packet of the response left for the first time.
+  /// Datagrams allowed kAfter[i] after the first transmission of the response's last packet.
   std::array<size_t, kAfter.size()> count{};
 };
 
@@ -53,7 +55,7 @@ struct TracedFlow {
   Chances chances;
 };
 
-/// One response in a connection that is started and idle.
+/// Runs one response in a connection that is started and idle.
 TracedFlow traceFlow(Connection& connection, const MessageOptions& message);
 
 }  // namespace braid::sim

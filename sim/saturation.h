@@ -1,6 +1,6 @@
 #pragma once
 
-// A sender that always has more: what AMP's long flows are, without an inner TCP.
+// A sender that always has more data, without an inner TCP: a long flow of AMP.
 
 #include <cstdint>
 
@@ -8,28 +8,28 @@
 
 namespace braid::sim {
 
-/// Keeps `ahead` full segments on their way from the server's host to the client's, in queues and links
-/// together: each one that arrives lets the next one go, without delay. ECN-capable, so that queue management
-/// does not drop them.
+/// Keeps `ahead` full segments between the server's host and the client's, in queues and links
+/// together. When one arrives, the next is sent at once. Segments are ECN-capable, so queue
+/// management does not drop them.
 class Saturation final : public Host {
  public:
-  /// More than windows and queues of a fabric hold. Segments.
+  /// Default of `ahead`, segments: more than the windows and queues of a fabric hold.
   static constexpr size_t kAhead = 256;
 
-  /// Begins at once. `port`: fresh for each flow between these two. `bytes`: what it sends in all, in whole segments;
-  /// without, it has no end.
-  Saturation(World& world, Node& client, Node& server, uint16_t port, uint16_t mss, size_t ahead = kAhead,
-             uint64_t bytes = UINT64_MAX);
+  /// Begins at once. `port`: must be new for each flow between these two. `bytes`: total to send,
+  /// rounded up to whole segments; by default without end.
+  Saturation(World& world, Node& client, Node& server, uint16_t port, uint16_t mss,
+             size_t ahead = kAhead, uint64_t bytes = UINT64_MAX);
 
-  /// So many more on their way from now on: in place of those that the tunnel gave up.
+  /// Sends `segments` more, to replace those that the tunnel gave up.
   void add(size_t segments) {
     for (size_t i = 0; i < segments && sent_ < bytes_; ++i) send();
   }
-  /// No more segments from now on.
+  /// Sends no more segments from now on.
   void stop() { stopped_ = true; }
-  /// Bytes that came out at the client.
+  /// Bytes that arrived at the client.
   uint64_t received() const { return received_; }
-  /// When all of it had come out; kNever before.
+  /// When all bytes had arrived; kNever before.
   Time doneAt() const { return doneAt_; }
 
  private:

@@ -15,17 +15,20 @@ namespace {
 
 constexpr const char* kSchemes[] = {"tcp",  "tlp",  "tcp-ir", "proactive", "repflow",
                                     "none", "fuso", "cofuso", "adaptive"};
-constexpr size_t kTcpSchemes = 5;  // the first of them
-/// A gateway has room for what its flows keep there, of which a quarter may be queued: the papers' hosts
-/// send for themselves, and a full socket makes the application wait. What a gateway drops for want of room nobody
-/// would send again, so run() throws then.
+// number of trafficSchemes(), from the first on, that are plain TCP
+constexpr size_t kTcpSchemes = 5;
+/// Buffers that a gateway has for each packet that its flows keep queued: only a quarter of the
+/// pool may be queued. In the papers hosts send for themselves, and a full socket makes the
+/// application wait. Here nobody would resend a packet that a gateway drops because it is full, so
+/// run() throws in that case.
 constexpr size_t kBuffersOfQueued = 4;
 constexpr size_t kLaneBytes = 1 << 30;
-/// Segments of a flow in its gateway and on their way: more than a path of 10 Gbit/s and 0.24 ms holds with a port's
-/// whole megabyte full. With fewer the tunnel would find nothing new to send and fill its windows with copies.
+/// Segments of a flow in its gateway and in flight: more than a path of 10 Gbit/s and 0.24 ms with
+/// a full port queue of 1 MB holds. With fewer the tunnel would run out of new data and fill its
+/// windows with copies.
 constexpr size_t kFlowAhead = 1024;
-/// Connections are there before the first flow and before anything is lost (section VI-B.1: "long-lived"): opened in
-/// this time.
+/// All connections exist before the first flow and before any losses (section VI-B.1:
+/// "long-lived"). They are opened in this time.
 constexpr Duration kOpens = 200ms;
 constexpr uint16_t kFirstTrafficPort = 1000;
 constexpr uint64_t kRequest = 100;
@@ -40,8 +43,8 @@ tcp::Options tcpOptions(const std::string& scheme, const SchemeTrafficOptions& o
   o.ecn = options.ecn;
   o.initialWindow = options.tcpWindow;
   o.minRto = options.minRto;
-  o.minProbe = 0ms;       // the draft's 10 ms would come after the timer
-  o.delayedAcks = false;  // as ns-2's sinks
+  o.minProbe = 0ms;       // with the draft's 10 ms the retransmission timer would fire first
+  o.delayedAcks = false;  // as in ns-2's sinks
   o.maxAckDelay = 0ms;
   o.content = false;
   return o;
@@ -108,8 +111,8 @@ void SchemeTraffic::run() {
   requireSound(world_);
   for (size_t h = 0; h < gateways_.size(); ++h) {
     DropCounts drops = gateways_.at(h).status().drops;
-    for (Drop drop :
-         {Drop::kQueueFull, Drop::kNoBuffer, Drop::kAqm, Drop::kFlowTableFull, Drop::kHoldOverflow}) {
+    for (Drop drop : {Drop::kQueueFull, Drop::kNoBuffer, Drop::kAqm, Drop::kFlowTableFull,
+                      Drop::kHoldOverflow}) {
       if (drops[static_cast<size_t>(drop)] > 0)
         throw std::runtime_error("a gateway had no room for segments that nobody sends again");
     }
@@ -148,8 +151,8 @@ tcp::Connection& SchemeTraffic::connectionFor(const HostFlow& flow, size_t copy)
   return *open;
 }
 
-// The request is small and the response counts: the server's side sends. RepFlow sends small flows twice, the others
-// once.
+// The client sends a small request; the server sends the response, whose time is measured. RepFlow
+// sends small flows twice, over two connections. All other flows are sent once.
 void SchemeTraffic::sendByTcp(HostFlow& flow) {
   bool twice = isByScheme(flow) && options_.scheme == "repflow" && flow.bytes <= kSmall;
   size_t copies = twice ? 2 : 1;
@@ -162,7 +165,7 @@ void SchemeTraffic::sendByTcp(HostFlow& flow) {
   }
 }
 
-/// What the gateways at servers have sent.
+/// The counters of the servers' gateways.
 Counters SchemeTraffic::tunnels() const {
   std::set<size_t> servers;
   for (const HostFlow& flow : flows_) servers.insert(flow.server);
@@ -184,7 +187,8 @@ Json SchemeTraffic::json() const {
     (f.bytes <= kSmall ? small : f.bytes <= kMedium ? medium : large).push_back(seconds);
   }
   uint64_t lost = 0, dropped = 0;
-  for (const Port& port : network_.ports()) lost += port.counters().lost, dropped += port.counters().dropped;
+  for (const Port& port : network_.ports())
+    lost += port.counters().lost, dropped += port.counters().dropped;
   uint64_t timeouts = 0;
   for (const tcp::Connection* c : connections_) timeouts += c->server().stats().timeouts;
   Counters sent = tunnels() - before_;

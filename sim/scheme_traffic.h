@@ -1,7 +1,7 @@
 #pragma once
 
-// Requests between the hosts of a network of switches, as FUSO has them (section VI): those that are sensitive to
-// latency go by the scheme that is compared, the larger ones by plain TCP.
+// Requests between the hosts of a switched network, as in FUSO section VI. The scheme under test
+// carries the latency-sensitive (small) flows, plain TCP the larger ones.
 
 #include <cstdint>
 #include <map>
@@ -21,40 +21,48 @@ namespace braid::sim {
 
 struct SchemeTrafficOptions {
   std::string scheme;        ///< see trafficSchemes()
-  uint64_t seed = 1;         ///< of hashes, losses and keys
+  uint64_t seed = 1;         ///< for hashes, losses and keys
   uint64_t sensitive = 0;    ///< bytes: the largest flow that the scheme carries
   size_t subflows = 4;       ///< of a tunnel
-  size_t subflowWindow = 4;  ///< datagrams at the start, of each subflow
-  uint32_t tcpWindow = 16;   ///< segments at the start, of each TCP connection
-  Duration patience = 3s;    ///< after the last begin; what is not complete then counts with the time so far
-  Duration minRto = 5ms;     ///< of TCP and tunnels (FUSO section V-B)
-  bool ecn = true;           ///< of TCP
-  double correctiveBin = 0.5;     ///< of "tcp-ir", round trips (FUSO section VI-A)
-  RecoveryOptions recovery{};     ///< of tunnels
-  size_t gatewayBuffers = 16384;  ///< packets of a gateway, besides those for the flows that its host sends
-  /// Two hosts have one connection for what goes by the scheme and one for the rest, each for one flow after the other;
-  /// false: each flow has its own. Two hosts always have one tunnel.
+  size_t subflowWindow = 4;  ///< initial window of each subflow, datagrams
+  uint32_t tcpWindow = 16;   ///< initial window of each TCP connection, segments
+  /// Time after the last flow's begin. Flows incomplete then count with the time that has passed.
+  Duration patience = 3s;
+  Duration minRto = 5ms;  ///< minimum RTO of TCP and tunnels (FUSO section V-B)
+  bool ecn = true;        ///< TCP uses ECN
+  /// Options::correctiveBin of "tcp-ir", round trips (FUSO section VI-A)
+  double correctiveBin = 0.5;
+  RecoveryOptions recovery{};  ///< recovery options of the tunnels
+  /// Packet buffers of a gateway, in addition to those for the flows that its host sends.
+  size_t gatewayBuffers = 16384;
+  /// Two hosts share one connection for the scheme's flows and one for the others, and each carries
+  /// one flow after the other. False: each flow has its own connection. Two hosts always share one
+  /// tunnel.
   bool longLived = false;
-  /// Cables and the share of packets that they lose once all connections are open.
+  /// Cables (indices) and the share of packets that each loses once all connections are open.
   std::vector<std::pair<size_t, double>> lossy;
 };
 
-/// TCP and what improves it ("tcp", "tlp", "tcp-ir", "proactive", "repflow"), or Braid's tunnel with a recovery policy
-/// ("none", which is as MPTCP without its opportunistic retransmission, "fuso", "cofuso", "adaptive").
+/// The schemes: TCP and its improvements ("tcp", "tlp", "tcp-ir", "proactive", "repflow"), or
+/// Braid's tunnel with a recovery policy ("fuso", "cofuso", "adaptive", or "none", which resembles
+/// MPTCP without opportunistic retransmission).
 std::span<const char* const> trafficSchemes();
 
 class SchemeTraffic {
  public:
-  /// Flows up to so many bytes are "small" in the figures.
+  /// Flows up to kSmall bytes are "small" in the results, those up to kMedium "medium".
   static constexpr uint64_t kSmall = 100'000;
   static constexpr uint64_t kMedium = 10'000'000;
 
-  /// Flows in the order of their begin. Throws std::runtime_error for an unknown scheme, and when a tunnel does not come up.
-  SchemeTraffic(const SchemeTrafficOptions& options, const Topology& topology, std::vector<HostFlow> flows);
-  /// Opens the connections, lets cables lose, and runs until all flows are complete or patience ends. Once. Throws
-  /// std::runtime_error when a connection does not come up, and when a gateway dropped a segment for want of room.
+  /// `flows`: in the order of their begin. Throws std::runtime_error for an unknown scheme, and
+  /// when a tunnel does not come up.
+  SchemeTraffic(const SchemeTrafficOptions& options, const Topology& topology,
+                std::vector<HostFlow> flows);
+  /// Opens the connections, makes the lossy cables lose packets, and runs until all flows are
+  /// complete or `patience` has passed. Call it once. Throws std::runtime_error when a connection
+  /// does not come up, and when a gateway dropped a segment because its queue or pool was full.
   void run();
-  /// Times in seconds; a flow that is not complete counts with the time so far.
+  /// Times in seconds; an incomplete flow counts with the time that has passed.
   Json json() const;
 
  private:
@@ -76,7 +84,7 @@ class SchemeTraffic {
   std::vector<tcp::Connection*> connections_;
   std::map<std::tuple<size_t, size_t, bool, size_t>, tcp::Connection*>
       open_;         // long-lived ones: hosts, by scheme, copy
-  Counters before_;  // of the gateways of servers, at the start
+  Counters before_;  // counters of the servers' gateways at the start
   size_t done_ = 0;
   uint16_t port_;
 };

@@ -28,11 +28,14 @@ SubflowStatus serverStatus(const Network::Pair& pair, unsigned subflow) {
 }
 
 Series::Series(World& world, const SeriesOptions& options, Duration usual)
-    : world_(world), out_(options.out), interval_(options.interval > 0ns ? options.interval : usual) {}
+    : world_(world),
+      out_(options.out),
+      interval_(options.interval > 0ns ? options.interval : usual) {}
 
 void Series::watch(std::string label, const Network::Pair& pair, const std::string& uplink,
                    SharedLink& bottleneck) {
-  if (out_) watched_.push_back({std::move(label), pair.server, subflowOn(pair, uplink), &bottleneck});
+  if (out_)
+    watched_.push_back({std::move(label), pair.server, subflowOn(pair, uplink), &bottleneck});
 }
 
 void Series::begin() {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a subflow's rate control does over time: the material of the plots.
+// Time series of the subflows' rate control, the data of the plots.
 
 #include <ostream>
 #include <string>
@@ -15,21 +15,23 @@ struct SeriesOptions {
   Duration interval{};          ///< 0: the experiment's own
 };
 
-/// Looks at subflows at regular times and writes one JSON object a line for each: {"t","subflow","window",
-/// "inflight","rate","delivery","rtt","queue"}. Seconds since begin(), bytes, bytes per second (rate: of the
-/// pacer, null when it does not pace; delivery: of the newest sample), rtt: smoothed, seconds; queue: bytes
-/// that wait at the bottleneck. It changes nothing of a run, its hash included.
+/// Samples subflows at regular times and writes one line with a JSON object for each:
+/// {"t","subflow","window", "inflight","rate","delivery","rtt","queue"}. t: seconds since begin().
+/// window, inflight: bytes. rate: bytes per second of the pacer, null without pacing. delivery:
+/// bytes per second of the newest delivery rate sample. rtt: smoothed, seconds. queue: bytes that
+/// wait at the bottleneck. Sampling does not change the run or its hash.
 class Series {
  public:
-  /// `usual`: the interval unless the options name one.
+  /// `usual`: the interval if the options set none.
   Series(World& world, const SeriesOptions& options, Duration usual = 10ms);
   Series(const Series&) = delete;
   Series& operator=(const Series&) = delete;
 
-  /// The subflow by which this pair's server sends over what its client calls `uplink`. Once the tunnel is
-  /// up.
-  void watch(std::string label, const Network::Pair& pair, const std::string& uplink, SharedLink& bottleneck);
-  /// Looks now, which is t = 0, and from now on.
+  /// Adds the subflow on which this pair's server sends over the client's uplink `uplink`. Call
+  /// once the tunnel is up.
+  void watch(std::string label, const Network::Pair& pair, const std::string& uplink,
+             SharedLink& bottleneck);
+  /// Takes the first sample now (t = 0) and continues from then on.
   void begin();
 
  private:
@@ -48,9 +50,9 @@ class Series {
   std::vector<Watched> watched_;
 };
 
-/// The number of that subflow. Throws when there is none.
+/// The number of the subflow over the client's uplink `uplink`. Throws when there is none.
 unsigned subflowOn(const Network::Pair& pair, const std::string& uplink);
-/// How this pair's server stands on a subflow.
+/// The status of a subflow at this pair's server.
 SubflowStatus serverStatus(const Network::Pair& pair, unsigned subflow);
 
 }  // namespace braid::sim

@@ -13,14 +13,15 @@ namespace {
 
 constexpr double kRate = 50e6;
 constexpr Duration kRtt = 40ms;
-/// No two tunnels have the same RTT: so much more or less, by the seed.
+/// No two tunnels have the same RTT: each differs from the nominal RTT by up to kRttSpread, by the
+/// seed.
 constexpr Duration kRttSpread = 2ms;
-/// First or last means by so much.
+/// The tunnel that begins "first" or "last" does so this long before or after the others.
 constexpr Duration kLead = 5s;
-/// Others begin within so long.
+/// All other begins lie within this time.
 constexpr Duration kTogether = 200ms;
 
-/// One queue, and an own line to it for each tunnel.
+/// One shared queue, and a separate line to it for each tunnel.
 class Crossing {
  public:
   explicit Crossing(const RateParams& params)
@@ -34,7 +35,7 @@ class Crossing {
         waits_(*shared_.down),
         series_(network.world, params.series) {}
 
-  /// One more tunnel, whose download begins so long after start().
+  /// Adds a tunnel. Its download begins `begins` after start().
   void add(const std::string& controller, Duration begins) {
     Network::Pair pair = network.addPair(wanOptions(params_, controller, "none"));
     auto spread = static_cast<uint64_t>(2 * kRttSpread.count());
@@ -46,18 +47,19 @@ class Crossing {
   }
   Duration soon() { return Duration(random_.below(static_cast<uint64_t>(kTogether.count()))); }
 
-  /// From here on time counts.
+  /// Starts all tunnels. The times of add() count from here.
   void start() {
     network.start();
     World& world = network.world;
     for (size_t i = 0; i < flows_.size(); ++i) {
       series_.watch(names_[i] + " " + std::to_string(i), network.pairs[i], world.paths()[i]->name(),
                     *shared_.down);
-      world.after(begins_[i], [this, i] { flows_[i] = &saturate(network.world, network.pairs[i]); });
+      world.after(begins_[i],
+                  [this, i] { flows_[i] = &saturate(network.world, network.pairs[i]); });
     }
     series_.begin();
   }
-  /// Goodputs in bit/s of the tunnels over the next `time`.
+  /// Runs for `time` and returns the tunnels' goodputs during it, bit/s.
   std::vector<double> measure(Duration time) {
     World& world = network.world;
     waits_.restart();
@@ -72,16 +74,17 @@ class Crossing {
     measured_ = time;
     return rates;
   }
-  /// The queue during measure().
+  /// Statistics of the shared queue during measure().
   Json linkJson() {
     LinkStats now = shared_.down->stats(network.world.now());
     auto since = [&](LinkCount LinkStats::*count, uint64_t LinkCount::*field) {
       return static_cast<double>(now.*count.*field - before_.*count.*field);
     };
     Json j = waits_.json();
-    j["utilisation"] = since(&LinkStats::delivered, &LinkCount::bytes) * 8 / kRate / toSeconds(measured_);
-    j["loss"] =
-        since(&LinkStats::dropQueue, &LinkCount::packets) / since(&LinkStats::in, &LinkCount::packets);
+    j["utilisation"] =
+        since(&LinkStats::delivered, &LinkCount::bytes) * 8 / kRate / toSeconds(measured_);
+    j["loss"] = since(&LinkStats::dropQueue, &LinkCount::packets) /
+                since(&LinkStats::in, &LinkCount::packets);
     return j;
   }
 

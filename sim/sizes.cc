@@ -15,7 +15,8 @@ Sizes::Sizes(const std::string& file) {
     double bytes = 0, probability = 0;
     if (fields >> bytes >> probability) points_.emplace_back(probability, bytes);
   }
-  if (points_.empty() || !std::is_sorted(points_.begin(), points_.end()) || points_.back().first != 1)
+  if (points_.empty() || !std::is_sorted(points_.begin(), points_.end()) ||
+      points_.back().first != 1)
     throw std::runtime_error(file + ": no distribution of sizes");
 }
 
@@ -26,7 +27,7 @@ uint64_t Sizes::draw(Random& random, uint64_t most) const {
   return static_cast<uint64_t>(std::max(bytes, 1.0));
 }
 
-// Linear between its points, the last of them cut at `most`.
+// Integrates the distribution, which is linear between its points, up to `most`.
 double Sizes::mean(uint64_t most) const {
   auto limit = static_cast<double>(most);
   double sum = points_.front().first * points_.front().second, share = points_.front().first;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Flow sizes from published distributions: sim/data, whose README says where each comes from.
+// Flow sizes from the published distributions in sim/data. The README there names their sources.
 
 #include <cstdint>
 #include <string>
@@ -14,13 +14,14 @@ namespace braid::sim {
 /// An empirical distribution of flow sizes in bytes, linear between its points.
 class Sizes {
  public:
-  /// Reads lines of `bytes probability`, both rising, the last probability 1; lines with one number are
-  /// skipped. Throws std::runtime_error when it cannot.
+  /// Reads lines of `bytes probability`, both rising, the last probability 1. Lines with one number
+  /// are skipped. Throws std::runtime_error when the file cannot be read or is malformed.
   explicit Sizes(const std::string& file);
 
-  /// One draw: at least 1, at most `most` (larger ones are drawn again; the file must have smaller ones).
+  /// Draws a size of 1 to `most` bytes. A larger size is drawn again, so the distribution must have
+  /// sizes up to `most`.
   uint64_t draw(Random& random, uint64_t most) const;
-  /// Mean of such draws, bytes.
+  /// Mean of draw(), bytes.
   double mean(uint64_t most) const;
 
  private:

@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kBulkBytes = uint64_t{1} << 40;
 constexpr size_t kTimestampBytes = 12;  // RFC 7323, padded
 constexpr uint16_t kClientPort = 10000;
-/// incast: connections are there before the first round, and rounds are so far apart at least.
+/// incast: time to open the connections before the first round, and least pause between rounds.
 constexpr Duration kRoundPause = 2s;
 
 RackTreeOptions rackOf(const TcpParams& p, const TcpSetting& setting) {
@@ -31,7 +31,7 @@ RackTreeOptions rackOf(const TcpParams& p, const TcpSetting& setting) {
   return o;
 }
 
-/// A connection of each sender of a rack.
+/// One connection for each sender of a rack.
 using Connections = std::vector<std::unique_ptr<tcp::Connection>>;
 
 uint64_t timeoutsOf(const Connections& connections) {
@@ -48,8 +48,8 @@ uint64_t receivedBy(const Connections& connections) {
 
 void connect(Connections& connections, RackTree& tree, size_t i, const tcp::Options& options) {
   auto port = static_cast<uint16_t>(kClientPort + i);
-  connections.push_back(std::make_unique<tcp::Connection>(tree, tree.sender(i), tree.receiver(),
-                                                          tcp::Connection::Ports{port, port}, options));
+  connections.push_back(std::make_unique<tcp::Connection>(
+      tree, tree.sender(i), tree.receiver(), tcp::Connection::Ports{port, port}, options));
 }
 
 Json runLossyPath(const TcpParams& p) {
@@ -62,11 +62,13 @@ Json runLossyPath(const TcpParams& p) {
   net.left().onSend = [&](ByteView, const InnerPacket& ip) {
     return ip.payloadLength == 0 || !losses.chance(p.loss);
   };
-  tcp::Connection connection(net, net.left(), net.right(), {kClientPort, kClientPort}, tcpOptionsOf(p));
+  tcp::Connection connection(net, net.left(), net.right(), {kClientPort, kClientPort},
+                             tcpOptionsOf(p));
   connection.client().send(kBulkBytes);
   net.run(fromSeconds(setting.seconds));
   const tcp::SenderStats& stats = connection.client().stats();
-  return {{"goodput_mbps", static_cast<double>(connection.server().received()) * 8e-6 / setting.seconds},
+  return {{"goodput_mbps",
+           static_cast<double>(connection.server().received()) * 8e-6 / setting.seconds},
           {"timeouts", stats.timeouts},
           {"fast_recoveries", stats.fastRecoveries},
           {"retransmitted", stats.retransmitted},
@@ -100,18 +102,19 @@ Json runDctcpQueue(const TcpParams& p) {
   }
   std::vector<double> shares;
   for (const auto& c : connections) shares.push_back(static_cast<double>(c->server().received()));
-  return {
-      {"queue_mean", mean(queue)},
-      {"queue_p50", percentile(queue, 0.5)},
-      {"queue_p95", percentile(queue, 0.95)},
-      {"queue_p99", percentile(queue, 0.99)},
-      {"throughput_mbps", static_cast<double>(receivedBy(connections) - before) * 8e-6 / (seconds - warmUp)},
-      {"marked_share", static_cast<double>(tree.bottleneck().marked() - marks) /
-                           static_cast<double>(std::max<uint64_t>(tree.bottleneck().in() - arrivals, 1))},
-      {"dropped", tree.bottleneck().dropped() - drops},
-      {"timeouts", timeoutsOf(connections)},
-      {"jain", jain(shares)},
-      {"hash", tree.hash()}};
+  return {{"queue_mean", mean(queue)},
+          {"queue_p50", percentile(queue, 0.5)},
+          {"queue_p95", percentile(queue, 0.95)},
+          {"queue_p99", percentile(queue, 0.99)},
+          {"throughput_mbps",
+           static_cast<double>(receivedBy(connections) - before) * 8e-6 / (seconds - warmUp)},
+          {"marked_share",
+           static_cast<double>(tree.bottleneck().marked() - marks) /
+               static_cast<double>(std::max<uint64_t>(tree.bottleneck().in() - arrivals, 1))},
+          {"dropped", tree.bottleneck().dropped() - drops},
+          {"timeouts", timeoutsOf(connections)},
+          {"jain", jain(shares)},
+          {"hash", tree.hash()}};
 }
 
 Json runTcpIncast(const TcpParams& p) {
@@ -135,7 +138,7 @@ Json runTcpIncast(const TcpParams& p) {
     while (arrived < connections.size() && tree.now() - begin < kRoundLimit) tree.run(1ms);
     if (arrived < connections.size()) {
       ++incomplete, last = tree.now();
-      break;  // what is left of this round would be part of the next
+      break;  // otherwise the rest of this round would be part of the next
     }
     times.push_back(toMilliseconds(last - begin));
     tree.run(kRoundPause);
@@ -150,7 +153,7 @@ Json runTcpIncast(const TcpParams& p) {
           {"hash", tree.hash()}};
 }
 
-/// A flow of its own connection; whether it hit a timeout, and then it is given up.
+/// Runs a flow in its own connection. True when it has a timeout, at which the run ends.
 bool timesOut(const TcpParams& p, uint64_t seed, bool lossy, uint64_t& hash) {
   constexpr Duration kHandshake = 10ms, kGiveUp = 10s, kStep = 100us;
   TcpSetting setting = settingOf(p, kTimeouts);
@@ -158,7 +161,8 @@ bool timesOut(const TcpParams& p, uint64_t seed, bool lossy, uint64_t& hash) {
                    .delay = fromSeconds(setting.rtt * 1e-6 / 2),
                    .queueBytes = setting.queue * kWirePacket};
   WiredPair net(link, link, seed);
-  tcp::Connection connection(net, net.left(), net.right(), {kClientPort, kClientPort}, tcpOptionsOf(p));
+  tcp::Connection connection(net, net.left(), net.right(), {kClientPort, kClientPort},
+                             tcpOptionsOf(p));
   net.run(kHandshake);
   Random losses(seed ^ 0x6c6f7373);
   net.left().onSend = [&](ByteView, const InnerPacket& ip) {
@@ -192,29 +196,36 @@ Json runTcpTimeouts(const TcpParams& p) {
 
 constexpr TcpExperiment kTcpExperiments[] = {
     {"lossy-path",
-     "one bulk flow, data packets lost at random; goodput_mbps: payload in order at the receiver from the "
+     "one bulk flow, data packets lost at random; goodput_mbps: payload in order at the receiver "
+     "from the "
      "SYN on",
      runLossyPath},
     {"dctcp-queue",
-     "bulk flows into one port, which marks above K waiting packets; queue_*: packets that wait, the one in "
-     "transmission not counted, looked at once a packet time after a quarter of the time; throughput_mbps: "
+     "bulk flows into one port, which marks above K waiting packets; queue_*: packets that wait, "
+     "the one in "
+     "transmission not counted, looked at once a packet time after a quarter of the time; "
+     "throughput_mbps: "
      "payload "
      "in order at the receiver in that time",
      runDctcpQueue},
     {"incast",
-     "senders answer over open connections at almost the same time, in rounds 2 s apart; completion_ms: mean "
+     "senders answer over open connections at almost the same time, in rounds 2 s apart; "
+     "completion_ms: mean "
      "over the "
      "rounds, "
      "from the begin until the last answer has arrived; timeouts: of all rounds",
      runTcpIncast},
     {"permutation",
-     "each host of a fat tree (k = 4) has a bulk flow to another host, by per-flow ECMP; goodput_mbps: of "
+     "each host of a fat tree (k = 4) has a bulk flow to another host, by per-flow ECMP; "
+     "goodput_mbps: of "
      "each flow, "
-     "payload in order at the receiver, after a quarter of the time; routes: which switches they and their "
+     "payload in order at the receiver, after a quarter of the time; routes: which switches they "
+     "and their "
      "ACKs pass",
      runTcpPermutation},
     {"timeouts",
-     "flows of connections of their own, one after the other; timeout_share: those in which a timer expired; "
+     "flows of connections of their own, one after the other; timeout_share: those in which a "
+     "timer expired; "
      "closed_form: FUSO's, sections II-B and IV",
      runTcpTimeouts},
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// Plain TCP in virtual time, without Braid: what the papers compare with, in scenarios small enough that
-// another simulator can run the same.
+// Plain TCP in virtual time, without Braid: the baseline of the papers, in scenarios small enough
+// that another simulator can run them, too.
 
 #include <span>
 
@@ -11,11 +11,12 @@
 
 namespace braid::sim {
 
-/// How the hosts' TCP behaves. Throws std::invalid_argument for names that there are not.
+/// The options of the hosts' TCP. Throws std::invalid_argument for unknown names.
 tcp::Options tcpOptionsOf(const TcpParams& params);
 
-/// Each host of a fat tree of k = 4 sends to another one for as long as it runs. The packets of a flow and its ACKs each
-/// keep a way that a hash chooses. Says which ways those were, so that another simulator can take the same.
+/// Each host of a fat tree of k = 4 sends to another one during the whole run. A hash chooses a
+/// fixed path for each flow's data and one for its ACKs. Reports these paths, so that another
+/// simulator can use the same ones.
 Json runTcpPermutation(const TcpParams& params);
 
 struct TcpExperiment {

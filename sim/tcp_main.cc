@@ -1,5 +1,5 @@
-// sim_tcp EXPERIMENT [--control NAME]...: plain TCP in virtual time, without Braid: the papers' rivals. Prints
-// one JSON object a congestion control.
+// sim_tcp EXPERIMENT [--control NAME]...: plain TCP in virtual time, without Braid, as the baseline
+// of the papers. Prints one JSON object per congestion control.
 
 #include <CLI/CLI.hpp>
 
@@ -17,11 +17,13 @@ int main(int argc, char** argv) {
     return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
   };
   CLI::App app(
-      "Runs plain TCP in virtual time. Packets are whole IPv4 packets of at most 1500 bytes: 1448 bytes of "
+      "Runs plain TCP in virtual time. Packets are whole IPv4 packets of at most 1500 bytes: 1448 "
+      "bytes of "
       "payload "
       "with timestamps, 1460 without. Links take no time for framing");
   app.add_option("experiment", name, listOf(tcpExperiments()))->required();
-  app.add_option("--control", controls, "congestion control, one after the other; with dctcp the ports mark")
+  app.add_option("--control", controls,
+                 "congestion control, one after the other; with dctcp the ports mark")
       ->check(listed(tcp::controlNames()));
   app.add_option("--recovery", params.recovery, "how losses are repaired")
       ->check(listed(tcp::recoveryNames()));

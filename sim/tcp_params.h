@@ -1,6 +1,7 @@
 #pragma once
 
-// The experiments of plain TCP, as sim_tcp runs them with Braid's models and ns3_check with ns-3's.
+// Parameters of the plain TCP experiments, which sim_tcp runs with Braid's models and ns3_check
+// with ns-3's.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,43 +13,48 @@
 
 namespace braid::sim {
 
-/// Unset: the experiment's own figure.
+/// Unset: the experiment's default.
 struct TcpParams {
   std::string control = "newreno";   ///< tcp::controlNames()
   std::string recovery = "current";  ///< tcp::recoveryNames(); Braid's models alone
   uint64_t seed = 1;
-  std::optional<double> rate;     ///< bit/s, of every link
-  std::optional<double> rtt;      ///< us, without queues and transmission; permutation: over the core
+  std::optional<double> rate;  ///< bit/s, of every link
+  /// Us, without queues and transmission; permutation: of paths over the core
+  std::optional<double> rtt;
   std::optional<double> seconds;  ///< lossy-path, dctcp-queue, permutation: from the first SYN on
   std::optional<size_t> senders;  ///< dctcp-queue, incast
-  std::optional<size_t> queue;    ///< packets that wait at a port of a switch; lossy-path: at the sender's
-  double loss = 0.01;             ///< lossy-path, timeouts: of data packets
-  size_t flows = 10'000;          ///< timeouts; Braid's models alone
-  size_t paths = 1;               ///< timeouts: of which one loses, and a connection has one
-  uint32_t initialWindow = 10;    ///< segments; Braid's models alone, ns-3 has these
-  size_t threshold = 20;          ///< K, packets; with dctcp
-  uint64_t bytes = 64 << 10;      ///< incast: of a sender; timeouts: of a flow
-  size_t rounds = 20;             ///< incast; Braid's models alone, ns-3 has one
-  std::optional<double> spread;   ///< us in which flows begin
-  double minRto = 200;            ///< ms
-  double ackDelay = 40;           ///< ms
+  std::optional<size_t>
+      queue;              ///< packets that wait at a port of a switch; lossy-path: at the sender's
+  double loss = 0.01;     ///< lossy-path, timeouts: share of data packets lost
+  size_t flows = 10'000;  ///< timeouts; Braid's models alone
+  /// Timeouts: number of paths, of which one loses packets; a connection uses one
+  size_t paths = 1;
+  uint32_t initialWindow = 10;   ///< segments; Braid's models alone, ns-3 has these
+  size_t threshold = 20;         ///< K, packets; with dctcp
+  uint64_t bytes = 64 << 10;     ///< incast: size of a sender's data; timeouts: of a flow
+  size_t rounds = 20;            ///< incast; Braid's models alone, ns-3 has one
+  std::optional<double> spread;  ///< flows begin within this time, us
+  double minRto = 200;           ///< ms
+  double ackDelay = 40;          ///< ms
   bool delayedAcks = true;
   bool timestamps = true;
 };
 
-/// The same with nothing unset.
+/// The parameters with all defaults filled in.
 struct TcpSetting {
   double rate = 1e9, rtt = 100, seconds = 0;
   size_t senders = 1, queue = 100;
   double spread = 0;
 };
 inline constexpr TcpSetting kLossyPath{.rate = 10e6, .rtt = 40'000, .seconds = 60};
-inline constexpr TcpSetting kDctcpQueue{.seconds = 2, .senders = 2, .queue = 1000, .spread = 10'000};
-inline constexpr TcpSetting kIncast{.senders = 20, .spread = 10};  // as answers to one request do
+inline constexpr TcpSetting kDctcpQueue{
+    .seconds = 2, .senders = 2, .queue = 1000, .spread = 10'000};
+// senders begin nearly at once, like answers to one request
+inline constexpr TcpSetting kIncast{.senders = 20, .spread = 10};
 inline constexpr TcpSetting kTimeouts{.rtt = 280};
 inline constexpr TcpSetting kPermutation{.seconds = 0.4, .senders = 16, .spread = 10'000};
 
-/// `own`: the experiment's figures.
+/// Fills in the experiment's defaults, `own`.
 inline TcpSetting settingOf(const TcpParams& p, const TcpSetting& own) {
   return {.rate = p.rate.value_or(own.rate),
           .rtt = p.rtt.value_or(own.rtt),
@@ -58,19 +64,19 @@ inline TcpSetting settingOf(const TcpParams& p, const TcpSetting& own) {
           .spread = p.spread.value_or(own.spread)};
 }
 
-/// When a flow begins.
+/// Draws when a flow begins.
 inline Duration startOf(const TcpSetting& setting, Random& random) {
   return fromSeconds(setting.spread * 1e-6 * random.uniform());
 }
 
-/// dctcp-queue, permutation: the first part of the time does not count.
+/// dctcp-queue, permutation: share of the time at the beginning that does not count.
 inline constexpr double kWarmUpShare = 0.25;
-/// incast: what has not arrived after this time counts with it.
+/// incast: flows that are incomplete after this time count with it.
 inline constexpr Duration kRoundLimit = 30s;
 
-/// A packet's IP bytes.
+/// Size of a full IP packet, bytes.
 inline constexpr size_t kWirePacket = 1500;
-/// permutation: links from one host to another over the core, one way.
+/// permutation: number of links from one host to another over the core.
 inline constexpr int kLinksOverCore = 6;
 
 }  // namespace braid::sim

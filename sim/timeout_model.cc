@@ -5,7 +5,8 @@
 
 namespace braid::sim {
 
-/// At least one of x - 1 packets and its repair are lost.
+/// Probability that for at least one of x - 1 packets both the packet and its retransmission are
+/// lost.
 double TimeoutModel::repairLost(double x) const {
   return 1 - std::pow(1 - loss * loss, std::max(x - 1, 0.0));
 }

@@ -16,26 +16,27 @@ namespace braid::sim {
 
 namespace {
 
-// FUSO's tree (section VI-C) with the switches of T-RACKs and AMP: a port holds the product of bandwidth and delay and
-// marks above what DCTCP (section 3.5) takes for its rate.
+// FUSO's tree (section VI-C) with the switches of T-RACKs and AMP: a port holds one bandwidth-delay
+// product and marks above DCTCP's threshold for its rate (section 3.5).
 constexpr double kTreeAccessRate = 10e9;
 constexpr size_t kTreeAccessBytes = 300'000, kTreeFabricBytes = 1'200'000;
 constexpr size_t kTreeAccessMarks = 65 * 1500, kTreeFabricMarks = 4 * kTreeAccessMarks;
-constexpr uint64_t kSmallResponse = 100'000;  // bytes, and below
-constexpr uint64_t kIncastBytes = 64'000;     // of each sender
+constexpr uint64_t kSmallResponse = 100'000;  // bytes; responses up to this size are small
+constexpr uint64_t kIncastBytes = 64'000;     // bytes of each sender
 constexpr Duration kIncastEvery = 5ms;
-constexpr size_t kWindowOfEach = 2;  // datagrams of a subflow
+constexpr size_t kWindowOfEach = 2;  // initial window of a subflow, datagrams
 constexpr size_t kNodeBuffers = 16384;
-constexpr Duration kSetUp = 50ms;  // when connections are set up, before anything is lost
-/// Flows that are not complete so long after the last began count with the time so far.
+constexpr Duration kSetUp = 50ms;  // time for the setup of connections, before any losses
+/// Time after the begin of the last flow. Flows incomplete then count with the time that has
+/// passed.
 constexpr Duration kWait = 3s;
 constexpr uint64_t kQuestionBytes = 100;
 constexpr uint16_t kPorts = 1000;
 
-/// Who does what beside the hosts' TCP: the ack shim alone, a tunnel alone, or both.
+/// A scheme: what is added to the hosts' TCP (the ack shim, a tunnel, or both).
 struct Scheme {
   const char* name;
-  const char* policy;  // of recovery; nullptr: no tunnel
+  const char* policy;  // recovery policy; nullptr: no tunnel
   const char* controller;
   bool shim;
 };
@@ -107,7 +108,8 @@ class TogetherRun {
   }
 
  private:
-  /// Poisson requests between random hosts; beside these, one host after the other asks many at once.
+  /// Draws Poisson requests between random hosts. In addition, one host after the other asks many
+  /// hosts at once.
   void draw() {
     Sizes sizes = namedSizes(p_.sizes);
     Random random(p_.seed);
@@ -120,7 +122,8 @@ class TogetherRun {
     for (Duration at{}; at < end; at += kIncastEvery) {
       size_t client = random.below(hosts);
       for (size_t i = 0; i < p_.fanOut; ++i)
-        requests_.push_back({{client, otherHost(random, client, hosts), kIncastBytes, Time{} + at}});
+        requests_.push_back(
+            {{client, otherHost(random, client, hosts), kIncastBytes, Time{} + at}});
     }
   }
   void startGateways() {
@@ -137,15 +140,18 @@ class TogetherRun {
     if (scheme_.policy) return gateways_.at(host);
     return hosts_.at(host);
   }
-  // Set up one after the other, so that the SYNs are no incast; the request is small, and the response counts.
+  // Connections are set up one after the other, so that their SYNs do not cause an incast. Requests
+  // are small; the time of the response is measured.
   void open(Request& request, size_t number, Time start) {
     request.flow.begin = start + (request.flow.begin - Time{});
     tcp::Options options;
     options.control = tcp::Control::kCubic;
     options.content = false;
-    if (scheme_.policy) options.mss = static_cast<uint16_t>(segmentSize(gateways_.at(request.flow.server)));
+    if (scheme_.policy)
+      options.mss = static_cast<uint16_t>(segmentSize(gateways_.at(request.flow.server)));
     auto port = static_cast<uint16_t>(kPorts + number);
-    auto turn = static_cast<int64_t>(number) * (kSetUp / 2) / static_cast<int64_t>(requests_.size());
+    auto turn =
+        static_cast<int64_t>(number) * (kSetUp / 2) / static_cast<int64_t>(requests_.size());
     world_.after(turn, [this, &request, options, port] {
       request.connection =
           &world_.add<tcp::Connection>(station(request.flow.client), station(request.flow.server),
@@ -153,10 +159,11 @@ class TogetherRun {
     });
     world_.at(request.flow.begin, [this, &request] {
       request.connection->client().send(kQuestionBytes, [this, &request](const tcp::Message&) {
-        request.connection->server().send(request.flow.bytes, [this, &request](const tcp::Message&) {
-          request.flow.end = world_.now();
-          ++done_;
-        });
+        request.connection->server().send(request.flow.bytes,
+                                          [this, &request](const tcp::Message&) {
+                                            request.flow.end = world_.now();
+                                            ++done_;
+                                          });
       });
     });
   }

@@ -13,9 +13,10 @@ namespace braid::sim {
 
 namespace {
 
-/// Connections are there before the first flow: opened in this time.
+/// All connections exist before the first flow. They are opened in this time.
 constexpr Duration kTracedOpening = 1s;
-/// Flows that are not complete so long after the last began count with the time so far.
+/// Time after the begin of the last flow. Flows incomplete then count with the time that has
+/// passed.
 constexpr Duration kTracedPatience = 30s;
 constexpr uint16_t kFirstTracedPort = 1000;
 
@@ -46,7 +47,7 @@ class TracedRack {
     if (isDctcp(p)) o.discipline = Discipline::kDctcp;
     return o;
   }
-  // Poisson arrivals at the port, each from one of the hosts.
+  // Draws Poisson arrivals at the port, each from one of the hosts.
   void draw(const RackParams& p) {
     Sizes sizes = namedSizes(p.sizes);
     Random random(p.seed);
@@ -64,12 +65,14 @@ class TracedRack {
       auto turn = static_cast<int64_t>(i) * (kTracedOpening / 2) / count;
       tree_.after(turn, [this, &flow = flows_[i], from = senders[i], options = hostTcp(p),
                          port = static_cast<uint16_t>(kFirstTracedPort + i)] {
-        flow.connection = std::make_unique<tcp::Connection>(tree_, tree_.sender(from), tree_.receiver(),
-                                                            tcp::Connection::Ports{port, port}, options);
+        flow.connection =
+            std::make_unique<tcp::Connection>(tree_, tree_.sender(from), tree_.receiver(),
+                                              tcp::Connection::Ports{port, port}, options);
         flow.trace = std::make_unique<LossTrace>(flow.connection->client());
       });
       tree_.at(flows_[i].begin, [&flow = flows_[i]] {
-        flow.connection->client().send(flow.bytes, [&flow](const tcp::Message& m) { flow.end = m.end; });
+        flow.connection->client().send(flow.bytes,
+                                       [&flow](const tcp::Message& m) { flow.end = m.end; });
       });
     }
   }
@@ -83,7 +86,8 @@ class TracedRack {
       incomplete += f.end == kNever;
       const tcp::SenderStats& stats = f.connection->client().stats();
       timeouts += stats.timeouts, probes += stats.probes, retransmits += stats.retransmitted;
-      recoveries.insert(recoveries.end(), f.trace->recoveries().begin(), f.trace->recoveries().end());
+      recoveries.insert(recoveries.end(), f.trace->recoveries().begin(),
+                        f.trace->recoveries().end());
     }
     return {{"flows", all.size()},
             {"incomplete", incomplete},

@@ -19,10 +19,11 @@ constexpr size_t kRackConnections = 5;  // of each kind between two hosts
 constexpr size_t kRackSubflows = 4;
 constexpr size_t kRackFlows = 1500;
 constexpr double kRackLoss = 0.02;
-constexpr std::array<size_t, 2> kP1{0, 1};  // both directions: the cables that are laid first
+// both directions of path P1: the cables that are added first
+constexpr std::array<size_t, 2> kP1{0, 1};
 
-/// Where a host's connections end: each has a place of its own behind the host's port, so that hashes and windows are
-/// its own.
+/// The end of a host's connection. Each connection has its own place behind the host's port, so it
+/// also has its own hashes and windows.
 size_t place(size_t host, size_t connection) {
   return host * kRackConnections + connection;
 }
@@ -50,7 +51,7 @@ Topology twoRacks() {
   return t;
 }
 
-/// Poisson requests of the second rack's hosts, over the connections of each kind in turns.
+/// Poisson requests of the second rack's hosts. They use the connections of each kind in turn.
 std::vector<HostFlow> requests(const FabricParams& p) {
   Sizes sizes = namedSizes(p.sizes);
   Random random(p.seed);
@@ -59,10 +60,11 @@ std::vector<HostFlow> requests(const FabricParams& p) {
   std::vector<HostFlow> flows;
   Duration at{};
   for (size_t i = 0; i < p.flows.value_or(kRackFlows); ++i) {
-    size_t server = random.below(kHostsPerRack), client = kHostsPerRack + random.below(kHostsPerRack);
+    size_t server = random.below(kHostsPerRack),
+           client = kHostsPerRack + random.below(kHostsPerRack);
     uint64_t bytes = sizes.draw(random, p.most);
-    size_t turn =
-        turns[{server * 2 * kHostsPerRack + client, bytes <= SchemeTraffic::kSmall}]++ % kRackConnections;
+    size_t turn = turns[{server * 2 * kHostsPerRack + client, bytes <= SchemeTraffic::kSmall}]++ %
+                  kRackConnections;
     flows.push_back({place(client, turn), place(server, turn), bytes, Time{} + at});
     at += exponential(random, gap);
   }

@@ -20,13 +20,14 @@ Duration measured(const RateParams& params, double usual) {
   return fromSeconds(params.wan.seconds.value_or(usual));
 }
 
-/// What TCP without a tunnel could get of full packets of 1500 bytes: headers and timestamps take 52.
+/// Payload share of TCP without a tunnel, with full packets of 1500 bytes: headers and timestamps
+/// take 52 bytes.
 constexpr double kPayloadShare = 1448.0 / 1500;
 
 }  // namespace
 
 Json runWanBulk(const RateParams& params) {
-  constexpr Duration kStart = 3s;  // apart: slow start is no part of the steady state
+  constexpr Duration kStart = 3s;  // not measured: slow start is not part of the steady state
   constexpr double kLinks = 80e6;
   WanTunnel home(params, wanOptions(params, params.controller, TunnelOptions{}.recovery.c_str()),
                  wifiAndLte(params, params.wan.loss.value_or(0.01), 0.001));
@@ -46,7 +47,8 @@ Json runWanBulk(const RateParams& params) {
           {"share", megabits(received() - atStart, time) / limit},
           {"share_with_start", megabits(received(), time + kStart) / limit},
           {"links", home.linksJson()},
-          {"extra_load", static_cast<double>(sender.protectionBytes) / static_cast<double>(sender.sentBytes)},
+          {"extra_load",
+           static_cast<double>(sender.protectionBytes) / static_cast<double>(sender.sentBytes)},
           {"lost", sender.lostPackets},
           {"timeouts", sender.timeouts},
           {"hash", world.hash()}};
@@ -60,7 +62,8 @@ Json runInteractive(const RateParams& params) {
   std::vector<WanTunnel::Line> lines = wifiAndLte(params, params.wan.loss.value_or(0), 0);
   Duration shortest = Duration::max();
   for (const auto& line : lines) shortest = std::min(shortest, line.up.delay + line.down.delay);
-  WanTunnel home(params, wanOptions(params, params.controller, TunnelOptions{}.recovery.c_str()), lines);
+  WanTunnel home(params, wanOptions(params, params.controller, TunnelOptions{}.recovery.c_str()),
+                 lines);
   home.start();
   World& world = home.world();
   auto received = endlessDownload(params.wan, world, home.pair);
@@ -72,7 +75,8 @@ Json runInteractive(const RateParams& params) {
   std::vector<const MessageFlow*> exchanges(count);
   Random phase(params.seed);
   for (size_t i = 0; i < count; ++i) {
-    Duration at = static_cast<int>(i) * kEvery + Duration(phase.below(static_cast<uint64_t>(kEvery.count())));
+    Duration at =
+        static_cast<int>(i) * kEvery + Duration(phase.below(static_cast<uint64_t>(kEvery.count())));
     world.after(at, [&, i] {
       auto port = static_cast<uint16_t>(kFirstPort + i);
       MessageOptions message{.bytes = 100};
@@ -109,14 +113,16 @@ Json runTrace(const RateParams& params) {
   auto time = static_cast<size_t>(params.wan.seconds.value_or(120));
   std::vector<RateStep> trace = cellularTrace(params.seed, kStart + time);
   LinkOptions up{.rateBitsPerSecond = kCellularHigh, .delay = 25ms};
-  LinkOptions down{.rateBitsPerSecond = trace[0].bitsPerSecond, .delay = 25ms, .queueBytes = kQueue};
+  LinkOptions down{
+      .rateBitsPerSecond = trace[0].bitsPerSecond, .delay = 25ms, .queueBytes = kQueue};
   WanTunnel phone(params, wanOptions(params, params.controller, "none"), {{"4g", up, down}});
   phone.start();
   World& world = phone.world();
   down.trace = trace;
   phone.down(0).setOptions(down, world.now());
   Saturation& flow = saturate(world, phone.pair);
-  world.run(std::chrono::seconds(kStart) + down.delay);  // what arrives then left at a whole second
+  // packets that arrive at this time left at a whole second
+  world.run(std::chrono::seconds(kStart) + down.delay);
   phone.restart();
   uint64_t atStart = flow.received();
   world.run(std::chrono::seconds(time));
@@ -141,13 +147,15 @@ Json runPolicer(const RateParams& params) {
   Random hair(params.seed);
   down.delay += std::chrono::microseconds(hair.below(1000));
   down.policer = {params.wan.policedRate, params.wan.burstBytes};
-  WanTunnel policed(params, wanOptions(params, params.controller, "none"), {{"policed", link, down}});
+  WanTunnel policed(params, wanOptions(params, params.controller, "none"),
+                    {{"policed", link, down}});
   policed.start();
   World& world = policed.world();
   Saturation& flow = saturate(world, policed.pair);
   world.run(kStart);
   auto lossShare = [&] {
-    return static_cast<double>(policed.policed(0).packets) / static_cast<double>(policed.arrived(0).packets);
+    return static_cast<double>(policed.policed(0).packets) /
+           static_cast<double>(policed.arrived(0).packets);
   };
   double early = lossShare();
   policed.restart();
@@ -169,7 +177,8 @@ Json runShallow(const RateParams& params) {
   constexpr double kRate = 100e6;
   LinkOptions link{.rateBitsPerSecond = kRate, .delay = 10ms, .queueBytes = params.wan.queueBytes};
   link.delay += std::chrono::microseconds(Random(params.seed).below(1000));
-  WanTunnel tunnel(params, wanOptions(params, params.controller, "none"), {{"shallow", link, link}});
+  WanTunnel tunnel(params, wanOptions(params, params.controller, "none"),
+                   {{"shallow", link, link}});
   tunnel.start();
   World& world = tunnel.world();
   Saturation& flow = saturate(world, tunnel.pair);
@@ -179,7 +188,8 @@ Json runShallow(const RateParams& params) {
   requireFed(tunnel.pair);
   Counters sender(*tunnel.pair.server);
   return {{"goodput_share", megabits(flow.received(), time) / (kRate / 1e6)},
-          {"loss", static_cast<double>(sender.lostPackets) / static_cast<double>(tunnel.arrived(0).packets)},
+          {"loss", static_cast<double>(sender.lostPackets) /
+                       static_cast<double>(tunnel.arrived(0).packets)},
           {"links", tunnel.linksJson()},
           {"hash", world.hash()}};
 }

@@ -1,24 +1,24 @@
 #pragma once
 
-// Rate control on paths of the Internet (targets rate.2 to rate.7): docs/evaluation.md.
+// Rate control on Internet paths (targets rate.2 to rate.7). See docs/evaluation.md.
 
 #include "sim/rate_params.h"
 
 namespace braid::sim {
 
-/// One download over WiFi and LTE.
+/// Bulk: one download over WiFi and LTE.
 Json runWanBulk(const RateParams& params);
-/// Small exchanges beside such a download.
+/// Small exchanges beside the download of runWanBulk().
 Json runInteractive(const RateParams& params);
-/// One path whose capacity changes every second.
+/// One path with a capacity that changes every second.
 Json runTrace(const RateParams& params);
 /// One path with a policer.
 Json runPolicer(const RateParams& params);
-/// One path with a small buffer, from the start on.
+/// One path with a small buffer, measured from the start on.
 Json runShallow(const RateParams& params);
-/// One tunnel beside others of another controller at one drop-tail queue.
+/// One tunnel beside tunnels with another controller at one drop-tail queue.
 Json runCubicShare(const RateParams& params);
-/// Two tunnels of one controller, the second later.
+/// Two tunnels with the same controller, of which the second starts later.
 Json runConverge(const RateParams& params);
 
 }  // namespace braid::sim

@@ -11,8 +11,8 @@ namespace braid::sim {
 namespace {
 constexpr uint16_t kPort = 999;
 constexpr uint64_t kEndless = uint64_t{1} << 50;
-/// Segments on their way: more than the deepest queue (1 MB) and the longest path hold, less than a flow
-/// queue.
+/// Segments kept in flight: more than the deepest queue (1 MB) and the longest path hold, fewer
+/// than a flow queue holds.
 constexpr size_t kAhead = 2048;
 
 constexpr Duration kRefill = 100ms;
@@ -23,11 +23,13 @@ double millions(double v) {
 }  // namespace
 
 Json Waits::json() const {
-  return {
-      {"p50_ms", percentile(ms_, 0.5)}, {"p95_ms", percentile(ms_, 0.95)}, {"max_ms", percentile(ms_, 1)}};
+  return {{"p50_ms", percentile(ms_, 0.5)},
+          {"p95_ms", percentile(ms_, 0.95)},
+          {"max_ms", percentile(ms_, 1)}};
 }
 
-TunnelOptions wanOptions(const RateParams& params, const std::string& controller, const char* recovery) {
+TunnelOptions wanOptions(const RateParams& params, const std::string& controller,
+                         const char* recovery) {
   TunnelOptions o;
   o.outerMtu = o.maxOuterMtu = 1500;
   o.controller = controller;
@@ -37,7 +39,8 @@ TunnelOptions wanOptions(const RateParams& params, const std::string& controller
   return o;
 }
 
-WanTunnel::WanTunnel(const RateParams& params, const TunnelOptions& options, std::vector<Line> lines)
+WanTunnel::WanTunnel(const RateParams& params, const TunnelOptions& options,
+                     std::vector<Line> lines)
     : Connection(params.seed, options),
       lines_(std::move(lines)),
       before_(lines_.size()),
@@ -97,7 +100,8 @@ uint64_t queuedBytes(const Network::Pair& pair) {
   return queued;
 }
 
-/// Segments that the tunnel repaired for too long do not come out, and would be missing for ever.
+/// Replaces the segments that the tunnel gave up after trying to repair them for too long.
+/// Otherwise the number of segments in flight would stay too small forever.
 void refill(World& world, const Network::Pair& pair, Saturation& flow) {
   constexpr uint64_t kLow = 1 << 20;
   constexpr size_t kMore = 256;
@@ -108,7 +112,8 @@ void refill(World& world, const Network::Pair& pair, Saturation& flow) {
 }  // namespace
 
 Saturation& saturate(World& world, const Network::Pair& pair) {
-  auto& flow = world.add<Saturation>(*pair.client, *pair.server, kPort, segmentSize(*pair.server), kAhead);
+  auto& flow =
+      world.add<Saturation>(*pair.client, *pair.server, kPort, segmentSize(*pair.server), kAhead);
   world.after(kRefill, [&world, pair, &flow] { refill(world, pair, flow); });
   return flow;
 }
@@ -117,7 +122,8 @@ void requireFed(const Network::Pair& pair) {
   if (queuedBytes(pair) == 0) throw std::runtime_error("the source ran dry");
 }
 
-std::function<uint64_t()> endlessDownload(const WanParams& params, World& world, const Network::Pair& pair) {
+std::function<uint64_t()> endlessDownload(const WanParams& params, World& world,
+                                          const Network::Pair& pair) {
   if (params.saturate) return [&flow = saturate(world, pair)] { return flow.received(); };
   auto& flow = world.add<TcpFlow>(*pair.server, *pair.client, kPort, TcpOptions{.bytes = kEndless});
   return [&flow] { return flow.received(); };

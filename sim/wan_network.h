@@ -1,6 +1,6 @@
 #pragma once
 
-// Tunnels over paths of the Internet, and how long packets wait there.
+// Tunnels over Internet paths, and how long packets wait in their queues.
 
 #include <functional>
 #include <memory>
@@ -14,8 +14,8 @@ namespace braid::sim {
 
 class Saturation;
 
-/// How long the packets waited that a link delivers: from arriving at its queue until their transmission
-/// began.
+/// Records the queueing delay of the packets that a link delivers: from arrival at the queue to the
+/// begin of transmission.
 class Waits {
  public:
   explicit Waits(SharedLink& link) {
@@ -26,46 +26,55 @@ class Waits {
   Waits(const Waits&) = delete;
   Waits& operator=(const Waits&) = delete;
   void restart() { ms_.clear(); }
-  /// {"p50_ms","p95_ms","max_ms"} since restart().
+  /// {"p50_ms","p95_ms","max_ms"} of the packets since restart().
   Json json() const;
 
  private:
   std::vector<double> ms_;
 };
 
-/// Options for both gateways of an experiment with datagrams of 1500 bytes, never probed for; everything else
-/// is the product's default but the controller and, unless the parameters say otherwise, this recovery
-/// policy.
-TunnelOptions wanOptions(const RateParams& params, const std::string& controller, const char* recovery);
+/// Options for both gateways of an experiment: datagrams of 1500 bytes without path MTU probes,
+/// this controller and, unless the parameters set another, this recovery policy. Everything else is
+/// the product's default.
+TunnelOptions wanOptions(const RateParams& params, const std::string& controller,
+                         const char* recovery);
 
-/// One tunnel with one subflow a line. Data goes to the client, so `down` is what matters.
+/// One tunnel with one subflow per line (access link). Data is sent to the client, so `down` is the
+/// direction that matters.
 class WanTunnel : public Connection {
  public:
   struct Line {
     const char* name;
     LinkOptions up, down;
-    double loss = 0;  ///< of what goes to the client, once the tunnel is up
+    double loss = 0;  ///< loss towards the client, once the tunnel is up
   };
   WanTunnel(const RateParams& params, const TunnelOptions& options, std::vector<Line> lines);
 
   /// Starts the tunnel and the series.
   void start();
-  /// Figures of the links are of what follows.
+  /// Restarts the links' statistics.
   void restart();
-  /// By line: wait at the queue, share of the rate that arrived, packets lost for lack of room or of tokens.
+  /// For each line: queueing delay, delivered Mbit/s, and packets dropped by the queue or the
+  /// policer.
   Json linksJson();
 
   World& world() { return network.world; }
   SharedLink& down(size_t line) { return *cables_[line].down; }
   LinkStats statsOf(size_t line) { return down(line).stats(network.world.now()); }
-  /// What line `i` did since restart().
-  LinkCount delivered(size_t line) { return minus(statsOf(line).delivered, before_[line].delivered); }
+  /// Packets and bytes of a line since restart().
+  LinkCount delivered(size_t line) {
+    return minus(statsOf(line).delivered, before_[line].delivered);
+  }
   LinkCount arrived(size_t line) { return minus(statsOf(line).in, before_[line].in); }
-  LinkCount policed(size_t line) { return minus(statsOf(line).dropPolicer, before_[line].dropPolicer); }
+  LinkCount policed(size_t line) {
+    return minus(statsOf(line).dropPolicer, before_[line].dropPolicer);
+  }
   const Waits& waits(size_t line) const { return *waits_[line]; }
 
  private:
-  static LinkCount minus(LinkCount a, LinkCount b) { return {a.packets - b.packets, a.bytes - b.bytes}; }
+  static LinkCount minus(LinkCount a, LinkCount b) {
+    return {a.packets - b.packets, a.bytes - b.bytes};
+  }
 
   std::vector<Line> lines_;
   std::vector<Cable> cables_;
@@ -75,18 +84,20 @@ class WanTunnel : public Connection {
   Series series_;
 };
 
-/// WiFi 50 Mbit/s, 20 ms RTT and LTE 30 Mbit/s, 60 ms RTT with 200 ms of buffer, as in the lab's target
-/// rate.2. A hair of difference from seed to seed.
+/// WiFi with 50 Mbit/s and 20 ms RTT, and LTE with 30 Mbit/s and 60 ms RTT, with 200 ms of buffer,
+/// as in the lab's target rate.2. The values differ slightly from seed to seed.
 std::vector<WanTunnel::Line> wifiAndLte(const RateParams& params, double wifiLoss, double lteLoss);
 
-/// A download from the server's host to the client's that never ends: an inner TCP (NewReno), or with
-/// WanParams::saturate raw segments that are always there. Returns what tells the bytes received.
-std::function<uint64_t()> endlessDownload(const WanParams& params, World& world, const Network::Pair& pair);
-/// The latter.
+/// Starts an endless download from the server's host to the client's: an inner TCP (NewReno), or
+/// with WanParams::saturate an endless supply of raw segments. Returns a function that tells the
+/// bytes received.
+std::function<uint64_t()> endlessDownload(const WanParams& params, World& world,
+                                          const Network::Pair& pair);
+/// Starts the raw segments of endlessDownload().
 Saturation& saturate(World& world, const Network::Pair& pair);
 
-/// Throws when the server's gateway has nothing left to send: what repair gave up, the source does not
-/// replace.
+/// Throws when the server's gateway has nothing left to send. This can happen because the source
+/// does not replace packets that the tunnel gave up.
 void requireFed(const Network::Pair& pair);
 
 }  // namespace braid::sim

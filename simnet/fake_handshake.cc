@@ -14,7 +14,13 @@ constexpr uint8_t kHandshakeRecord = 22;
 constexpr size_t kRecordHeader = 13;
 constexpr size_t kCheck = 8;
 constexpr size_t kHelloSize = 180;
-enum Type : uint8_t { kNone = 0, kHello = 1, kServer = 2, kInitiatorDone = 16, kResponderDone = 20 };
+enum Type : uint8_t {
+  kNone = 0,
+  kHello = 1,
+  kServer = 2,
+  kInitiatorDone = 16,
+  kResponderDone = 20
+};
 
 uint64_t mix(uint64_t a, uint64_t b) {
   return Random(a ^ (b * 0x9e3779b97f4a7c15)).next() + b;
@@ -31,7 +37,8 @@ struct Message {
   uint64_t responderNonce = 0;
   Pin initiator{};
   Pin responder{};
-  std::vector<ProtocolVersion> versions;  ///< of a HELLO those that are offered, of the others the chosen one
+  std::vector<ProtocolVersion>
+      versions;  ///< in a HELLO the offered versions, in other messages the chosen one
 };
 constexpr size_t kMostVersions = 8;
 
@@ -58,7 +65,8 @@ void write(const Message& m, size_t padTo, Packet& out) {
 }
 
 std::optional<Message> read(ByteView bytes) {
-  if (bytes.size() < kRecordHeader + 1 + kCheck || bytes[0] != kHandshakeRecord) return std::nullopt;
+  if (bytes.size() < kRecordHeader + 1 + kCheck || bytes[0] != kHandshakeRecord)
+    return std::nullopt;
   size_t body = bytes.size() - kCheck;
   if (load64(&bytes[body]) != hashBytes(bytes.first(body), 0xb4a1d)) return std::nullopt;
   Reader r(bytes.subspan(kRecordHeader, body - kRecordHeader));
@@ -78,7 +86,7 @@ std::optional<Message> read(ByteView bytes) {
 
 class FakeHandshake final : public Handshake {
  public:
-  /// `provider`: of a responder, which asks it whom to let in.
+  /// `provider`: set for a responder, which asks it whether to accept a peer.
   FakeHandshake(const FakeHandshakeProvider* provider, const Message& first, Time now)
       : provider_(provider), message_(first), began_(now) {}
 
@@ -122,7 +130,7 @@ class FakeHandshake final : public Handshake {
   void finish();
 
   const FakeHandshakeProvider* provider_;
-  Message message_;  // the last flight
+  Message message_;  // the last flight sent
   Time began_;
   Time retransmitAt_ = kNever;
   Duration wait_ = FakeHandshakeProvider::kRetransmit;
@@ -146,7 +154,8 @@ void FakeHandshake::onInitiator(const Message& m, Time now) {
     if (m.responder != message_.responder) return fail("the peer's certificate has another pin");
     message_.responderNonce = m.responderNonce;
     std::optional<ProtocolVersion> chosen = highestCommon(message_.versions, m.versions);
-    if (!chosen || m.versions.size() != 1) return fail("the peer chose a version that was not offered");
+    if (!chosen || m.versions.size() != 1)
+      return fail("the peer chose a version that was not offered");
     message_.versions = m.versions;
     return send(kInitiatorDone, now);
   }
@@ -192,7 +201,8 @@ Pin pinOf(unsigned number) {
   return pin;
 }
 
-FakeHandshakeProvider::FakeHandshakeProvider(const Pin& own, uint64_t seed) : own_(own), random_(seed) {}
+FakeHandshakeProvider::FakeHandshakeProvider(const Pin& own, uint64_t seed)
+    : own_(own), random_(seed) {}
 
 std::unique_ptr<Handshake> FakeHandshakeProvider::initiate(const Pin& peer, Time now) {
   Message m;

@@ -1,7 +1,7 @@
 #pragma once
 
-// A deterministic stand-in for DTLS in virtual time. Its datagrams look like DTLS 1.2 records and its flights
-// follow RFC 6347 section 4.2.
+// A deterministic stand-in for DTLS in virtual time. Its datagrams look like DTLS 1.2 records; its
+// flights and retransmissions follow RFC 6347 section 4.2.
 //
 //     initiator                             responder
 //     HELLO                   ------->
@@ -9,14 +9,14 @@
 //     FINISHED                ------->                        responder is done
 //                             <-------      FINISHED          initiator is done
 //
-// Every datagram ends in a keyed checksum, so that a flipped bit is noticed as DTLS would.
+// Every datagram ends in a keyed checksum, so a flipped bit is detected, as in DTLS.
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
-#include "tunnel/handshake.h"
+#include "tunnel/peer/handshake.h"
 
 namespace braid::sim {
 
@@ -25,7 +25,7 @@ Pin pinOf(unsigned number);
 
 class FakeHandshakeProvider final : public HandshakeProvider {
  public:
-  /// First retransmission after so long, doubled each time.
+  /// Time to the first retransmission of a flight; doubled with each further one.
   static constexpr Duration kRetransmit = 250ms;
 
   /// `own` is this gateway's pin. All randomness comes from `seed`.
@@ -35,14 +35,14 @@ class FakeHandshakeProvider final : public HandshakeProvider {
   std::unique_ptr<Handshake> initiate(const Pin& peer, Time now) override;
   std::unique_ptr<Handshake> accept(Time now) override;
   void setAcceptedPins(std::vector<Pin> pins) override { accepted_ = std::move(pins); }
-  /// What this gateway speaks: at least one and at most eight, and of the highest version that both sides speak a
-  /// session is. By default those of this build.
+  /// The protocol versions that this gateway supports: 1 to 8 of them; by default those of this
+  /// build. A session uses the highest version that both sides support.
   void setVersions(std::vector<ProtocolVersion> versions) { versions_ = std::move(versions); }
   const std::vector<ProtocolVersion>& versions() const { return versions_; }
-  /// Whether a peer with this pin is let in.
+  /// True when a peer with this pin is accepted.
   bool accepts(const Pin& pin) const;
 
-  /// Handshakes begun as responder so far.
+  /// Number of handshakes begun as responder.
   uint64_t accepted() const { return acceptedCount_; }
 
  private:

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "inet/checksum.h"
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid::sim {
 
@@ -36,8 +35,8 @@ Bytes ipPacket(const IpFields& f, ByteView segment, size_t checksumAt) {
     std::copy(f.dst.bytes.begin(), f.dst.bytes.end(), &b[24]);
   }
   ByteSpan body = ByteSpan(b).subspan(header);
-  uint16_t sum =
-      f.protocol == ip::kIcmp ? internetChecksum(body) : transportChecksum(f.src, f.dst, f.protocol, body);
+  uint16_t sum = f.protocol == ip::kIcmp ? internetChecksum(body)
+                                         : transportChecksum(f.src, f.dst, f.protocol, body);
   if (f.protocol == ip::kUdp && sum == 0) sum = 0xffff;
   store16(&body[checksumAt], sum);
   return b;
@@ -125,12 +124,14 @@ uint16_t mssOf(ByteView packet, const InnerPacket& ip) {
 }
 
 bool checksumsValid(ByteView packet, const InnerPacket& ip) {
-  if (ip.isV4() && foldSum(sumBytes(packet.first(size_t{packet[0] & 0x0fu} * 4))) != 0xffff) return false;
+  if (ip.isV4() && foldSum(sumBytes(packet.first(size_t{packet[0] & 0x0fu} * 4))) != 0xffff)
+    return false;
   if (ip.isFragment) return true;
   ByteView segment = packet.subspan(ip.l4Offset, ip.l4Length);
   if (ip.protocol == ip::kIcmp) return foldSum(sumBytes(segment)) == 0xffff;
   if (ip.protocol != ip::kTcp && ip.protocol != ip::kUdp && ip.protocol != ip::kIcmpV6) return true;
-  return foldSum(sumBytes(segment, pseudoHeaderSum(ip.src, ip.dst, ip.protocol, ip.l4Length))) == 0xffff;
+  return foldSum(sumBytes(segment, pseudoHeaderSum(ip.src, ip.dst, ip.protocol, ip.l4Length))) ==
+         0xffff;
 }
 
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Inner packets that simulated hosts send: real IPv4 and IPv6 packets with valid checksums, and the content
-// by which their receivers know every byte.
+// Inner packets that simulated hosts send: real IPv4 and IPv6 packets with valid checksums. Their
+// payload is a known function of the stream offset, so receivers can check every byte.
 
 #include <cstdint>
 #include <optional>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "inet/endpoint.h"
+#include "inet/addresses.h"
 #include "inet/inner_packet.h"
-#include "inet/tcp_options.h"
+#include "inet/tcp.h"
 
 namespace braid::sim {
 
@@ -30,7 +30,8 @@ struct IpFields {
   uint8_t dscp = 0;
 };
 
-/// An IP packet around `segment`, whose checksum field at `checksumAt` it fills.
+/// Puts an IP header in front of `segment` and fills in the segment's checksum at offset
+/// `checksumAt`.
 Bytes ipPacket(const IpFields& ip, ByteView segment, size_t checksumAt);
 
 struct TcpSegment {
@@ -48,18 +49,18 @@ struct TcpSegment {
 };
 Bytes tcpPacket(const IpFields& ip, const TcpSegment& segment);
 Bytes udpPacket(const IpFields& ip, uint16_t sport, uint16_t dport, ByteView payload);
-/// An echo request or reply (RFC 792, RFC 4443); the payload is 8 bytes and more.
+/// An echo request or reply (RFC 792, RFC 4443); the payload has at least 8 bytes.
 Bytes echoPacket(const IpFields& ip, bool reply, uint16_t id, uint16_t sequence, ByteView payload);
 
 /// The options of a packet with a TCP header.
 TcpOptionFields tcpOptionsOf(ByteView packet, const InnerPacket& ip);
-/// The MSS option of a SYN; 0 without.
+/// The MSS option of a SYN; 0 if it has none.
 uint16_t mssOf(ByteView packet, const InnerPacket& ip);
-/// True when the IPv4 header's and the transport's checksums are right (what is neither TCP, UDP nor ICMP
-/// passes).
+/// True when the IPv4 header checksum and the TCP, UDP or ICMP checksum are right. For other
+/// protocols only the IPv4 header is checked.
 bool checksumsValid(ByteView packet, const InnerPacket& ip);
 
-/// Writes the content of a stream from `offset` on: a function of seed and offset alone.
+/// Writes the content of a stream from `offset` on. It depends only on the seed and the offset.
 void fillContent(uint64_t seed, uint64_t offset, ByteSpan out);
 bool isContent(uint64_t seed, uint64_t offset, ByteView bytes);
 

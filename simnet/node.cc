@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 #include "simnet/world.h"
 
 namespace braid::sim {
@@ -13,7 +13,11 @@ constexpr size_t kMaxNotes = 100000;
 }  // namespace
 
 Node::Node(World& world, unsigned number, std::string name, TunnelOptions o, uint64_t seed)
-    : options(std::move(o)), world_(world), number_(number), name_(std::move(name)), random_(seed) {}
+    : options(std::move(o)),
+      world_(world),
+      number_(number),
+      name_(std::move(name)),
+      random_(seed) {}
 
 Address Node::host(bool v6) const {
   std::string n = std::to_string(number_);
@@ -69,7 +73,7 @@ bool Node::stop() {
 }
 
 bool Node::shutDown() {
-  std::vector<Caller> callers = tunnel_->callers(clock());
+  std::vector<KnownInitiator> callers = tunnel_->callers(clock());
   tunnel_->close();
   world_.poll(*this);
   bool clean = stop();
@@ -88,18 +92,18 @@ void Node::setUplink(const std::string& uplink, bool up) {
 
 void Node::setLan(const LinkOptions& both) {
   if (!lan_) world_.withLan_.push_back(this);
-  lan_ = std::make_unique<Lan>(
-      Lan{Link<Bytes>(both, random_.next(), world_.now()), Link<Bytes>(both, random_.next(), world_.now())});
+  lan_ = std::make_unique<Lan>(Lan{Link<Bytes>(both, random_.next(), world_.now()),
+                                   Link<Bytes>(both, random_.next(), world_.now())});
 }
 
 MacAddress Node::macOf(const Address& host) {
   MacAddress mac{};
   for (size_t i = 0; i < host.bytes.size(); ++i) mac[i % mac.size()] ^= host.bytes[i];
-  mac[0] = 2;  // locally administered, of one station
+  mac[0] = 2;  // locally administered unicast address
   return mac;
 }
 
-// The host's packet in its frame.
+// Wraps a host's packet in an Ethernet frame.
 Bytes Node::framed(ByteView packet) {
   std::optional<InnerPacket> ip = parseInnerPacket(packet);
   Bytes frame;
@@ -112,10 +116,12 @@ Bytes Node::framed(ByteView packet) {
   return frame;
 }
 
-// The packet in a frame, or nothing: its host is not to take it.
+// The packet in a frame. Empty, and counted as bad, when the frame is malformed or its MAC
+// addresses are not those of the packet's hosts.
 ByteView Node::unframed(ByteView bytes) {
   std::optional<Frame> frame = parseFrame(bytes);
-  if (!frame || !frame->ip || frame->dst != macOf(frame->ip->dst) || frame->src != macOf(frame->ip->src)) {
+  if (!frame || !frame->ip || frame->dst != macOf(frame->ip->dst) ||
+      frame->src != macOf(frame->ip->src)) {
     ++badPackets;
     return {};
   }
@@ -161,11 +167,11 @@ void Node::listen(uint8_t protocol, uint16_t port, Handler handler) {
 }
 
 size_t Node::countEvents(Event::Kind kind) const {
-  return static_cast<size_t>(
-      std::count_if(events.begin(), events.end(), [&](const auto& e) { return e.second.kind == kind; }));
+  return static_cast<size_t>(std::count_if(events.begin(), events.end(),
+                                           [&](const auto& e) { return e.second.kind == kind; }));
 }
 
-// What came to the host.
+// A packet has arrived at the host.
 void Node::deliver(ByteView packet) {
   if (tap && tap(packet)) return;
   std::optional<InnerPacket> ip = parseInnerPacket(packet);
@@ -187,12 +193,13 @@ void Node::deliverIcmp(ByteView packet, const InnerPacket& ip) {
   uint8_t type = message[0];
   if (type == (v4 ? 8 : 128)) {
     IpFields back{ip.dst, ip.src, ip.protocol, Ecn::kNotEct, true};
-    return send(echoPacket(back, true, load16(&message[4]), load16(&message[6]), message.subspan(8)));
+    return send(
+        echoPacket(back, true, load16(&message[4]), load16(&message[6]), message.subspan(8)));
   }
   uint16_t port = load16(&message[4]);
   uint8_t protocol = ip.protocol;
   if (type != (v4 ? 0 : 129)) {
-    // An error: it goes to who sent the packet in question.
+    // An ICMP error is delivered to the handler of the packet that it quotes.
     std::optional<InnerPacket> offender = parseInnerPacket(message.subspan(8));
     ByteView inner = message.subspan(8);
     size_t header = v4 ? ip::kV4Header : ip::kV6Header;
@@ -201,7 +208,8 @@ void Node::deliverIcmp(ByteView packet, const InnerPacket& ip) {
       port = load16(&inner[header]);
     } else if (offender) {
       protocol = offender->protocol;
-      port = offender->hasPorts ? offender->sport : load16(&inner[offender->l4Offset + 4]);  // or identifier
+      port = offender->hasPorts ? offender->sport
+                                : load16(&inner[offender->l4Offset + 4]);  // or identifier
     }
   }
   auto handler = handlers_.find({protocol, port});

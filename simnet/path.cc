@@ -36,12 +36,13 @@ void Path::rebind(bool newAddress) {
   nat_ = true;
   formerOutside_.push_back(outside_);
   outside_.port = static_cast<uint16_t>(20000 + formerOutside_.size());
-  // Outside addresses end in .2, .3, ... of the path's own net.
+  // The NAT's outside addresses are .2, .3, ... in the path's own subnet.
   if (newAddress) ++outside_.address.bytes[outside_.address.isV4() ? 3 : 15];
 }
 
 bool Path::isOutside(const Endpoint& e) const {
-  return e == outside_ || std::find(formerOutside_.begin(), formerOutside_.end(), e) != formerOutside_.end();
+  return e == outside_ ||
+         std::find(formerOutside_.begin(), formerOutside_.end(), e) != formerOutside_.end();
 }
 
 }  // namespace braid::sim

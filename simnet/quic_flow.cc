@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid::sim {
 
@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kNumber = 24, kAckSize = 40;
 constexpr size_t kDatagram = QuicFlow::kPayload;
 
-// A long header of version 1 with two connection ids of 8 bytes, or a short one; and a number.
+// Writes a long header of QUIC version 1 with two 8-byte connection IDs, or a short header,
+// followed by the packet number.
 Bytes datagram(size_t size, bool isFirst, uint64_t number) {
   Bytes out(size);
   out[0] = isFirst ? 0xc0 : 0x40;
@@ -56,7 +57,7 @@ void QuicFlow::send() {
   inFlight_ += kPayload;
 }
 
-// RFC 9002 section 7.7: 1.25 windows in a round trip.
+// RFC 9002 section 7.7: the pacing rate is 1.25 windows per round trip.
 void QuicFlow::sendWindow() {
   while (static_cast<double>(inFlight_ + kPayload) <= cwnd_) {
     if (nextSend_ > world_.now()) {
@@ -85,7 +86,7 @@ void QuicFlow::onAck(uint64_t count) {
     variance_ = srtt_ == Duration{} ? latest_ / 2 : (3 * variance_ + error) / 4;
     srtt_ = srtt_ == Duration{} ? latest_ : (7 * srtt_ + latest_) / 8;
   }
-  // Losses before the window grows, as RFC 9002 appendix A.7 has it.
+  // Detects losses before the window grows, as in RFC 9002 appendix A.7.
   for (uint64_t i = reported_; i < count; ++i) sent_[arrivals_[i]].acked = true;
   detectLosses();
   while (reported_ < count) onNewlyAcked(sent_[arrivals_[reported_++]]);
@@ -119,7 +120,8 @@ void QuicFlow::lose(Sent& packet) {
 }
 
 Duration QuicFlow::probeTimeout() const {
-  Duration once = srtt_ == Duration{} ? 1s : srtt_ + std::max<Duration>(4 * variance_, 1ms) + kMaxAckDelay;
+  Duration once =
+      srtt_ == Duration{} ? 1s : srtt_ + std::max<Duration>(4 * variance_, 1ms) + kMaxAckDelay;
   return once * (1 << std::min(probes_, 6u));
 }
 

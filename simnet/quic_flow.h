@@ -8,22 +8,23 @@
 
 namespace braid::sim {
 
-/// A download by QUIC as its sender sees it (RFC 9002): packet threshold 3, time threshold 9/8, NewReno, pacing, probe
-/// timeouts with backoff; the receiver acknowledges each second packet, and one out of order at once. Only a packet's
-/// first bytes are QUIC's (RFC 8999: enough to be recognised), the rest is a number. Simpler than the RFC: timers have
-/// steps of kTick, an RTT includes the receiver's delay of an ACK, and there is no persistent congestion. There is always
-/// something to send.
+/// A model of a QUIC bulk download with an endless supply of data. The sender follows RFC 9002:
+/// packet threshold 3, time threshold 9/8, NewReno, pacing, PTO with backoff. The receiver
+/// acknowledges every second packet, and an out-of-order packet at once. Only the first bytes of a
+/// packet are QUIC (RFC 8999: enough to be recognised); they are followed by the packet number.
+/// Simpler than the RFC: timers have steps of kTick, RTT samples include the receiver's ACK delay,
+/// and persistent congestion is not modelled.
 class QuicFlow final : public Host {
  public:
   static constexpr size_t kPayload = 1200;  ///< bytes of a full datagram
 
-  /// Begins at once, from the host behind `from` to that behind `to`.
+  /// Starts at once, from the host behind `from` to the host behind `to`.
   QuicFlow(World& world, Node& from, Node& to, uint16_t port);
 
   uint64_t sent() const { return sent_.size(); }
   /// Datagrams that arrived, each counted once.
   uint64_t received() const { return arrivals_.size(); }
-  /// Declared lost by the sender, and those of them that were acknowledged after that.
+  /// Packets that the sender declared lost, and how many of these were acknowledged later.
   uint64_t lost() const { return lost_; }
   uint64_t spurious() const { return spurious_; }
   uint64_t repeats() const { return repeats_; }
@@ -56,9 +57,9 @@ class QuicFlow final : public Host {
   IpFields forth_, back_;
   // sender
   std::vector<Sent> sent_;           // by packet number
-  uint64_t oldest_ = 0;              // all before it are acknowledged or lost
+  uint64_t oldest_ = 0;              // all packets before it are acknowledged or lost
   std::optional<uint64_t> largest_;  // acknowledged
-  uint64_t reported_ = 0;            // arrivals that it has been told of
+  uint64_t reported_ = 0;            // arrivals that ACKs have reported
   double cwnd_ = 10 * kPayload, ssthresh_ = 1e12;
   size_t inFlight_ = 0;
   Time recovery_ = Time::min(), nextSend_ = Time::min(), lastAck_{};
@@ -68,11 +69,11 @@ class QuicFlow final : public Host {
   uint64_t lost_ = 0, spurious_ = 0;
   // receiver
   std::vector<bool> seen_;
-  std::vector<uint64_t> arrivals_;  // in their order
-  uint64_t next_ = 0;               // behind the largest number
+  std::vector<uint64_t> arrivals_;  // packet numbers in order of arrival
+  uint64_t next_ = 0;               // largest packet number + 1
   unsigned unacked_ = 0;
   uint64_t acks_ = 0, repeats_ = 0;
-  Time ackAt_ = kNever;  // of what is not acknowledged yet
+  Time ackAt_ = kNever;  // when the delayed ACK is due
 };
 
 }  // namespace braid::sim

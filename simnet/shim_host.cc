@@ -9,7 +9,8 @@ namespace braid::sim {
 namespace {
 constexpr size_t kPacketBytes = 2000;
 constexpr size_t kPackets = 4096;
-/// A host has few flows at a time: a table for the default's thousands would only take memory.
+/// A host has few flows at a time. The default table for thousands of flows would only waste
+/// memory.
 constexpr size_t kFlows = 4096;
 }  // namespace
 
@@ -20,7 +21,8 @@ void ShimHost::listen(uint8_t protocol, uint16_t port, Handler handler) {
 void ShimHost::addShim(AckShimOptions options, uint64_t seed) {
   options.maxFlows = options.maxHalfOpen = kFlows;
   pool_ = std::make_unique<PacketPool>(kPacketBytes, kPackets);
-  shim_ = std::make_unique<AckShim>(options, *pool_, nullptr, AckShim::Seeds{seed, Random(seed).next()});
+  shim_ = std::make_unique<AckShim>(options, *pool_, nullptr,
+                                    AckShim::Seeds{seed, Random(seed).next()});
 }
 
 void ShimHost::send(ByteView packet) {
@@ -48,14 +50,16 @@ void ShimHost::deliver(ByteView packet) {
   if (handler != handlers_.end()) handler->second(packet, *parsed);
 }
 
-// What the shim says reaches the host a moment later: the host may be in the middle of sending.
+// Packets from the shim are delivered to the host by a later timer call, because the host may be in
+// the middle of sending.
 void ShimHost::pollShim() {
   if (!shim_) return;
   while (Packet packet = shim_->pollToHost()) {
     ByteView v = packet.view();
     timeline_.after(Duration(0), [this, bytes = Bytes(v.begin(), v.end())] { deliver(bytes); });
   }
-  while (Packet packet = shim_->pollToPeer()) transmit_({packet.view().begin(), packet.view().end()});
+  while (Packet packet = shim_->pollToPeer())
+    transmit_({packet.view().begin(), packet.view().end()});
   armShim();
 }
 

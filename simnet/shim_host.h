@@ -13,13 +13,17 @@
 
 namespace braid::sim {
 
-/// A host with its hypervisor, where the ack shim may stand, and a network below.
+/// A host and its hypervisor, attached to a network. The hypervisor can run an ack shim
+/// (ackshim/ack_shim.h) between host and network.
 class ShimHost final : public Station {
  public:
-  /// `transmit` takes what the hypervisor sends to the network.
+  /// `transmit` is called with each packet that the hypervisor sends to the network.
   using Transmit = std::function<void(Bytes)>;
   ShimHost(Timeline& timeline, std::string name, Address address, Transmit transmit)
-      : timeline_(timeline), name_(std::move(name)), address_(address), transmit_(std::move(transmit)) {}
+      : timeline_(timeline),
+        name_(std::move(name)),
+        address_(address),
+        transmit_(std::move(transmit)) {}
 
   const std::string& name() const override { return name_; }
   Address host(bool) const override { return address_; }
@@ -43,7 +47,7 @@ class ShimHost final : public Station {
   std::map<std::pair<uint8_t, uint16_t>, Handler> handlers_;
   std::unique_ptr<PacketPool> pool_;
   std::unique_ptr<AckShim> shim_;
-  Time shimAt_ = kNever;  // its timer is called then
+  Time shimAt_ = kNever;  // when the shim's timer runs
 };
 
 }  // namespace braid::sim

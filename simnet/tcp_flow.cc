@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid::sim {
 
@@ -16,8 +16,8 @@ TcpFlow::TcpFlow(Timeline& world, Station& from, Station& to, uint16_t port, Tcp
       seed_(world.random().next()),
       isn_(static_cast<uint32_t>(world.random().next())),
       peerIsn_(static_cast<uint32_t>(world.random().next())),
-      forth_{from.host(options.v6), to.host(options.v6), ip::kTcp, options.ecn ? Ecn::kEct0 : Ecn::kNotEct,
-             true},
+      forth_{from.host(options.v6), to.host(options.v6), ip::kTcp,
+             options.ecn ? Ecn::kEct0 : Ecn::kNotEct, true},
       back_{to.host(options.v6), from.host(options.v6), ip::kTcp, Ecn::kNotEct, true},
       mss_(options.mss),
       lastProgress_(world.now()) {
@@ -107,7 +107,8 @@ void TcpFlow::sampleRtt(Duration r) {
   rto_ = std::clamp<Duration>(srtt_ + 4 * rttvar_, kMinRto, kMaxRto);
 }
 
-// The window gives way once a round trip: by half, or with DCTCP by half the share of marked bytes.
+// Reduces the window at most once per round trip: by half, or with DCTCP by half the share of
+// marked bytes.
 void TcpFlow::onEcho(uint64_t acked, bool echo) {
   constexpr double kGain = 1.0 / 16;  // RFC 8257 section 4.2
   windowAcked_ += acked - una_;
@@ -171,9 +172,15 @@ void TcpFlow::sendSegment(uint64_t offset) {
     timing_ = {offset + size, world_.now()};
   }
   sentUpTo_ = std::max(sentUpTo_, offset + size);
-  TcpSegment segment{
-      port_, port_,  isn_ + 1 + static_cast<uint32_t>(offset), peerIsn_ + 1, TcpFields::kAck, 65535, 0,
-      0,     payload};
+  TcpSegment segment{port_,
+                     port_,
+                     isn_ + 1 + static_cast<uint32_t>(offset),
+                     peerIsn_ + 1,
+                     TcpFields::kAck,
+                     65535,
+                     0,
+                     0,
+                     payload};
   IpFields fields = forth_;
   if (again && !options_.ecnRepeats) fields.ecn = Ecn::kNotEct;
   from_.send(tcpPacket(fields, segment));
@@ -188,7 +195,7 @@ void TcpFlow::wakeAtRto() {
   if (timerAt_ <= rtoAt_) return;
   timerAt_ = rtoAt_;
   world_.at(timerAt_, [this, at = timerAt_] {
-    if (timerAt_ == at) onTimer();  // else an earlier one was set
+    if (timerAt_ == at) onTimer();  // else the timer was set to an earlier time
   });
 }
 
@@ -259,19 +266,20 @@ void TcpFlow::sendAck(bool syn) {
   uint8_t flags = TcpFields::kAck | (syn ? TcpFields::kSyn : 0) | (echoCe_ ? TcpFields::kEce : 0);
   echoCe_ = false;
   auto window = static_cast<uint16_t>(std::min<uint64_t>(options_.window >> kWindowShift, 65535));
-  TcpSegment ack{port_, port_,  syn ? peerIsn_ : peerIsn_ + 1,    isn_ + 1 + static_cast<uint32_t>(received_),
-                 flags, window, syn ? options_.mss : uint16_t{0}, syn ? kWindowShift : uint8_t{0},
-                 {}};
+  TcpSegment ack{
+      port_, port_,  syn ? peerIsn_ : peerIsn_ + 1,    isn_ + 1 + static_cast<uint32_t>(received_),
+      flags, window, syn ? options_.mss : uint16_t{0}, syn ? kWindowShift : uint8_t{0},
+      {}};
   to_.send(tcpPacket(back_, ack));
 }
 
 std::string TcpFlow::describe() const {
   std::ostringstream out;
   out << "tcp " << port_ << " " << from_.name() << " > " << to_.name() << ": " << received_ << "/"
-      << options_.bytes << " una " << una_ << " next " << next_ << " cwnd " << cwnd_ << " mss " << mss_
-      << " rto " << toMilliseconds(rto_) << " retransmits " << retransmits_ << " timeouts " << timeouts_
-      << " wrong " << wrong_ << " gaps " << gaps_ << " repeats " << repeats_ << " stall "
-      << toMilliseconds(longestStall_);
+      << options_.bytes << " una " << una_ << " next " << next_ << " cwnd " << cwnd_ << " mss "
+      << mss_ << " rto " << toMilliseconds(rto_) << " retransmits " << retransmits_ << " timeouts "
+      << timeouts_ << " wrong " << wrong_ << " gaps " << gaps_ << " repeats " << repeats_
+      << " stall " << toMilliseconds(longestStall_);
   return out.str();
 }
 

@@ -18,38 +18,40 @@ struct TcpOptions {
   uint16_t mss = 1460;        ///< that both hosts announce; the gateways lower it
   bool v6 = false;
   bool ecn = false;  ///< ECN-capable data (RFC 3168)
-  /// Rules that most scenarios do not need: an RTT from the handshake (RFC 6298), and of RFC 6582 that after
-  /// a timeout duplicates of what was sent before are no new loss, and that a partial ACK deflates the
-  /// window.
+  /// Adds rules that most scenarios do not need: the handshake gives an RTT sample (RFC 6298);
+  /// after a timeout, duplicate ACKs for data sent before it do not start a new fast retransmit,
+  /// and a partial ACK deflates the window (both RFC 6582).
   bool exact = false;
-  bool dctcp = false;       ///< RFC 8257; with `ecn`
-  bool ecnRepeats = false;  ///< ECN-capable retransmissions too, as ns-2 and DCTCP's stacks send them
-  bool content = true;      ///< fills and checks the payload; false: zeros, which is faster
+  bool dctcp = false;  ///< RFC 8257; with `ecn`
+  bool ecnRepeats =
+      false;            ///< ECN-capable retransmissions too, as ns-2 and DCTCP's stacks send them
+  bool content = true;  ///< fills and checks the payload; false: zeros, which is faster
 };
 
-/// One TCP connection between hosts that know nothing of the tunnel: NewReno with fast retransmit (RFC 6582),
-/// RTO with backoff (RFC 6298), path MTU from ICMP. The receiver checks every byte.
+/// A simple TCP model: one connection between two hosts that know nothing of the tunnel. It has
+/// NewReno with fast retransmit (RFC 6582), RTO with backoff (RFC 6298) and path MTU discovery by
+/// ICMP. The receiver checks every byte. simnet/tcp/ has a more complete model.
 class TcpFlow final : public Host {
  public:
   static constexpr Duration kMinRto = 200ms;
   static constexpr Duration kMaxRto = 4s;
   static constexpr uint8_t kWindowShift = 7;
 
-  /// Connects at once and sends from the host behind `from` to that behind `to`.
+  /// Connects at once and sends from the host behind `from` to the host behind `to`.
   TcpFlow(Timeline& world, Station& from, Station& to, uint16_t port, TcpOptions options);
 
-  /// More bytes to send; they go as soon as the window allows.
+  /// Adds bytes to send. They are sent as soon as the window allows.
   void write(uint64_t bytes);
 
   bool done() const { return received_ >= options_.bytes; }
   uint64_t received() const { return received_; }
-  /// Longest time without a new byte in order, from the first SYN to the last byte.
+  /// Longest time without a new in-order byte, from the first SYN to the last byte.
   Duration longestStall() const { return longestStall_; }
   void restartStall() { longestStall_ = {}, lastProgress_ = world_.now(); }
   Time finishedAt() const { return lastProgress_; }
   /// Bytes that differ from what was sent. Must be 0.
   uint64_t wrongBytes() const { return wrong_; }
-  /// Segments that arrived behind a gap, and segments that had arrived before.
+  /// Segments that arrived behind a gap, and segments whose data had already arrived.
   uint64_t gaps() const { return gaps_; }
   uint64_t repeats() const { return repeats_; }
   uint64_t retransmits() const { return retransmits_; }
@@ -100,20 +102,22 @@ class TcpFlow final : public Host {
   Duration srtt_{}, rttvar_{}, rto_ = 1s;
   std::optional<std::pair<uint64_t, Time>> timing_;  // Karn: offset whose ACK gives a sample
   Time rtoAt_ = kNever;
-  Time timerAt_ = kNever;  // onTimer() is called then
+  Time timerAt_ = kNever;  // when onTimer() is called
   uint64_t eceUntil_ = 0;
-  std::optional<Time> synAt_;  // sent once: its answer gives an RTT sample
-  bool timedOut_ = false;      // and recover_ is not yet acknowledged
-  double marked_ = 1;          // DCTCP.Alpha
+  // set while the SYN was sent only once: its answer gives an RTT sample
+  std::optional<Time> synAt_;
+  bool timedOut_ = false;  // a timeout occurred, and recover_ is not yet acknowledged
+  double marked_ = 1;      // DCTCP.Alpha
   uint64_t windowEnd_ = 0, windowAcked_ = 0, windowMarked_ = 0;
 
   bool synSeen_ = false;
   uint64_t received_ = 0;
-  std::map<uint64_t, uint64_t> ahead_;  // begin and end of what came behind a gap
+  std::map<uint64_t, uint64_t> ahead_;  // begin and end of each range that arrived behind a gap
   bool echoCe_ = false;
   Time lastProgress_;
   Duration longestStall_{};
-  uint64_t wrong_ = 0, gaps_ = 0, repeats_ = 0, retransmits_ = 0, timeouts_ = 0, ceSeen_ = 0, tooBigs_ = 0;
+  uint64_t wrong_ = 0, gaps_ = 0, repeats_ = 0, retransmits_ = 0, timeouts_ = 0, ceSeen_ = 0,
+           tooBigs_ = 0;
 };
 
 }  // namespace braid::sim

@@ -12,14 +12,15 @@
 
 namespace braid::sim {
 
-/// Virtual time: what happens when. Nothing reads a clock; calls for the same moment keep their order.
+/// Virtual time and its timer queue. Nothing reads a real clock. Calls scheduled for the same
+/// moment run in the order in which they were scheduled.
 class Timeline {
  public:
   explicit Timeline(uint64_t seed) : random_(seed) {}
 
   Time now() const { return now_; }
   Random& random() { return random_; }
-  /// Calls f at that time, or after so long.
+  /// Calls f at time `when` (at once if that has passed); after() calls it after the duration `d`.
   void at(Time when, std::function<void()> f) {
     uint32_t slot = static_cast<uint32_t>(calls_.size());
     if (free_.empty()) {
@@ -51,20 +52,23 @@ class Timeline {
     Time when;
     uint64_t order;
     uint32_t slot;  // of calls_
-    bool operator<(const Timer& b) const { return when != b.when ? when > b.when : order > b.order; }
+    bool operator<(const Timer& b) const {
+      return when != b.when ? when > b.when : order > b.order;
+    }
   };
   Random random_;
   std::priority_queue<Timer> timers_;
-  std::vector<std::function<void()>> calls_;  // beside the heap, which moves its entries often
-  std::vector<uint32_t> free_;                // slots without a call
+  // kept outside the heap, which moves its entries often
+  std::vector<std::function<void()>> calls_;
+  std::vector<uint32_t> free_;  // slots without a call
   uint64_t timerOrder_ = 0;
 };
 
-/// A timeline without gateways: nothing but its timers happens.
+/// A timeline without gateways: only timers run.
 class Simulation : public Timeline {
  public:
   using Timeline::Timeline;
-  /// Runs for so long.
+  /// Runs all timers of the next `d` of virtual time.
   void run(Duration d) {
     Time end = now_ + d;
     while (nextTimer() <= end) {

@@ -1,6 +1,6 @@
 #include "simnet/udp_flow.h"
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid::sim {
 
@@ -14,8 +14,12 @@ UdpFlow::UdpFlow(World& world, Node& from, Node& to, uint16_t port, UdpOptions o
       options_(options),
       port_(port),
       seed_(world.random().next()),
-      ip_{from.host(options.v6), to.host(options.v6), ip::kUdp, options.ecn ? Ecn::kEct0 : Ecn::kNotEct,
-          options.dontFragment,  options.dscp},
+      ip_{from.host(options.v6),
+          to.host(options.v6),
+          ip::kUdp,
+          options.ecn ? Ecn::kEct0 : Ecn::kNotEct,
+          options.dontFragment,
+          options.dscp},
       seen_(options.count) {
   to.listen(ip::kUdp, port, [this](ByteView p, const InnerPacket& i) { onPacket(p, i); });
   send();
@@ -41,7 +45,8 @@ void UdpFlow::onPacket(ByteView packet, const InnerPacket& ip) {
   ByteView payload = packet.subspan(ip.l4Offset + 8, ip.payloadLength);
   if (payload.size() != std::max(options_.payload, kPrefix)) return void(++wrong_);
   uint64_t number = load64(&payload[0]);
-  if (number >= sent_ || !isContent(seed_, number << 12, payload.subspan(kPrefix))) return void(++wrong_);
+  if (number >= sent_ || !isContent(seed_, number << 12, payload.subspan(kPrefix)))
+    return void(++wrong_);
   if (seen_[number]) return void(++duplicates_);
   seen_[number] = true;
   ++received_;
@@ -59,7 +64,8 @@ Duration UdpFlow::delay(double share) const {
   return sorted[std::min(index, sorted.size() - 1)];
 }
 
-Ping::Ping(World& world, Node& from, Node& to, uint16_t id, Duration interval, unsigned count, bool v6)
+Ping::Ping(World& world, Node& from, Node& to, uint16_t id, Duration interval, unsigned count,
+           bool v6)
     : world_(world),
       from_(from),
       id_(id),

@@ -12,14 +12,16 @@ struct UdpOptions {
   size_t payload = 200;      ///< bytes, at least 16
   Duration interval = 20ms;  ///< between datagrams
   uint64_t count = 100;      ///< datagrams
-  uint64_t together = 1;     ///< datagrams that leave at once, after as many intervals
+  /// Datagrams sent back to back; the pause after them is this many intervals
+  uint64_t together = 1;
   bool v6 = false;
   bool ecn = false;
   bool dontFragment = true;
   uint8_t dscp = 0;
 };
 
-/// A stream of datagrams, as a call sends them, each with number, time and known content.
+/// UDP datagrams at a constant rate, like a voice call. Each carries its number, its sending time
+/// and known content.
 class UdpFlow final : public Host {
  public:
   UdpFlow(World& world, Node& from, Node& to, uint16_t port, UdpOptions options);
@@ -34,7 +36,7 @@ class UdpFlow final : public Host {
   Duration worstDelay() const {
     return delays_.empty() ? Duration{} : *std::max_element(delays_.begin(), delays_.end());
   }
-  /// The delay that a part `share` of the datagrams kept.
+  /// The `share` quantile of the datagrams' delays: this part of them was not slower.
   Duration delay(double share) const;
   const std::vector<Duration>& delays() const { return delays_; }
 
@@ -58,7 +60,8 @@ class UdpFlow final : public Host {
 /// Echo requests from one host to another and their answers.
 class Ping final : public Host {
  public:
-  Ping(World& world, Node& from, Node& to, uint16_t id, Duration interval, unsigned count, bool v6 = false);
+  Ping(World& world, Node& from, Node& to, uint16_t id, Duration interval, unsigned count,
+       bool v6 = false);
 
   unsigned answered() const { return static_cast<unsigned>(rtts_.size()); }
   unsigned unreachable() const { return unreachable_; }

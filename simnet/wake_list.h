@@ -11,24 +11,26 @@
 
 namespace braid::sim {
 
-/// Which of many members are to be served next. A member is due at once, or at a time that may move in either direction.
-/// Members are served in the order of their numbers, so that a run does not depend on who spoke first. All calls cost
-/// O(log members) amortised, but for next(), which looks at 64 members in one step.
+/// Tells which of many members must be served next. A member is due at once (mark()), or at a time
+/// that may move in either direction (arm()). Due members are served in the order of their numbers,
+/// so a run does not depend on the order of the calls. All calls take O(log members) amortised,
+/// except next(), which scans 64 members per step.
 class WakeList {
  public:
-  /// One more member, with the next number.
+  /// Adds a member, with the next number.
   void add() {
     armed_.push_back(kNever);
     if (armed_.size() > marks_.size() * 64) marks_.push_back(0);
   }
 
-  /// The member is due, or not any more.
+  /// Makes the member due, or no longer due.
   void mark(size_t i) { marks_[i / 64] |= bit(i); }
   void clear(size_t i) { marks_[i / 64] &= ~bit(i); }
 
-  /// The member wants to be served at that time and not before.
+  /// The member wants to be served at `when`, not earlier.
   void arm(size_t i, Time when) {
-    if (when >= armed_[i]) return;  // the earlier entry asks again
+    // when the earlier entry expires, nextTime() asks the member again
+    if (when >= armed_[i]) return;
     armed_[i] = when;
     heap_.push({when, i});
   }
@@ -44,7 +46,8 @@ class WakeList {
   }
   size_t size() const { return armed_.size(); }
 
-  /// The earliest time that anybody still wants: `wanted(i)` says when member i wants to be served, kNever: not at all.
+  /// The earliest time at which a member wants to be served. `wanted(i)` returns the time that
+  /// member i wants now; kNever means not at all.
   template <typename Wanted>
   Time nextTime(Wanted wanted) {
     while (!heap_.empty()) {
@@ -56,13 +59,13 @@ class WakeList {
         heap_.pop();
         if (wish != kNever) arm(i, wish);
       } else {
-        heap_.pop();  // an earlier entry took its place
+        heap_.pop();  // an earlier entry has replaced it
       }
     }
     return kNever;
   }
 
-  /// Marks those whose time has come.
+  /// Marks all members whose time has come.
   template <typename Wanted>
   void collect(Time now, Wanted wanted) {
     while (nextTime(wanted) <= now) {

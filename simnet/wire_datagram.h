@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "inet/endpoint.h"
+#include "inet/addresses.h"
 #include "simnet/inner_packets.h"
 
 namespace braid::sim {
@@ -14,7 +14,7 @@ struct WireDatagram {
   Ecn ecn = Ecn::kNotEct;
   Bytes bytes;
 };
-/// What a link may do to it (link.h).
+/// What a link may do to a datagram (see link.h).
 bool clearEcn(WireDatagram& d);
 bool markCe(WireDatagram& d);
 void corrupt(WireDatagram& d, Random& random);

@@ -25,7 +25,8 @@ void WiredPair::End::send(ByteView packet) {
   wake();
 }
 
-void WiredPair::End::deliver(ByteView packet, const InnerPacket& parsed, uint8_t protocol, uint16_t port) {
+void WiredPair::End::deliver(ByteView packet, const InnerPacket& parsed, uint8_t protocol,
+                             uint16_t port) {
   auto handler = handlers_.find({protocol, port});
   if (handler != handlers_.end()) handler->second(packet, parsed);
 }
@@ -35,7 +36,7 @@ void WiredPair::End::wake() {
   if (next >= wakeAt_) return;
   wakeAt_ = next;
   pair_.at(next, [this, next] {
-    if (wakeAt_ != next) return;  // an earlier one took its place
+    if (wakeAt_ != next) return;  // an earlier timer has replaced this one
     wakeAt_ = kNever;
     End& other = this == &pair_.left_ ? pair_.right_ : pair_.left_;
     while (std::optional<Carried> arrived = link_.pop(pair_.now())) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "inet/ecn.h"
+#include "inet/ip.h"
 #include "simnet/inner_packets.h"
 #include "simnet/link/link.h"
 #include "simnet/station.h"
@@ -13,7 +13,7 @@
 
 namespace braid::sim {
 
-/// Two hosts and a link in each direction, in virtual time; no gateway.
+/// Two hosts joined by one link in each direction, in virtual time, without a gateway.
 class WiredPair final : public Simulation {
  public:
   class End final : public Station {
@@ -26,14 +26,15 @@ class WiredPair final : public Simulation {
     void send(ByteView packet) override;
     void listen(uint8_t protocol, uint16_t port, Handler handler) override;
 
-    /// Hands a packet to who listens for this protocol and port. An ICMP error is for those of the packet that
-    /// it quotes.
+    /// Hands a packet to the handler for this protocol and port. For an ICMP error these are the
+    /// protocol and port of the packet that it quotes.
     void deliver(ByteView packet, const InnerPacket& parsed, uint8_t protocol, uint16_t port);
 
-    /// The link that this host sends into.
+    /// Changes the link into which this host sends.
     void setLink(const LinkOptions& link) { link_.setOptions(link, pair_.now()); }
     LinkStats stats() { return link_.stats(pair_.now()); }
-    /// Sees each packet that the host sends, before the link; false: it is lost.
+    /// Called with each packet that the host sends, before the link. Returning false drops the
+    /// packet.
     std::function<bool(ByteView, const InnerPacket&)> onSend;
 
    private:
@@ -53,11 +54,11 @@ class WiredPair final : public Simulation {
     friend class WiredPair;
   };
 
-  /// `forth` leads from left() to right().
+  /// `forth` is the link from left() to right(), `back` the one in the other direction.
   WiredPair(const LinkOptions& forth, const LinkOptions& back, uint64_t seed);
   End& left() { return left_; }
   End& right() { return right_; }
-  /// Covers every packet that arrived, with its time.
+  /// Hash of every packet that arrived and its time: equal for equal runs.
   uint64_t hash() const { return hash_; }
 
  private:

@@ -7,7 +7,7 @@ namespace braid::sim {
 
 namespace {
 constexpr size_t kMaxEvents = 100000;
-/// IP and UDP headers below a datagram.
+/// Size of a datagram's IP and UDP headers.
 size_t outerBytes(const WireDatagram& d) {
   return d.bytes.size() + (d.dst.address.isV6() ? 48 : 28);
 }
@@ -33,7 +33,8 @@ PeerOptions describe(const Node& node, Duration keepalive) {
   p.name = node.name();
   p.pin = pinOf(node.number());
   std::string n = std::to_string(node.number());
-  p.prefixes = {Prefix::parse("10." + n + ".0.0/16").value(), Prefix::parse("fd00:" + n + "::/32").value()};
+  p.prefixes = {Prefix::parse("10." + n + ".0.0/16").value(),
+                Prefix::parse("fd00:" + n + "::/32").value()};
   p.keepalive = keepalive;
   return p;
 }
@@ -49,18 +50,19 @@ void World::pair(Node& initiator, Node& responder, Duration keepalive) {
   responder.peers.push_back(describe(initiator, keepalive));
 }
 
-Path& World::join(Node& initiator, Node& responder, const std::string& name, LinkOptions up, LinkOptions down,
-                  bool v6) {
+Path& World::join(Node& initiator, Node& responder, const std::string& name, LinkOptions up,
+                  LinkOptions down, bool v6) {
   auto id = static_cast<SocketId>(paths_.size() + 10);
   std::string n = std::to_string(id);
-  Endpoint own{address(v6 ? "2001:db8:" + n + "::1"
-                          : "198." + std::to_string(51 + id / 256) + "." + std::to_string(id % 256) + ".1"),
-               static_cast<uint16_t>(40000 + id)};
+  Endpoint own{
+      address(v6 ? "2001:db8:" + n + "::1"
+                 : "198." + std::to_string(51 + id / 256) + "." + std::to_string(id % 256) + ".1"),
+      static_cast<uint16_t>(40000 + id)};
   Endpoint remote = farEndpoint(responder, v6);
   PathEnd near{&initiator, id, own};
   PathEnd far{&responder, static_cast<SocketId>(v6 ? 2 : 1), remote};
-  paths_.push_back(
-      std::make_unique<Path>(name, near, far, std::move(up), std::move(down), random().next(), now_));
+  paths_.push_back(std::make_unique<Path>(name, near, far, std::move(up), std::move(down),
+                                          random().next(), now_));
   pathNext_.resize(2 * paths_.size(), kNever);
   for (size_t i = 0; i < paths_.size(); ++i) {
     paths_[i]->up_.publish(&pathNext_[2 * i]);
@@ -116,7 +118,8 @@ Time World::wakeTime(const Node& node) const {
 
 Time World::nextWake() {
   if (wakes_.next(0) < wakes_.size()) return now_;
-  Time next = std::min(nextTimer(), wakes_.nextTime([this](size_t i) { return wakeTime(*nodes_[i]); }));
+  Time next =
+      std::min(nextTimer(), wakes_.nextTime([this](size_t i) { return wakeTime(*nodes_[i]); }));
   for (Time t : pathNext_) next = std::min(next, t);
   for (Time t : linkNext_) next = std::min(next, t);
   for (const Node* node : withLan_) next = std::min(next, node->nextOnLan());
@@ -163,7 +166,7 @@ void World::carry(Path& path, bool up, WireDatagram wire, size_t bytes) {
   }
 }
 
-// From shared link to shared link, as long as something arrives at this moment.
+// Moves datagrams from shared link to shared link while any arrives at the current moment.
 void World::forward() {
   bool moved = true;
   while (moved) {
@@ -227,8 +230,10 @@ void World::serve(Node& node) {
     node.spins_ = 0;
     return;
   }
-  // Overdue right after it was served: real time would go on a little before the next call.
-  if (++node.spins_ > kMaxSpins) fail(node.name() + " wants to be woken again and again and does nothing");
+  // The deadline is overdue right after the gateway was served. retryAt_ lets a little time pass
+  // before the next call, as in reality.
+  if (++node.spins_ > kMaxSpins)
+    fail(node.name() + " wants to be woken again and again and does nothing");
 }
 
 void World::poll(Node& node) {
@@ -259,7 +264,8 @@ void World::poll(Node& node) {
 void World::note(const WireDatagram& wire) {
   auto mix = [&](uint64_t v) { hash_ = (hash_ ^ v) * 0x9e3779b97f4a7c15, hash_ ^= hash_ >> 29; };
   mix(static_cast<uint64_t>(now_.time_since_epoch().count()));
-  mix(uint64_t{wire.src.port} << 32 | uint64_t{wire.dst.port} << 8 | static_cast<uint8_t>(wire.ecn));
+  mix(uint64_t{wire.src.port} << 32 | uint64_t{wire.dst.port} << 8 |
+      static_cast<uint8_t>(wire.ecn));
   for (const Endpoint* e : {&wire.src, &wire.dst})
     mix(load64(e->address.bytes.data()) ^ e->address.bytes[15]);
   size_t i = 0;
@@ -287,7 +293,8 @@ void World::transmit(Node& from, Datagram& datagram) {
     }
     datagram.bytes.reset();
     if (path->unreachable || tooBig) return;
-    if (path->nat_ && path->natIdle_ > 0ns && now_ - path->natUsed_ > path->natIdle_) path->rebind(false);
+    if (path->nat_ && path->natIdle_ > 0ns && now_ - path->natUsed_ > path->natIdle_)
+      path->rebind(false);
     path->natUsed_ = now_;
     wire.src = path->outside_;
     note(wire);
@@ -341,7 +348,8 @@ std::string World::report() const {
     }
     Time clock = node->clock();
     Time next = node->tunnel_->nextDeadline();
-    out << node->name() << ": clock " << toMilliseconds(clock.time_since_epoch()) << " ms, deadline ";
+    out << node->name() << ": clock " << toMilliseconds(clock.time_since_epoch())
+        << " ms, deadline ";
     if (next == kNever)
       out << "never";
     else
@@ -349,18 +357,20 @@ std::string World::report() const {
     TunnelStatus s = node->status();
     out << ", buffers " << s.buffersInUse << ", handshakes " << s.handshakes << "\n";
     for (const PeerStatus& p : s.peers) {
-      out << "  peer " << p.name << (p.up ? " up" : " down") << ", inner MTU " << p.innerMtu << ", epoch "
-          << p.keyEpoch << ", held " << p.heldPackets << ", repaired " << p.retransmitted << "\n";
+      out << "  peer " << p.name << (p.up ? " up" : " down") << ", inner MTU " << p.innerMtu
+          << ", epoch " << p.keyEpoch << ", held " << p.heldPackets << ", repaired "
+          << p.retransmitted << "\n";
       for (const SubflowStatus& f : p.subflows) {
-        out << "    subflow " << f.id << " " << f.uplink << " " << f.remote << " " << f.state << " srtt "
-            << toMilliseconds(f.srtt) << " ms window " << f.window << " inflight " << f.inFlight << " sent "
-            << f.sentPackets << " received " << f.receivedPackets << " lost " << f.lostPackets << " spurious "
-            << f.spuriousLosses << " copies " << f.copies << " parities " << f.parities << " mtu " << f.mtu
-            << "\n";
+        out << "    subflow " << f.id << " " << f.uplink << " " << f.remote << " " << f.state
+            << " srtt " << toMilliseconds(f.srtt) << " ms window " << f.window << " inflight "
+            << f.inFlight << " sent " << f.sentPackets << " received " << f.receivedPackets
+            << " lost " << f.lostPackets << " spurious " << f.spuriousLosses << " copies "
+            << f.copies << " parities " << f.parities << " mtu " << f.mtu << "\n";
       }
       for (const FlowStatus& f : p.flows) {
         if (f.queuedBytes + f.unacked > 0)
-          out << "    flow " << f.name << " queued " << f.queuedBytes << " unacked " << f.unacked << "\n";
+          out << "    flow " << f.name << " queued " << f.queuedBytes << " unacked " << f.unacked
+              << "\n";
       }
     }
     out << "  drops";

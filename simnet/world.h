@@ -1,8 +1,8 @@
 #pragma once
 
-// Virtual time: gateways (the real core, each with its own pool) joined by modelled links, with hosts behind
-// them. Nothing here reads a clock or a random device; one seed decides everything, and hash() covers every
-// datagram sent.
+// A simulated world in virtual time: gateways (the real tunnel core, each with its own packet
+// pool), joined by modelled links, with hosts behind them. Nothing here reads a clock or a random
+// device. One seed decides everything, and hash() covers every datagram sent.
 
 #include <cstdint>
 #include <functional>
@@ -31,11 +31,11 @@ class World;
 class Node;
 class Path;
 
-/// A datagram on a link that several paths share, and where it goes from there.
+/// A datagram on a link that several paths share, with its further route.
 struct Transit {
   Path* path = nullptr;
-  bool up = false;   ///< from the path's initiator
-  size_t hop = 0;    ///< which of the path's shared links this is
+  bool up = false;   ///< true: from the path's initiator to its responder
+  size_t hop = 0;    ///< index of this link among the path's shared links
   size_t bytes = 0;  ///< IP packet
   WireDatagram wire;
 };
@@ -50,28 +50,29 @@ inline void corrupt(Transit& t, Random& random) {
 }
 using SharedLink = Link<Transit>;
 
-/// One end of a path: a socket of a gateway and the endpoint that the gateway itself sees there.
+/// One end of a path: a gateway's socket and its local endpoint as the gateway itself sees it.
 struct PathEnd {
   Node* node = nullptr;
   SocketId socket = 0;
   Endpoint endpoint;
 };
 
-/// A duplex network route from an initiator's socket to a responder's, with a NAT box in front of the
-/// initiator if wanted.
+/// A bidirectional network route from an initiator's socket to a responder's socket, optionally
+/// with a NAT box in front of the initiator.
 class Path {
  public:
   Path(std::string name, PathEnd initiator, PathEnd responder, LinkOptions up, LinkOptions down,
        uint64_t seed, Time now);
 
   const std::string& name() const { return name_; }
-  /// The end that initiates, and the other one.
+  /// The initiator's end; far() is the responder's.
   const PathEnd& near() const { return near_; }
   const PathEnd& far() const { return far_; }
-  /// How the initiator's socket looks from the responder.
+  /// The initiator's endpoint as the responder sees it.
   const Endpoint& outside() const { return outside_; }
 
-  /// Changes what the link does from now on, in both directions or one.
+  /// Changes the link's options from now on, in both directions; changeUp() and changeDown() in
+  /// one.
   void change(const std::function<void(LinkOptions&)>& f, Time now);
   void changeUp(const std::function<void(LinkOptions&)>& f, Time now) { change(up_, f, now); }
   void changeDown(const std::function<void(LinkOptions&)>& f, Time now) { change(down_, f, now); }
@@ -79,19 +80,20 @@ class Path {
   LinkStats downStats(Time now) { return down_.stats(now); }
   const LinkOptions& upOptions() const { return up_.options(); }
 
-  /// Puts a NAT box in front of the initiator. A mapping unused for `idle` is forgotten (0: never); the next
-  /// datagram from inside makes a new one with another port.
+  /// Puts a NAT box in front of the initiator. A mapping that is unused for `idle` is removed (0:
+  /// never); the next datagram from inside creates a new mapping with another port.
   void enableNat(Duration idle, Time now);
-  /// A new mapping: another port, and another address too when asked for.
+  /// Replaces the NAT mapping: a new port, and with `newAddress` also a new address.
   void rebind(bool newAddress);
   uint64_t natDrops() const { return natDrops_; }
 
-  /// Links that it shares with other paths (World::addLink()): a datagram passes them in this order, then the
-  /// path's own link.
+  /// Links that this path shares with other paths (World::addLink()). A datagram passes them in
+  /// this order, then the path's own link.
   std::vector<SharedLink*> upVia, downVia;
-  /// The uplink's own MTU in bytes of IP packet: the kernel answers larger datagrams with EMSGSIZE. 0: none.
+  /// The uplink's MTU, bytes of IP packet: the simulated kernel answers larger datagrams with
+  /// EMSGSIZE. 0: no limit.
   size_t uplinkMtu = 0;
-  /// The kernel answers everything on this uplink with ENETUNREACH.
+  /// The simulated kernel answers every send on this uplink with ENETUNREACH.
   bool unreachable = false;
 
  private:
@@ -111,7 +113,7 @@ class Path {
   DatagramLink up_, down_;
 };
 
-/// One gateway: a core with its pool, its clock and the hosts on its LAN.
+/// One gateway: a tunnel core with its packet pool, its clock and the hosts on its LAN.
 class Node final : public Station {
  public:
   Node(World& world, unsigned number, std::string name, TunnelOptions options, uint64_t seed);
@@ -127,9 +129,9 @@ class Node final : public Station {
   uint64_t drops(Drop cause) const;
   /// Inner address of the host behind this gateway.
   Address host(bool v6 = false) const override;
-  /// What this gateway's own clock shows.
+  /// The time on this gateway's own clock.
   Time clock() const;
-  /// Puts the gateway's clock ahead by so much more (suspend and resume).
+  /// Moves the gateway's clock forward by another `ahead` (as suspend and resume do).
   void jumpClock(Duration ahead);
 
   TunnelOptions options;           ///< read at start()
@@ -137,54 +139,61 @@ class Node final : public Station {
   std::vector<PeerOptions> peers;  ///< read at start()
   std::vector<ProtocolVersion> versions{kProtocolVersions.begin(),
                                         kProtocolVersions.end()};  ///< read at start()
-  std::vector<UplinkSpec> uplinks;  ///< read at start(); setUplink() tells a running core
-  /// Keeps who came to it over its restarts, and calls them back, as the daemon does with a file.
+  std::vector<UplinkSpec> uplinks;  ///< read at start(); for a running core use setUplink()
+  /// Keeps the list of known initiators over restarts and sends them a restart notice, as the
+  /// daemon does with a file.
   bool callsBack = false;
 
   void start();
-  /// Ends the core without a word, as a crash. False when it did not give back all its buffers.
+  /// Ends the core without closing its sessions, like a crash. False when the core leaked packet
+  /// buffers.
   bool stop();
-  /// The daemon stops in good order: close(), a last poll, stop().
+  /// Stops the gateway in good order, as the daemon does: close(), a last poll, stop().
   bool shutDown();
-  /// The link of an uplink went away or came back, and the gateway is told.
+  /// Takes an uplink's link down or up and tells the gateway.
   void setUplink(const std::string& name, bool up);
 
-  /// A packet or frame from the LAN into the gateway's device.
+  /// Sends a packet or frame from the LAN into the gateway's TUN or TAP device.
   void send(ByteView packet) override;
-  /// Puts a link between the device and the host, the same in both directions; without one they are joined
-  /// directly.
+  /// Puts a link between the device and the hosts, with the same options in both directions. By
+  /// default they are joined directly.
   void setLan(const LinkOptions& both);
-  /// True for what this link loses beside that. `toHost`: it came out of the device.
+  /// Returns true for a packet that this link must lose in addition. `toHost`: the packet came out
+  /// of the device.
   std::function<bool(bool toHost, ByteView)> lanLoses;
   void listen(uint8_t protocol, uint16_t port, Handler handler) override;
-  /// The hosts are on a bridge: the device is a TAP device, and each host has the MAC address that macOf() gives.
+  /// The hosts are on a bridge: the device is a TAP device, and each host has the MAC address
+  /// macOf(host).
   bool bridged = false;
   static MacAddress macOf(const Address& host);
-  /// The streams of a running gateway, which is polled when the caller is done with them.
-  StreamLanes& streams() {
+  /// The streams of a running gateway. The gateway is polled after the caller has used them.
+  StreamApi& streams() {
     touch();
     return tunnel_->streams();
   }
-  /// What happened to them.
+  /// Called with every stream event.
   std::function<void(const StreamEvent&)> onStream;
-  /// The load test of a running gateway, which is polled then.
+  /// The load test of a running gateway. The gateway is polled after the caller has used it.
   PeerLoadTest& loadTest() {
     touch();
     return tunnel_->loadTest();
   }
-  /// Its own time.
+  /// Equal to clock().
   Time now() const { return clock(); }
-  /// Sees everything that comes out of the device first; true: nobody else gets it.
+  /// Called first with every packet that comes out of the device. Returning true consumes the
+  /// packet.
   std::function<bool(ByteView)> tap;
 
-  /// Everything that the core reported, with the world's time.
+  /// All events that the core reported, with the world's time.
   std::vector<std::pair<Time, Event>> events;
   size_t countEvents(Event::Kind kind) const;
-  uint64_t badPackets = 0;    ///< came out of the device malformed or with a wrong checksum
-  uint64_t unclaimed = 0;     ///< well-formed, but nobody listens
-  std::vector<Bytes> strays;  ///< the first few of those
+  /// Packets out of the device that are malformed or have a wrong checksum
+  uint64_t badPackets = 0;
+  uint64_t unclaimed = 0;     ///< well-formed packets for which no handler is registered
+  std::vector<Bytes> strays;  ///< the first of the unclaimed packets
   uint64_t sentDatagrams = 0, sentBytes = 0, receivedDatagrams = 0;
-  uint64_t deviceDrops = 0;  ///< pool exhausted at the device or socket
+  /// Packets dropped at the device or a socket because the pool was exhausted
+  uint64_t deviceDrops = 0;
 
  private:
   friend class World;
@@ -197,7 +206,7 @@ class Node final : public Station {
   void leave(ByteView packet);
   void moveLan();
   Time nextOnLan() const;
-  /// Something came in: it is polled at this moment.
+  /// Input has arrived: the gateway is polled at the current moment.
   void touch();
   void deliver(ByteView packet);
   void deliverIcmp(ByteView packet, const InnerPacket& ip);
@@ -211,29 +220,31 @@ class Node final : public Station {
   std::unique_ptr<PacketPool> pool_;
   std::unique_ptr<FakeHandshakeProvider> handshakes_;
   std::unique_ptr<Tunnel> tunnel_;
-  std::vector<Caller> callers_;  ///< of the last core
+  std::vector<KnownInitiator> callers_;  ///< known initiators of the previous core
   std::map<std::pair<uint8_t, uint16_t>, Handler> handlers_;
-  bool dirty_ = false;          // something came in since the last poll
+  bool dirty_ = false;          // input has arrived since the last poll
   Time deadline_ = kNever;      // by its own clock
   Time retryAt_ = Time::min();  // the world's time before which an overdue deadline waits
   int spins_ = 0;
 };
 
-/// A network of its own that carries the datagrams of a world's gateways.
+/// An alternative to paths: a network that carries the datagrams of a world's gateways.
 class Medium {
  public:
   virtual ~Medium() = default;
   /// The endpoint of a gateway's socket.
   virtual Endpoint source(const Node& from, SocketId socket) const = 0;
-  /// Carries a datagram, an IP packet of so many bytes, from there; what arrives is told by World::arrive().
+  /// Carries a datagram. `bytes`: size of its IP packet. The medium calls World::arrive() when the
+  /// datagram arrives.
   virtual void carry(WireDatagram&& wire, size_t bytes) = 0;
 };
 
 class World : public Timeline {
  public:
-  /// Wake-ups in a row without a later deadline that count as a livelock. A real loop would eat a core.
+  /// A gateway livelocks when it asks for this many wake-ups in a row without a later deadline: a
+  /// real event loop would use 100 % of a CPU core.
   static constexpr int kMaxSpins = 50;
-  /// Datagrams that one gateway sends at one moment before that counts as a livelock.
+  /// A gateway also livelocks when it sends more datagrams than this at one moment.
   static constexpr int kMaxBurst = 100000;
 
   explicit World(uint64_t seed);
@@ -244,13 +255,14 @@ class World : public Timeline {
   uint64_t seed() const { return seed_; }
 
   Node& addNode(std::string name, TunnelOptions options = {});
-  /// Makes two gateways peers: `initiator` knows an address of `responder`, not the other way round.
+  /// Makes two gateways peers. Only `initiator` knows an address of the other.
   void pair(Node& initiator, Node& responder, Duration keepalive = 10s);
-  /// A path between two peers; `name` is also the initiator's uplink. Before start().
-  Path& join(Node& initiator, Node& responder, const std::string& name, LinkOptions up, LinkOptions down,
-             bool v6 = false);
+  /// Adds a path between two peers; `name` is also the name of the initiator's uplink. Call before
+  /// start().
+  Path& join(Node& initiator, Node& responder, const std::string& name, LinkOptions up,
+             LinkOptions down, bool v6 = false);
   Path& path(std::string_view name);
-  /// Adds one direction of a link that paths share: for Path::upVia and downVia.
+  /// Adds one direction of a link that paths share, for use in Path::upVia and Path::downVia.
   SharedLink& addLink(LinkOptions options);
   const std::vector<std::unique_ptr<Path>>& paths() const { return paths_; }
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
@@ -264,26 +276,27 @@ class World : public Timeline {
     return made;
   }
 
-  /// What no path carries goes there. `medium` outlives the world's last run.
+  /// Datagrams that no path carries are given to `medium`, which must outlive the world's last run.
   void attach(Medium& medium) { medium_ = &medium; }
-  /// A datagram comes to a gateway's socket.
+  /// A datagram arrives at a gateway's socket.
   void arrive(Node& to, const Route& from, const WireDatagram& wire);
-  /// A datagram out of nowhere, as an attacker sends it.
+  /// Delivers a forged datagram, as an attacker would send it.
   void inject(Node& to, const Route& from, ByteView bytes, Ecn ecn = Ecn::kNotEct);
-  /// Sees every datagram before its link. `up`: from the initiator.
+  /// Called with every datagram before it enters its link. `up`: from the initiator.
   std::function<void(Path&, bool up, const WireDatagram&)> onWire;
 
-  /// Jumps to the next wake-up, at most to `limit`. False when there is none before it, or after a failure.
+  /// Advances the time to the next wake-up, at most to `limit`, and handles it. False when there is
+  /// none before `limit`, or after a failure.
   bool step(Time limit);
   void run(Duration d);
-  /// Runs until `done` holds; false when it does not within d.
+  /// Runs until `done` returns true; false when it does not within `d`.
   bool runUntil(const std::function<bool()>& done, Duration d);
-  /// Empty unless a gateway livelocked; then who, and in which state.
+  /// Empty unless a gateway livelocked; then names the gateway and its state.
   const std::string& failure() const { return failure_; }
-  /// Of all datagrams sent so far, with their times and addresses.
+  /// Hash of all datagrams sent, with their times and addresses.
   uint64_t hash() const { return hash_; }
   uint64_t unroutable() const { return unroutable_; }
-  /// Where the gateways and paths stand, for failures.
+  /// The state of all gateways and paths, for messages about failures.
   std::string report() const;
 
  private:
@@ -303,11 +316,12 @@ class World : public Timeline {
   uint64_t seed_;
   std::vector<std::unique_ptr<Node>> nodes_;
   WakeList wakes_;              // of the nodes
-  std::vector<Node*> withLan_;  // those with a link between device and host
+  std::vector<Node*> withLan_;  // nodes with a link between device and hosts
   Medium* medium_ = nullptr;
   std::vector<std::unique_ptr<Path>> paths_;
   std::vector<std::unique_ptr<SharedLink>> links_;
-  std::vector<Time> pathNext_, linkNext_;  // their next deliveries: up and down of each path; of each link
+  std::vector<Time> pathNext_,
+      linkNext_;  // their next deliveries: up and down of each path; of each link
   std::vector<std::unique_ptr<Host>> hosts_;
   uint64_t hash_ = 0;
   uint64_t unroutable_ = 0;

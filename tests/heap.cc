@@ -27,7 +27,7 @@ void* take(size_t size, size_t alignment) {
   return p;
 }
 
-void giveBack(void* p) {
+void reclaim(void* p) {
   heldBytes -= static_cast<int64_t>(malloc_usable_size(p));
   std::free(p);
 }
@@ -49,14 +49,14 @@ void* operator new(size_t size, const std::nothrow_t&) noexcept {
   }
 }
 void operator delete(void* p) noexcept {
-  braid::test::giveBack(p);
+  braid::test::reclaim(p);
 }
 void operator delete(void* p, size_t) noexcept {
-  braid::test::giveBack(p);
+  braid::test::reclaim(p);
 }
 void operator delete(void* p, std::align_val_t) noexcept {
-  braid::test::giveBack(p);
+  braid::test::reclaim(p);
 }
 void operator delete(void* p, size_t, std::align_val_t) noexcept {
-  braid::test::giveBack(p);
+  braid::test::reclaim(p);
 }

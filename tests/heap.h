@@ -3,14 +3,14 @@
 #include <atomic>
 #include <cstdint>
 
-/// The heap of a program that heap.cc is linked to: it counts, and fails when it is told to.
+/// The heap of a program that is linked with heap.cc: counts allocations, and fails on request.
 namespace braid::test {
 
-/// How often memory was asked for.
+/// Number of allocations.
 extern std::atomic<uint64_t> allocations;
-/// Bytes that are in use now, as the heap counts them: it rounds up.
+/// Bytes in use, as counted by the heap, which rounds sizes up.
 extern std::atomic<int64_t> heldBytes;
-/// The allocation of that number from now on throws std::bad_alloc; 0: none does.
+/// Makes the allocation with this number, counted from now, throw std::bad_alloc; 0: none.
 extern std::atomic<int64_t> failingAllocation;
 
 }  // namespace braid::test

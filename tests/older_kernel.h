@@ -14,7 +14,8 @@
 
 namespace braid {
 
-/// A system call that a kernel does not know in this form: its argument of this number has this value.
+/// A form of a system call that an older kernel does not support: the argument with this number has
+/// this value.
 struct Unknown {
   unsigned call;
   unsigned argument;
@@ -22,12 +23,13 @@ struct Unknown {
   uint32_t error;
 };
 
-/// Runs f in a thread for which the kernel is one that does not know these calls.
+/// Runs f in a thread for which the kernel rejects these calls like an older one.
 template <typename F>
 void onOlderKernel(const std::vector<Unknown>& calls, F&& f) {
   std::vector<sock_filter> code;
   for (const Unknown& u : calls) {
-    auto argument = static_cast<uint32_t>(offsetof(seccomp_data, args) + u.argument * sizeof(uint64_t));
+    auto argument =
+        static_cast<uint32_t>(offsetof(seccomp_data, args) + u.argument * sizeof(uint64_t));
     code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
     code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, u.call, 0, 3));
     code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument));

@@ -8,14 +8,14 @@
 
 #include "base/bytes.h"
 #include "base/packet.h"
-#include "tunnel/subflow/datagram.h"
-#include "tunnel/wire/frame_reader.h"
+#include "tunnel/subflow/route.h"
+#include "tunnel/wire/frame_table.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/key_ring.h"
 
 namespace braid::test {
 
-/// The frames' bytes, one after the other.
+/// The encoded frames, one after the other.
 template <typename... F>
 std::vector<uint8_t> framesOf(const F&... frames) {
   std::vector<uint8_t> out(1200);
@@ -25,15 +25,19 @@ std::vector<uint8_t> framesOf(const F&... frames) {
   return out;
 }
 
-/// A peer in the hands of a test: it has the keys of a session and no manners. It seals what it is told to under
-/// the packet numbers that it is told.
+/// A peer controlled by a test. It has the keys of a session and follows no rules: it seals any
+/// frames with any packet numbers.
 class RawPeer {
  public:
   RawPeer(const SessionSecrets& secrets, KeySchedule::Role role, Time now)
       : session_(secrets.sessionId), keys_(secrets, role, KeyLimits{}, now) {}
 
   DatagramHeader header(SubflowId subflow, PacketNumber pn) const {
-    return {kWireVersion,          keys_.epochBits(), session_, subflow, static_cast<uint32_t>(pn.value()),
+    return {kWireVersion,
+            keys_.epochBits(),
+            session_,
+            subflow,
+            static_cast<uint32_t>(pn.value()),
             keys_.generationBits()};
   }
   /// The datagram with these frames, in a buffer of the pool.
@@ -48,14 +52,14 @@ class RawPeer {
 
   /// Begins the next epoch of the keys, if it may be begun.
   bool rekey(Time now) { return keys_.rekey(now); }
-  /// Begins the generation of keys that this handshake gives, asked for or not.
+  /// Begins the key generation of this handshake, whether it was requested or not.
   void renew(const SessionSecrets& fresh, Time now) {
     keys_.prepare(KeyRoot(fresh), now);
     keys_.takeNext(now);
   }
   void onTimer(Time now) { keys_.onTimer(now); }
 
-  /// What the other side sent. Frames are views into the datagram.
+  /// A datagram of the other side. Frames are views into it.
   struct Opened {
     SubflowId subflow{};
     PacketNumber pn{};

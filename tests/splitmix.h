@@ -4,11 +4,12 @@
 
 namespace braid::test {
 
-/// SplitMix64 (base/random.h) as an attacker knows it: each step of its output function can be undone, so that one
-/// number gives the state, and the state all other numbers.
+/// The inversion of SplitMix64 (base/random.h), as an attacker would use it. Each step of its
+/// output function can be inverted, so one output gives the state, and the state gives all other
+/// outputs.
 class SplitMix {
  public:
-  /// The generator that has just given this number.
+  /// The generator that has just produced this number.
   static SplitMix after(uint64_t number) { return SplitMix(stateOf(number)); }
   /// The seed of a generator whose first number this was.
   static uint64_t seedOf(uint64_t number) { return stateOf(number) - kStep; }
@@ -32,15 +33,16 @@ class SplitMix {
     z = unshift(z, 27) * inverse(kFirst);
     return unshift(z, 30);
   }
-  /// What `x ^ (x >> bits)` was made of.
+  /// Inverts y = x ^ (x >> bits).
   static uint64_t unshift(uint64_t z, int bits) {
     uint64_t x = z;
     for (int known = bits; known < 64; known += bits) x = z ^ (x >> bits);
     return x;
   }
-  /// The factor that undoes an odd one, modulo 2^64: each round of Newton's method doubles the bits that are right.
+  /// The inverse of an odd factor modulo 2^64. Each round of Newton's method doubles the number of
+  /// correct bits.
   static constexpr uint64_t inverse(uint64_t factor) {
-    uint64_t x = factor;  // right in three bits
+    uint64_t x = factor;  // correct in three bits
     for (int i = 0; i < 5; ++i) x *= 2 - factor * x;
     return x;
   }

@@ -24,10 +24,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 ROOMS = ("src", "simnet", "sim", "tools", "bench")
 TOGETHER = (
     ("src/base", "src/inet", "src/coding", "src/host", "src/host/fake", "src/ackshim"),
-    ("src/scheduler/path", "src/scheduler/rate", "src/scheduler/recovery"),
-    ("src/tunnel/wire", "src/tunnel/lane", "src/tunnel/subflow"),
-    ("src/tunnel", "src/tunnel/protect", "src/tunnel/session"),
+    ("src/scheduler/path", "src/scheduler/rate", "src/scheduler/recovery", "src/scheduler/rate/rivals",
+     "src/scheduler/recovery/rivals"),
+    ("src/tunnel/wire", "src/tunnel/queue", "src/tunnel/order", "src/tunnel/stream", "src/tunnel/subflow"),
+    ("src/tunnel", "src/tunnel/fec", "src/tunnel/session", "src/tunnel/api", "src/tunnel/peer", "src/tunnel/forward"),
     ("src/gateway/config", "src/gateway/dtls"),
+    ("src/gateway/log", "src/gateway/network", "src/gateway/uplinks", "src/gateway/state", "src/gateway/proxy"),
     ("simnet", "simnet/link", "simnet/tcp"),
 )
 OURS = f"^{re.escape(str(ROOT))}/({'|'.join(ROOMS)}|tests)/"

@@ -6,8 +6,9 @@
 
 namespace braid::crosscheck {
 
-/// ns-3's DCTCP whose window keeps two segments after a mark or a loss, as Linux's does (and ssthresh after a loss by RFC
-/// 5681 equation 4). ns-3's own falls below one, and then nothing is sent until the retransmission timer goes off.
+/// ns-3's DCTCP with a minimum window of two segments after a mark or a loss, as in Linux (and
+/// ssthresh after a loss by RFC 5681 equation 4). The window of unmodified ns-3 falls below one
+/// segment, and then nothing is sent until the retransmission timer fires.
 class Dctcp final : public ns3::TcpDctcp {
  public:
   static ns3::TypeId GetTypeId();  // NOLINT(readability-identifier-naming): ns-3's

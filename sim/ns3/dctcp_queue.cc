@@ -10,7 +10,7 @@ namespace braid::crosscheck {
 
 namespace {
 
-/// Looks at a port evenly in time.
+/// Samples a port's queue at regular intervals.
 class Sampler {
  public:
   Sampler(const Port& port, ns3::Time step) : port_(port), step_(step) {}
@@ -35,7 +35,8 @@ Json runDctcpQueue(const TcpParams& params) {
   Star star(setting, portOf(params, setting));
   auto random = CreateObject<UniformRandomVariable>();
   for (auto& flow : star.flows()) {
-    flow->writeAt(Flow::opened() + microseconds(random->GetValue(0, setting.spread)), Flow::kEndless);
+    flow->writeAt(Flow::opened() + microseconds(random->GetValue(0, setting.spread)),
+                  Flow::kEndless);
   }
   Sampler sampler(star.bottleneck(), microseconds(sim::kWirePacket * 8e6 / setting.rate));
   double warmUp = setting.seconds * sim::kWarmUpShare, measured = setting.seconds - warmUp;

@@ -34,8 +34,8 @@ FatTree::FatTree(const LinkSettings& link, const PortSettings& port) {
 }
 
 std::pair<End, End> FatTree::lay(const Route& route) {
-  // A host sends with one address and receives with another, so that the ways of ACKs to it and of data to it are
-  // not mixed up: routes are by destination.
+  // A host sends with one address and receives with another. Routes are by destination, so the
+  // paths of ACKs to a host and of data to it can then differ.
   auto receiver = hosts_[route.to];
   ns3::Ipv4Address address(0x0ac80000 + route.to);  // 10.200.0.0 and on
   auto ipv4 = receiver->GetObject<ns3::Ipv4>();
@@ -60,12 +60,14 @@ void FatTree::layOneWay(uint32_t from, uint32_t to, const Way& way, const End& e
   }
   if (way.aggregation) nodes.push_back(edges_[to / kHalf]);
   nodes.push_back(end.node);
-  for (size_t i = 0; i + 1 < nodes.size(); ++i) network_.addRoute(nodes[i], end.address, nodes[i + 1]);
+  for (size_t i = 0; i + 1 < nodes.size(); ++i)
+    network_.addRoute(nodes[i], end.address, nodes[i + 1]);
 }
 
 uint64_t FatTree::dropped() const {
   uint64_t sum = 0;
-  for (const auto& [node, neighbour] : switchPorts_) sum += network_.port(node, neighbour).dropped();
+  for (const auto& [node, neighbour] : switchPorts_)
+    sum += network_.port(node, neighbour).dropped();
   return sum;
 }
 

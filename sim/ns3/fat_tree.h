@@ -10,15 +10,16 @@
 
 namespace braid::crosscheck {
 
-/// Three layers of switches: in each pod, every edge switch is joined with every aggregation switch; the first
-/// aggregation switch of each pod with the first core switches, the next with the next.
+/// Three layers of switches. In each pod, every edge switch is joined to every aggregation switch.
+/// The first aggregation switch of each pod is joined to the first core switches, the next one to
+/// the next, and so on.
 class FatTree {
  public:
   FatTree(const LinkSettings& link, const PortSettings& port);
 
-  /// Lays the way of a flow and returns its ends. A host can send one flow and receive one.
+  /// Sets up the routes of a flow and returns its ends. A host can send one flow and receive one.
   std::pair<End, End> lay(const Route& route);
-  /// Of all switches.
+  /// Packets dropped by all switches.
   uint64_t dropped() const;
 
  private:

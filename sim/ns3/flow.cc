@@ -14,11 +14,13 @@ namespace braid::crosscheck {
 namespace {
 
 constexpr uint16_t kFirstPort = 5000;
-constexpr uint32_t kChunk = 64 * 1448;  // of one write: so that ns-3 has no packets of megabytes to cut
+constexpr uint32_t kChunk =
+    64 * 1448;  // bytes of one write, so that ns-3 need not split packets of megabytes
 
 template <typename Result>
 void require(Result done, const char* what) {
-  if (static_cast<int64_t>(done) < 0) throw std::runtime_error(std::string("ns-3 refuses to ") + what);
+  if (static_cast<int64_t>(done) < 0)
+    throw std::runtime_error(std::string("ns-3 refuses to ") + what);
 }
 
 }  // namespace
@@ -31,7 +33,8 @@ Flow::Flow(const End& from, const End& to, uint16_t number) {
   require(listener_->Listen(), "listen");
   listener_->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
                                MakeCallback(&Flow::accept, this));
-  // Queues are set up at 0. One connection after the other, so that no handshake meets a queue.
+  // Queues are set up at time 0. Connections are opened one after the other, so that no handshake
+  // meets a queue.
   Simulator::Schedule(MilliSeconds(1) + MicroSeconds(100) * number, &Flow::connect, this, from,
                       Address(there));
 }
@@ -42,8 +45,9 @@ void Flow::connect(const End& from, const ns3::Address& to) {
   require(sender_->Bind(InetSocketAddress(from.address, 0)), "bind a sender");
   require(sender_->TraceConnectWithoutContext("RTO", MakeCallback(&Flow::onRto, this)) ? 0 : -1,
           "watch timeouts");
-  require(sender_->TraceConnectWithoutContext("CongState", MakeCallback(&Flow::onState, this)) ? 0 : -1,
-          "watch recoveries");
+  require(
+      sender_->TraceConnectWithoutContext("CongState", MakeCallback(&Flow::onState, this)) ? 0 : -1,
+      "watch recoveries");
   require(sender_->Connect(to), "connect");
   sender_->SetSendCallback(MakeCallback(&Flow::send, this));
 }
@@ -59,7 +63,8 @@ void Flow::write(uint64_t bytes) {
 
 void Flow::send(ns3::Ptr<ns3::Socket>, uint32_t) {
   while (toSend_ > 0) {
-    auto bytes = static_cast<uint32_t>(std::min<uint64_t>({toSend_, sender_->GetTxAvailable(), kChunk}));
+    auto bytes =
+        static_cast<uint32_t>(std::min<uint64_t>({toSend_, sender_->GetTxAvailable(), kChunk}));
     if (bytes == 0) return;
     require(sender_->Send(ns3::Create<ns3::Packet>(bytes)), "send");
     if (toSend_ != kEndless) toSend_ -= bytes;
@@ -77,7 +82,8 @@ void Flow::receive(ns3::Ptr<ns3::Socket> socket) {
   }
 }
 
-// ns-3 counts none, but it doubles the time when one ends (RFC 6298 section 5.5), and nothing else does.
+// Counts timeouts. ns-3 has no counter for them, but it doubles the RTO at each timeout (RFC 6298
+// section 5.5) and at no other time.
 void Flow::onRto(ns3::Time before, ns3::Time after) {
   timeouts_ += after == before * 2;
 }

@@ -16,7 +16,7 @@ Json runLossyPath(const TcpParams& params) {
                portOf(params, setting), std::nullopt);
   const Port& arrival = network.port(receiver, sender);
   Flow flow({sender, network.port(sender, receiver).address()}, {receiver, arrival.address()}, 0);
-  // What comes to the receiver after the handshake is data.
+  // After the handshake, all packets to the receiver are data.
   auto loss = CreateObject<RateErrorModel>();
   loss->SetUnit(RateErrorModel::ERROR_UNIT_PACKET);
   loss->SetRate(params.loss);

@@ -1,4 +1,5 @@
-// ns3_check EXPERIMENT [OPTION...]: what sim_tcp runs, in ns-3. Prints one JSON object. See docs/evaluation/ns3.md.
+// ns3_check EXPERIMENT [OPTION...]: runs the experiments of sim_tcp in ns-3. Prints one JSON
+// object. See docs/evaluation/ns3.md.
 
 #include <ns3/rng-seed-manager.h>
 #include <CLI/CLI.hpp>
@@ -32,7 +33,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"lossy-path", "dctcp-queue", "incast", "permutation"}));
   app.add_option("--control", params.control, "congestion control; with dctcp the ports mark")
       ->check(CLI::IsMember({"newreno", "cubic", "dctcp"}));
-  app.add_option("--reduction", variant.reduction, "how the window falls in a recovery: RFC 6937, or at once")
+  app.add_option("--reduction", variant.reduction,
+                 "how the window falls in a recovery: RFC 6937, or at once")
       ->check(CLI::IsMember({"prr", "classic"}));
   app.add_flag("--least-window", variant.leastWindow,
                "dctcp keeps two segments; ns-3's own may have less than one");
@@ -43,7 +45,8 @@ int main(int argc, char** argv) {
   return braid::sim::runProgram("ns3_check", [&] {
     if (variant.leastWindow && params.control != "dctcp")
       throw std::runtime_error("--least-window is of dctcp alone");
-    if (experiment == "permutation" && routes.empty()) throw std::runtime_error("permutation needs --routes");
+    if (experiment == "permutation" && routes.empty())
+      throw std::runtime_error("permutation needs --routes");
     ns3::RngSeedManager::SetSeed(1);
     ns3::RngSeedManager::SetRun(params.seed);
     setDefaults(params, variant);

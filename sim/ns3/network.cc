@@ -20,25 +20,27 @@ namespace braid::crosscheck {
 
 namespace {
 
-constexpr uint32_t kBelow = 1;            // packets of the device's queue, below the one with a discipline
+// packets of the device's queue, which lies below the queue with a discipline
+constexpr uint32_t kBelow = 1;
 constexpr uint32_t kHostQueue = 1 << 20;  // packets: more than all windows together
 
 ns3::TrafficControlHelper disciplineOf(const std::optional<PortSettings>& port) {
   using namespace ns3;
-  // What the device holds waits, too.
+  // Packets in the device's queue also count as waiting.
   QueueSize limit(QueueSizeUnit::PACKETS, port ? port->packets - kBelow : kHostQueue);
   TrafficControlHelper helper;
   if (!port || !port->threshold) {
     helper.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", QueueSizeValue(limit));
     return helper;
   }
-  // DCTCP's marking (SIGCOMM 2010, section 3.1: "greater than K upon its arrival"): RED over the present length
-  // with one threshold. RED looks at its own queue and says "K or more", and one more packet is in the device's.
+  // DCTCP's marking (SIGCOMM 2010, section 3.1: "greater than K upon its arrival"): RED on the
+  // current queue length with one threshold. RED checks its own queue for "K or more" packets, and
+  // one more packet is in the device's queue.
   double threshold = *port->threshold;
   helper.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", QueueSizeValue(limit), "MinTh",
-                          DoubleValue(threshold), "MaxTh", DoubleValue(threshold), "QW", DoubleValue(1),
-                          "Gentle", BooleanValue(false), "UseEcn", BooleanValue(true), "UseHardDrop",
-                          BooleanValue(false));
+                          DoubleValue(threshold), "MaxTh", DoubleValue(threshold), "QW",
+                          DoubleValue(1), "Gentle", BooleanValue(false), "UseEcn",
+                          BooleanValue(true), "UseHardDrop", BooleanValue(false));
   return helper;
 }
 
@@ -66,8 +68,9 @@ ns3::Ptr<ns3::Node> Network::addNode() const {
   return node;
 }
 
-void Network::join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, const LinkSettings& link,
-                   const std::optional<PortSettings>& portOfA, const std::optional<PortSettings>& portOfB) {
+void Network::join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b,
+                   const LinkSettings& link, const std::optional<PortSettings>& portOfA,
+                   const std::optional<PortSettings>& portOfB) {
   using namespace ns3;
   PointToPointHelper helper;
   helper.SetDeviceAttribute("DataRate", DataRateValue(DataRate(static_cast<uint64_t>(link.rate))));
@@ -77,7 +80,7 @@ void Network::join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, c
   NetDeviceContainer devices = helper.Install(a, b);
   QueueDiscContainer queues = disciplineOf(portOfA).Install(devices.Get(0));
   queues.Add(disciplineOf(portOfB).Install(devices.Get(1)));
-  // Each link is a network of its own: 10.0.0.0/30, 10.0.0.4/30 and so on.
+  // Each link has its own subnet: 10.0.0.0/30, 10.0.0.4/30 and so on.
   auto number = static_cast<uint32_t>(ports_.size() / 2);
   Ipv4AddressHelper addresses(Ipv4Address(0x0a000000 + number * 4), Ipv4Mask("/30"));
   Ipv4InterfaceContainer interfaces = addresses.Assign(devices);
@@ -93,15 +96,18 @@ void Network::join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, c
 void Network::addRoute(const ns3::Ptr<ns3::Node>& node, ns3::Ipv4Address address,
                        const ns3::Ptr<ns3::Node>& neighbour) const {
   auto ipv4 = node->GetObject<ns3::Ipv4>();
-  auto interface = static_cast<uint32_t>(ipv4->GetInterfaceForDevice(port(node, neighbour).device()));
+  auto interface =
+      static_cast<uint32_t>(ipv4->GetInterfaceForDevice(port(node, neighbour).device()));
   ns3::Ipv4StaticRoutingHelper().GetStaticRouting(ipv4)->AddHostRouteTo(address, interface);
 }
 
-void Network::addDefaultRoute(const ns3::Ptr<ns3::Node>& node, const ns3::Ptr<ns3::Node>& neighbour) const {
+void Network::addDefaultRoute(const ns3::Ptr<ns3::Node>& node,
+                              const ns3::Ptr<ns3::Node>& neighbour) const {
   auto ipv4 = node->GetObject<ns3::Ipv4>();
-  auto interface = static_cast<uint32_t>(ipv4->GetInterfaceForDevice(port(node, neighbour).device()));
-  ns3::Ipv4StaticRoutingHelper().GetStaticRouting(ipv4)->SetDefaultRoute(port(neighbour, node).address(),
-                                                                         interface);
+  auto interface =
+      static_cast<uint32_t>(ipv4->GetInterfaceForDevice(port(node, neighbour).device()));
+  ns3::Ipv4StaticRoutingHelper().GetStaticRouting(ipv4)->SetDefaultRoute(
+      port(neighbour, node).address(), interface);
 }
 
 }  // namespace braid::crosscheck

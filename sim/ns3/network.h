@@ -1,6 +1,6 @@
 #pragma once
 
-// Nodes and links of ns-3, with queues that hold what they are said to hold.
+// Nodes and links of ns-3, with queues that hold exactly the configured number of packets.
 
 #include <ns3/ipv4-address.h>
 #include <ns3/net-device-container.h>
@@ -16,12 +16,11 @@
 
 namespace braid::crosscheck {
 
-/// What waits at a port of a switch. The packet in transmission is not counted, neither for the limit nor for the
-/// threshold.
+/// Limit and threshold of the queue at a switch port. Neither counts the packet in transmission.
 struct PortSettings {
   uint32_t packets = 100;  ///< a packet that finds as many waiting is dropped
-  std::optional<uint32_t>
-      threshold;  ///< one that finds more waiting is marked, or dropped if it is not ECN-capable
+  /// A packet that finds more waiting is marked, or dropped if it is not ECN-capable
+  std::optional<uint32_t> threshold;
 };
 
 struct LinkSettings {
@@ -32,7 +31,8 @@ struct LinkSettings {
 /// One end of a link.
 class Port {
  public:
-  Port(ns3::Ptr<ns3::PointToPointNetDevice> device, ns3::Ptr<ns3::QueueDisc> queue, ns3::Ipv4Address address)
+  Port(ns3::Ptr<ns3::PointToPointNetDevice> device, ns3::Ptr<ns3::QueueDisc> queue,
+       ns3::Ipv4Address address)
       : device_(std::move(device)), queue_(std::move(queue)), address_(address) {}
 
   ns3::Ptr<ns3::PointToPointNetDevice> device() const { return device_; }
@@ -48,13 +48,13 @@ class Port {
   ns3::Ipv4Address address_;
 };
 
-/// What makes nodes and joins them. Routes are by address and static.
+/// Makes nodes and joins them. Routes are static and by address.
 class Network {
  public:
   Network();
 
   ns3::Ptr<ns3::Node> addNode() const;
-  /// Joins two nodes. A port without settings has room for everything and marks nothing, as those of hosts.
+  /// Joins two nodes. A port without settings never drops or marks; use this for hosts.
   void join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, const LinkSettings& link,
             const std::optional<PortSettings>& portOfA, const std::optional<PortSettings>& portOfB);
 
@@ -62,10 +62,10 @@ class Network {
   const Port& port(const ns3::Ptr<ns3::Node>& node, const ns3::Ptr<ns3::Node>& neighbour) const {
     return ports_.at({node->GetId(), neighbour->GetId()});
   }
-  /// Packets to `address` leave `node` for that neighbour.
+  /// Routes packets to `address` from `node` to that neighbour.
   void addRoute(const ns3::Ptr<ns3::Node>& node, ns3::Ipv4Address address,
                 const ns3::Ptr<ns3::Node>& neighbour) const;
-  /// All packets that no other route is for do.
+  /// Routes all packets without another route from `node` to that neighbour.
   void addDefaultRoute(const ns3::Ptr<ns3::Node>& node, const ns3::Ptr<ns3::Node>& neighbour) const;
 
  private:

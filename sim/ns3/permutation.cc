@@ -11,14 +11,16 @@ namespace braid::crosscheck {
 Json runPermutation(const TcpParams& params, const std::vector<Route>& routes) {
   using namespace ns3;
   TcpSetting setting = settingOf(params, sim::kPermutation);
-  FatTree tree({.rate = setting.rate, .delay = microseconds(setting.rtt / (2 * sim::kLinksOverCore))},
-               portOf(params, setting));
+  FatTree tree(
+      {.rate = setting.rate, .delay = microseconds(setting.rtt / (2 * sim::kLinksOverCore))},
+      portOf(params, setting));
   auto random = CreateObject<UniformRandomVariable>();
   std::vector<std::unique_ptr<Flow>> flows;
   for (const Route& route : routes) {
     auto [from, to] = tree.lay(route);
     flows.push_back(std::make_unique<Flow>(from, to, static_cast<uint16_t>(flows.size())));
-    flows.back()->writeAt(Flow::opened() + microseconds(random->GetValue(0, setting.spread)), Flow::kEndless);
+    flows.back()->writeAt(Flow::opened() + microseconds(random->GetValue(0, setting.spread)),
+                          Flow::kEndless);
   }
   double warmUp = setting.seconds * sim::kWarmUpShare, measured = setting.seconds - warmUp;
   ns3::Time warm = Flow::opened() + Seconds(warmUp);

@@ -22,8 +22,8 @@ bool fits(const Way& way, const Route& route) {
          way.aggregation.value_or(0) < kHalf && way.core.value_or(0) < kHalf;
 }
 bool isWhole(const Route& route) {
-  return route.from < kHosts && route.to < kHosts && route.from != route.to && fits(route.data, route) &&
-         fits(route.acks, route);
+  return route.from < kHosts && route.to < kHosts && route.from != route.to &&
+         fits(route.data, route) && fits(route.acks, route);
 }
 
 Way wayOf(const nlohmann::json& flow, const std::string& prefix) {
@@ -42,9 +42,12 @@ std::vector<Route> readRoutes(const std::string& file) {
   std::vector<Route> routes;
   std::set<uint32_t> senders, receivers;
   for (const auto& flow : nlohmann::json::parse(stream)) {
-    Route route{
-        .from = flow.at("from"), .to = flow.at("to"), .data = wayOf(flow, ""), .acks = wayOf(flow, "back_")};
-    if (!isWhole(route) || !senders.insert(route.from).second || !receivers.insert(route.to).second) {
+    Route route{.from = flow.at("from"),
+                .to = flow.at("to"),
+                .data = wayOf(flow, ""),
+                .acks = wayOf(flow, "back_")};
+    if (!isWhole(route) || !senders.insert(route.from).second ||
+        !receivers.insert(route.to).second) {
       throw std::runtime_error(file + ": no such flow: " + flow.dump());
     }
     routes.push_back(route);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What is run in both simulators: docs/evaluation/ns3.md says exactly what each scenario is.
+// The scenarios that run in both simulators. docs/evaluation/ns3.md describes each exactly.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,18 +16,18 @@ using Json = nlohmann::ordered_json;
 using sim::TcpParams;
 using sim::TcpSetting;
 
-/// The ports of switches: they mark for dctcp.
+/// The settings of switch ports. They mark only with dctcp.
 inline PortSettings portOf(const TcpParams& p, const TcpSetting& setting) {
   PortSettings port{.packets = static_cast<uint32_t>(setting.queue), .threshold = {}};
   if (p.control == "dctcp") port.threshold = static_cast<uint32_t>(p.threshold);
   return port;
 }
 
-/// One bulk flow over a path that loses data packets at random.
+/// One bulk flow over a path with random loss of data packets.
 Json runLossyPath(const TcpParams& params);
 /// Long flows that meet at one port.
 Json runDctcpQueue(const TcpParams& params);
-/// Answers that meet at one port, once.
+/// One round of simultaneous answers that meet at one port.
 Json runIncast(const TcpParams& params);
 /// Each host of a fat tree sends one long flow to another.
 Json runPermutation(const TcpParams& params, const std::vector<Route>& routes);

@@ -10,14 +10,15 @@
 
 namespace braid::crosscheck {
 
-/// Senders, a switch and one receiver; one flow of each sender. A quarter of the RTT is for each link and way.
+/// Senders, a switch and one receiver, with one flow from each sender. Each link has a quarter of
+/// the RTT as its one-way delay.
 class Star {
  public:
-  /// `port`: of the switch towards the receiver. Its others have room for all ACKs.
+  /// `port`: the switch's port towards the receiver. Its other ports have room for all ACKs.
   Star(const sim::TcpSetting& setting, const PortSettings& port);
 
   std::vector<std::unique_ptr<Flow>>& flows() { return flows_; }
-  /// Where the flows meet.
+  /// The port where the flows meet.
   const Port& bottleneck() const { return network_.port(hub_, receiver_); }
 
   uint64_t received() const;

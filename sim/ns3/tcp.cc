@@ -23,7 +23,7 @@ namespace {
 constexpr uint32_t kInitialWindow = 10;       // segments (RFC 6928)
 constexpr uint32_t kStamp = 12;               // bytes of a segment's timestamps (RFC 7323)
 constexpr uint32_t kSegment = 1460 - kStamp;  // bytes: a packet is 1,500
-constexpr uint32_t kBuffer = 4 << 20;         // bytes, of the sender and of the receiver's window
+constexpr uint32_t kBuffer = 4 << 20;  // bytes: the sender's buffer and the receiver's window
 
 ns3::TypeId named(const std::map<std::string, ns3::TypeId>& types, const char* kind,
                   const std::string& name) {
@@ -37,26 +37,29 @@ ns3::TypeId named(const std::map<std::string, ns3::TypeId>& types, const char* k
 void setDefaults(const sim::TcpParams& params, const Variant& variant) {
   using namespace ns3;
   using ns3::Config::SetDefault;
-  // ns-3's own TcpNewReno grows by ACKs instead of by what they acknowledge, half as fast with delayed ACKs.
+  // ns-3's TcpNewReno grows with the number of ACKs instead of the bytes acknowledged, so half as
+  // fast with delayed ACKs.
   SetDefault("ns3::TcpL4Protocol::SocketType",
-             TypeIdValue(named({{"newreno", TcpLinuxReno::GetTypeId()},
-                                {"cubic", TcpCubic::GetTypeId()},
-                                {"dctcp", variant.leastWindow ? Dctcp::GetTypeId() : TcpDctcp::GetTypeId()}},
-                               "control", params.control)));
-  SetDefault(
-      "ns3::TcpL4Protocol::RecoveryType",
-      TypeIdValue(named({{"prr", TcpPrrRecovery::GetTypeId()}, {"classic", TcpClassicRecovery::GetTypeId()}},
-                        "reduction", variant.reduction)));
+             TypeIdValue(named(
+                 {{"newreno", TcpLinuxReno::GetTypeId()},
+                  {"cubic", TcpCubic::GetTypeId()},
+                  {"dctcp", variant.leastWindow ? Dctcp::GetTypeId() : TcpDctcp::GetTypeId()}},
+                 "control", params.control)));
+  SetDefault("ns3::TcpL4Protocol::RecoveryType",
+             TypeIdValue(named({{"prr", TcpPrrRecovery::GetTypeId()},
+                                {"classic", TcpClassicRecovery::GetTypeId()}},
+                               "reduction", variant.reduction)));
   SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));  // RFC 9438 has none
-  SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(params.timestamps ? kSegment : kSegment + kStamp));
+  SetDefault("ns3::TcpSocket::SegmentSize",
+             UintegerValue(params.timestamps ? kSegment : kSegment + kStamp));
   SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(kInitialWindow));
   SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(params.delayedAcks ? 2 : 1));
   SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(milliseconds(params.ackDelay)));
   SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(kBuffer));
   SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(kBuffer));
-  SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000));  // nobody gives up
-  // ns-3's timestamps have milliseconds, and a sample of 0 ms is none: without this the first timeout in a data centre
-  // would take a second, and not the minimum.
+  SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000));  // senders never give up
+  // ns-3's timestamps are in milliseconds, and it ignores a sample of 0 ms. Without this setting
+  // the first timeout in a data centre would take one second instead of the minimum RTO.
   SetDefault("ns3::RttEstimator::InitialEstimation", TimeValue(MilliSeconds(1)));
   SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(milliseconds(params.minRto)));
   SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));

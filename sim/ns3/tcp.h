@@ -1,6 +1,6 @@
 #pragma once
 
-// ns-3's TCP, set up as Braid's own model is.
+// ns-3's TCP, configured like Braid's own TCP model.
 
 #include <string>
 
@@ -8,15 +8,16 @@
 
 namespace braid::crosscheck {
 
-/// Where ns-3 offers a choice.
+/// Choices that ns-3 offers.
 struct Variant {
   std::string reduction =
-      "prr";                 ///< how the window falls in a recovery: "prr" (RFC 6937) or "classic" (at once)
+      "prr";  ///< how the window falls in a recovery: "prr" (RFC 6937) or "classic" (at once)
   bool leastWindow = false;  ///< DCTCP's window keeps two segments; see Dctcp
 };
 
-/// Makes all sockets that are opened from now on like this: ten segments at first, SACK, an ACK for two segments or after
-/// 40 ms. Throws std::runtime_error when the control or the reduction has no such name.
+/// Sets the defaults for all sockets opened from now on: initial window of ten segments, SACK, an
+/// ACK for every two segments or after 40 ms. Throws std::runtime_error for an unknown control or
+/// reduction.
 void setDefaults(const sim::TcpParams& params, const Variant& variant);
 
 }  // namespace braid::crosscheck

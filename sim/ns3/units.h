@@ -1,6 +1,6 @@
 #pragma once
 
-// Between the units of the command line and ns-3's.
+// Conversions between the units of the command line and of ns-3.
 
 #include <ns3/nstime.h>
 #include <cmath>
@@ -14,7 +14,7 @@ inline ns3::Time microseconds(double number) {
 inline ns3::Time milliseconds(double number) {
   return microseconds(number * 1e3);
 }
-/// Mbit/s of so many bytes.
+/// The rate in Mbit/s of `bytes` in `seconds`.
 inline double megabits(uint64_t bytes, double seconds) {
   return static_cast<double>(bytes) * 8e-6 / seconds;
 }

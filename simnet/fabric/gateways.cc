@@ -36,7 +36,8 @@ Node& FabricGateways::add(const TunnelOptions& options) {
   gateways_.push_back(&node);
   hosts_.resize(node.number() + 1);
   hosts_[node.number()] = host;
-  network_.attach(host, Lane::kGateway, [this, host](Parcel&& parcel) { arrive(host, std::move(parcel)); });
+  network_.attach(host, Lane::kGateway,
+                  [this, host](Parcel&& parcel) { arrive(host, std::move(parcel)); });
   return node;
 }
 
@@ -52,7 +53,8 @@ void FabricGateways::start() {
   world_.start();
   Time end = world_.now() + kPatience;
   do {
-    if (world_.now() >= end) throw std::runtime_error("the tunnels do not come up\n" + world_.report());
+    if (world_.now() >= end)
+      throw std::runtime_error("the tunnels do not come up\n" + world_.report());
     world_.run(kStep);
     if (!world_.failure().empty()) throw std::runtime_error(world_.failure());
   } while (!ready());

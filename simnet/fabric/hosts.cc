@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "inet/ecn.h"
+#include "inet/ip.h"
 #include "simnet/fabric/host_addresses.h"
 
 namespace braid::sim {
@@ -15,8 +15,9 @@ constexpr HostAddresses kAddressesOfHosts{10, 1};
 NetworkHosts::NetworkHosts(Timeline& timeline, SwitchedNetwork& network) : network_(network) {
   for (size_t h = 0; h < network.hosts(); ++h) {
     Address own = kAddressesOfHosts.at(h);
-    hosts_.push_back(std::make_unique<ShimHost>(timeline, "host" + std::to_string(h), own,
-                                                [this, h](Bytes packet) { send(h, std::move(packet)); }));
+    hosts_.push_back(
+        std::make_unique<ShimHost>(timeline, "host" + std::to_string(h), own,
+                                   [this, h](Bytes packet) { send(h, std::move(packet)); }));
     network.attach(h, Lane::kHost, [host = hosts_.back().get()](Parcel&& parcel) {
       if (parcel.wire.ecn == Ecn::kCe) braid::markCe(ByteSpan(parcel.wire.bytes));
       host->arrive(parcel.wire.bytes);

@@ -8,10 +8,10 @@
 
 namespace braid::sim {
 
-/// Plain hosts, without a gateway, at the hosts of a network of switches.
+/// Plain hosts (without a gateway), one at each host of a switched network.
 class NetworkHosts {
  public:
-  /// Both outlive this.
+  /// `timeline` and `network` must outlive this object.
   NetworkHosts(Timeline& timeline, SwitchedNetwork& network);
 
   ShimHost& at(size_t host) { return *hosts_.at(host); }

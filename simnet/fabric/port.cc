@@ -16,7 +16,8 @@ Port::Port(const PortOptions& options, uint64_t seed)
       random_(seed),
       loss_(random_.fork()),
       red_(Duration(static_cast<int64_t>(kFullPacket * nanosecondsPerByte_)),
-           options.thresholdPackets > 0 ? static_cast<double>(options.thresholdPackets) : Red::kMin) {
+           options.thresholdPackets > 0 ? static_cast<double>(options.thresholdPackets)
+                                        : Red::kMin) {
   loss_.setOptions(options_.losses);
 }
 
@@ -46,7 +47,7 @@ bool Port::pop(Parcel& out) {
   return arrives;
 }
 
-// Counts those as gone from the queue whose transmission has begun.
+// Moves packets from the queue to the cable when their transmission has begun.
 void Port::advance(Time now) {
   while (begun_ < line_.size() && line_[begun_].start <= now) {
     const Entry& entry = line_[begun_++];
@@ -69,13 +70,13 @@ bool Port::admits(Parcel& parcel, Time now) {
                  (o.thresholdBytes > 0 && waitingBytes_ > o.thresholdBytes);
     if (above) mark(parcel);
   }
-  if (busyUntil_ <= now) return true;  // it need not wait
-  bool full =
-      (o.packets > 0 && packets >= o.packets) || (o.bytes > 0 && waitingBytes_ + parcel.bytes > o.bytes);
+  if (busyUntil_ <= now) return true;  // the packet need not wait
+  bool full = (o.packets > 0 && packets >= o.packets) ||
+              (o.bytes > 0 && waitingBytes_ + parcel.bytes > o.bytes);
   return !full || (o.discipline == Discipline::kDropRand && makesRoom());
 }
 
-// Drops one of those that wait, unless the arriving packet is the one. Those behind it move up.
+// Drops a random packet: a waiting one, behind which the others move up, or the arriving one.
 bool Port::makesRoom() {
   size_t packets = line_.size() - begun_;
   size_t victim = random_.below(packets + 1);
@@ -108,10 +109,10 @@ void Port::append(Parcel&& parcel, Time now) {
   line_.pushBack(std::move(entry));
 }
 
-// Books the transmitter from then on.
+// Reserves the transmitter for the packet from the time `from` on.
 void Port::settle(Entry& entry, Time from) {
-  auto time =
-      static_cast<int64_t>(std::llround(static_cast<double>(entry.parcel.bytes) * nanosecondsPerByte_));
+  auto time = static_cast<int64_t>(
+      std::llround(static_cast<double>(entry.parcel.bytes) * nanosecondsPerByte_));
   busyUntil_ = from + Duration(time);
   entry.deliver = busyUntil_ + options_.delay;
 }

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/containers.h"
 #include "base/random.h"
-#include "base/ring.h"
 #include "base/time.h"
 #include "simnet/fabric/discipline.h"
 #include "simnet/fabric/parcel.h"
@@ -13,52 +13,54 @@
 
 namespace braid::sim {
 
-/// One direction of a cable, and the queue in front of it. A limit or threshold of 0 is none.
+/// One direction of a cable, and the queue in front of it. A limit or threshold of 0 means none.
 struct PortOptions {
   double rate = 10e9;  ///< bits per second
-  Duration delay{};    ///< of the cable
+  Duration delay{};    ///< propagation delay of the cable
   Discipline discipline = Discipline::kDropTail;
-  size_t packets = 0;  ///< most that wait, without the one in transmission
+  size_t packets = 0;  ///< most packets that wait, not counting the one in transmission
   size_t bytes = 0;    ///< the same in bytes
-  size_t thresholdPackets =
-      0;                      ///< kDctcp: a packet that finds more waiting is marked; kRedEcn: the lower one
+  /// kDctcp: a packet that finds more packets waiting is marked. kRedEcn: the lower threshold.
+  size_t thresholdPackets = 0;
   size_t thresholdBytes = 0;  ///< kDctcp: the same in bytes
-  /// What the cable loses: LinkOptions::loss and bursts, nothing else of it.
+  /// The cable's losses. Only LinkOptions::loss and LinkOptions::bursts are used.
   LinkOptions losses{};
 };
 
-/// What became of the packets of a port.
+/// Counters of a port's packets.
 struct PortCounters {
-  uint64_t in = 0;       ///< packets that came
-  uint64_t dropped = 0;  ///< by the queue
-  uint64_t lost = 0;     ///< by the cable
+  uint64_t in = 0;       ///< packets that arrived
+  uint64_t dropped = 0;  ///< dropped by the queue
+  uint64_t lost = 0;     ///< lost by the cable
   uint64_t marked = 0;
-  uint64_t sentBytes = 0;  ///< that entered the cable
-  size_t mostWaiting = 0;  ///< packets, the longest queue
+  uint64_t sentBytes = 0;  ///< bytes of the packets that entered the cable
+  size_t mostWaiting = 0;  ///< length of the longest queue, packets
 };
 
-/// The port of a switch or host. All times of a packet are settled when it comes, so that it costs one event.
+/// The output port of a switch or host. All times of a packet are computed when it arrives, so a
+/// packet costs one event.
 class Port {
  public:
   Port(const PortOptions& options, uint64_t seed);
 
-  /// A packet comes, and waits, is marked, or is dropped.
+  /// A packet arrives. It is queued, queued and marked, or dropped.
   void push(Parcel&& parcel, Time now);
-  /// When pop() has something; kNever when nothing is inside.
+  /// The time at which pop() has a packet; kNever when nothing is inside.
   Time nextDelivery() const { return line_.empty() ? kNever : line_.front().deliver; }
-  /// The packet at the far end of the cable, once its time has come; false when the cable lost it.
+  /// Takes the packet that reaches the far end of the cable at nextDelivery(). False when the cable
+  /// lost it.
   bool pop(Parcel& out);
 
-  /// The cable loses so much from now on.
+  /// Changes the cable's losses from now on.
   void setLosses(const LinkOptions& losses);
   const PortOptions& options() const { return options_; }
-  /// What is counted when a transmission begins is as of the last call with a time.
+  /// The counters. Those that count when a transmission begins are as of the last call with a time.
   const PortCounters& counters() const { return counters_; }
   const PortCounters& counters(Time now) {
     advance(now);
     return counters_;
   }
-  /// Packets that wait at this moment.
+  /// Number of packets that wait at `now`.
   size_t waiting(Time now) {
     advance(now);
     return line_.size() - begun_;
@@ -66,7 +68,7 @@ class Port {
 
  private:
   struct Entry {
-    Time start{};  // of its transmission
+    Time start{};  // of the transmission
     Time deliver{};
     bool lost = false;
     Parcel parcel{};

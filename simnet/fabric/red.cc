@@ -4,8 +4,8 @@
 
 namespace braid::sim {
 
-// The average decays as if packets had left while the queue was empty; between the thresholds the hits are spread
-// evenly.
+// While the queue is empty the average decays as if packets were being sent. Between the thresholds
+// the marked or dropped packets are spread evenly.
 bool Red::hits(size_t waiting, Time emptySince, Time now, Random& random) {
   if (waiting == 0) average_ *= std::pow(1 - kWeight, (now - emptySince) / packetTime_);
   average_ += kWeight * (static_cast<double>(waiting) - average_);

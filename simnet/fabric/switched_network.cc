@@ -74,7 +74,7 @@ void SwitchedNetwork::wakeAt(Time when) {
 
 void SwitchedNetwork::run() {
   Time now = timeline_.now();
-  if (now < wake_) return;  // a timer that an earlier one took the place of
+  if (now < wake_) return;  // this timer was replaced by an earlier one
   wake_ = kNever;
   running_ = true;
   Parcel parcel;
@@ -87,12 +87,13 @@ void SwitchedNetwork::run() {
     size_t node = topology_.cables()[port].to;
     int64_t host = hostAt_[node];
     if (host >= 0) {
-      hash_ =
-          spread(hash_ ^ static_cast<uint64_t>(now.time_since_epoch().count()) ^ parcel.flow) + parcel.bytes;
+      hash_ = spread(hash_ ^ static_cast<uint64_t>(now.time_since_epoch().count()) ^ parcel.flow) +
+              parcel.bytes;
     }
     if (host < 0) {
       push(choose(node, parcel.host, parcel.flow), std::move(parcel));
-    } else if (const Sink& sink = sinks_[static_cast<size_t>(host)][static_cast<size_t>(parcel.lane)]) {
+    } else if (const Sink& sink =
+                   sinks_[static_cast<size_t>(host)][static_cast<size_t>(parcel.lane)]) {
       sink(std::move(parcel));
     }
   }

@@ -11,19 +11,19 @@
 
 namespace braid::sim {
 
-/// A network of switches in virtual time. A packet takes, at each switch, one of the shortest ways by a hash of its flow
-/// (per-flow ECMP). A packet costs one event a hop.
+/// A network of switches in virtual time. At each switch a hash of the packet's flow chooses one of
+/// the shortest paths (per-flow ECMP). A packet costs one event per hop.
 class SwitchedNetwork {
  public:
-  /// `timeline` outlives the network. The hashes and losses are a matter of `seed`.
+  /// `timeline` must outlive the network. `seed` decides the hashes and losses.
   SwitchedNetwork(Timeline& timeline, const Topology& topology, uint64_t seed);
 
-  /// Who gets what arrives at this host in this lane.
+  /// Called with each packet that arrives at a host in a lane; see attach().
   using Sink = std::function<void(Parcel&&)>;
   void attach(size_t host, Lane lane, Sink sink) {
     sinks_.at(host)[static_cast<size_t>(lane)] = std::move(sink);
   }
-  /// A packet of this host, towards `parcel.host`, another one.
+  /// Sends a packet from `host` to the host `parcel.host`, which must differ.
   void send(size_t host, Parcel&& parcel);
 
   size_t hosts() const { return sinks_.size(); }
@@ -31,11 +31,11 @@ class SwitchedNetwork {
   std::vector<Port>& ports() { return ports_; }
   const std::vector<Port>& ports() const { return ports_; }
   const Topology& topology() const { return topology_; }
-  /// The cables (indices) that a flow passes from one host to another.
+  /// The cables (indices into Topology::cables()) that a flow passes from one host to another.
   std::vector<size_t> way(size_t from, size_t to, uint64_t flow) const;
-  /// Packet-hops so far.
+  /// Number of hops of all packets together.
   uint64_t hops() const { return hops_; }
-  /// Covers every packet that reached a host, with its time.
+  /// Hash of every packet that reached a host and its time.
   uint64_t hash() const { return hash_; }
 
  private:
@@ -54,14 +54,15 @@ class SwitchedNetwork {
   Topology topology_;
   uint64_t seed_;
   std::vector<Port> ports_;
-  std::vector<std::vector<std::vector<uint32_t>>> routes_;  // by node and switch
-  std::vector<uint32_t> hostPort_;                          // the port from its switch, of each host
-  std::vector<uint32_t> nicPort_;                           // its own port, of each host
-  std::vector<int64_t> hostAt_;                             // the host at each node, or -1
-  std::vector<std::array<Sink, 2>> sinks_;                  // by lane
+  // usable ports, by node and destination switch
+  std::vector<std::vector<std::vector<uint32_t>>> routes_;
+  std::vector<uint32_t> hostPort_;          // of each host: its switch's port towards it
+  std::vector<uint32_t> nicPort_;           // of each host: its own port
+  std::vector<int64_t> hostAt_;             // the host at each node, or -1
+  std::vector<std::array<Sink, 2>> sinks_;  // by lane
   std::priority_queue<Event, std::vector<Event>, std::greater<>>
-      events_;          // one for each port with packets inside
-  Time wake_ = kNever;  // the timeline calls then
+      events_;          // one event for each port with packets inside
+  Time wake_ = kNever;  // when the timeline calls run()
   bool running_ = false;
   uint64_t hops_ = 0, hash_ = 0;
 };

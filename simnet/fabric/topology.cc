@@ -33,8 +33,8 @@ std::vector<std::vector<std::vector<uint32_t>>> Topology::routes() const {
     from[cables_[c].from].push_back(c);
     to[cables_[c].to].push_back(c);
   }
-  std::vector<std::vector<std::vector<uint32_t>>> routes(nodes(),
-                                                         std::vector<std::vector<uint32_t>>(nodes()));
+  std::vector<std::vector<std::vector<uint32_t>>> routes(
+      nodes(), std::vector<std::vector<uint32_t>>(nodes()));
   for (size_t goal = 0; goal < nodes(); ++goal) {
     if (isHost_[goal]) continue;
     std::vector<size_t> distance(nodes(), kFar);
@@ -100,7 +100,8 @@ Topology Pods::build() const {
     std::vector<size_t> upper(aggregation);
     for (size_t a = 0; a < aggregation; ++a) {
       upper[a] = t.addSwitch();
-      for (size_t c = a * each; c < (a + 1) * each; ++c) t.connect(upper[a], top[c], fabric, "core");
+      for (size_t c = a * each; c < (a + 1) * each; ++c)
+        t.connect(upper[a], top[c], fabric, "core");
     }
     for (size_t e = 0; e < edge; ++e) {
       size_t rack = t.addSwitch();

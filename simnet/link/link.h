@@ -9,23 +9,23 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/containers.h"
 #include "base/random.h"
-#include "base/ring.h"
 #include "base/time.h"
 #include "simnet/link/link_options.h"
 #include "simnet/link/loss_model.h"
-#include "simnet/link/token_bucket.h"
+#include "simnet/link/policer_bucket.h"
 #include "simnet/link/transmitter.h"
 
 namespace braid {
 
-/// What a link may do to an item, as free functions beside the item's type (found by its namespace):
-///   bool clearEcn(Item&)                    sets Not-ECT; false when the item is that already
-///   bool markCe(Item&)                      sets CE; false when the item is not ECN-capable or is CE already
-///   void corrupt(Item&, Random&)            flips one random bit
-///   std::optional<Item> clone(const Item&)  a copy for duplication, nullopt when there is no room; without
-///                                           clone() the copy constructor serves
-/// A missing function turns its feature off for that type.
+/// What a link may do to an item, as free functions in the namespace of the item's type. A missing
+/// function turns its feature off for that type.
+/// - `bool clearEcn(Item&)` sets Not-ECT; false when the item is Not-ECT already.
+/// - `bool markCe(Item&)` sets CE; false when the item is not ECN-capable or has CE already.
+/// - `void corrupt(Item&, Random&)` flips one random bit.
+/// - `std::optional<Item> clone(const Item&)` copies the item for duplication; nullopt when there
+///   is no memory for it. Without clone() the copy constructor is used.
 template <class Item>
 concept HasMarkCe = requires(Item& item) {
   { markCe(item) } -> std::same_as<bool>;
@@ -43,47 +43,52 @@ concept HasClone = requires(const Item& item) {
   { clone(item) } -> std::same_as<std::optional<Item>>;
 };
 
-/// One direction of a modelled link: see LinkOptions for what happens to a packet. It has no clock: `now`
-/// comes in and must not go back. Same seed, same calls: same results. Item is movable, default-constructible
-/// and opaque but for the functions above. Each packet's times are settled when it is pushed, so a call costs
-/// O(1) amortised (O(log n) in the steps of a trace), setOptions() O(packets inside). Memory: what waits is
-/// bounded by the queue, what is on the wire by rate x delay, or by the caller when the rate is unlimited.
+/// One direction of a modelled link; LinkOptions describes what happens to a packet. The link has
+/// no clock: callers pass `now`, which must not decrease. The same seed and calls give the same
+/// results. Item must be movable and default-constructible; the link uses nothing else of it except
+/// the functions above. All times of a packet are computed when it is pushed, so a call takes O(1)
+/// amortised (O(log n) for a trace of n steps) and setOptions() O(packets inside). Memory: the
+/// queue limit bounds the waiting packets; rate x delay bounds those on the wire (with an unlimited
+/// rate only the caller does).
 template <class Item>
 class Link {
  public:
-  /// `now` is the origin of a rate trace.
+  /// A rate trace starts at `now`.
   Link(LinkOptions options, uint64_t seed, Time now = {});
 
-  /// A packet of `bytes` on the wire. False when it will never arrive (the item is gone), whatever the cause.
+  /// Sends a packet that takes `bytes` on the wire. False when it will never arrive, for any cause;
+  /// the item is then gone.
   bool push(Item item, size_t bytes, Time now);
-  /// When pop() has something; kNever when nothing is inside.
+  /// The time at which pop() has an item; kNever when nothing is inside.
   Time nextDelivery() const;
-  /// Keeps *slot equal to nextDelivery(), so that the owner of many links reads one array instead of each link. `slot`
-  /// outlives the link, which is neither copied nor moved from then on; nullptr ends it.
+  /// Keeps *slot equal to nextDelivery(), so that the owner of many links can read one array
+  /// instead of each link. `slot` must outlive the link, and the link must not be copied or moved
+  /// from then on. nullptr stops the updates.
   void publish(Time* slot) {
     published_ = slot;
     publish();
   }
-  /// The next item that has arrived by `now`; call until it gives none.
+  /// The next item that has arrived by `now`, or nullopt. Call it until it returns nullopt.
   std::optional<Item> pop(Time now);
 
-  /// Applies to packets pushed from now on; rate and delay also to those not fully transmitted yet (the one
-  /// in transmission keeps the bits that have left). A shorter delay lets nothing overtake. The trace and the
-  /// count for dropPackets restart only when their option changes.
+  /// Changes the options for packets pushed from now on. Rate and delay also change for packets
+  /// that are not fully transmitted yet; the packet in transmission keeps the bits that have left.
+  /// A shorter delay never causes overtaking. The trace and the count for dropPackets restart only
+  /// when their own option changes.
   void setOptions(LinkOptions options, Time now);
-  /// Counts LinkOptions::dropPackets from the next packet.
+  /// Restarts the count of LinkOptions::dropPackets: the next packet is number 1.
   void restartDropCount() { loss_.restartCount(); }
   const LinkOptions& options() const { return options_; }
   LinkStats stats(Time now);
 
-  /// Told of every packet whose transmission begins: how long it waited, and whether it is going to arrive
-  /// (not lost on the wire). Unset by default.
+  /// Called when a packet's transmission begins, with the time that the packet waited and whether
+  /// it will arrive (is not lost on the wire). Unset by default.
   std::function<void(Duration waited, bool arrives)> onBegin;
 
  private:
   enum class Fate : uint8_t { kArrives, kHeld, kLost };
   struct Entry {
-    ExactTime start;   // transmission begins, or went on at the last change of rate
+    ExactTime start;   // transmission begins, or continued after the last change of rate
     double bits = 0;   // from start on
     Time arrival{};    // at the queue
     Time deliver{};    // kArrives only
@@ -100,7 +105,7 @@ class Link {
     Item item{};
   };
 
-  static std::optional<TokenBucket> bucketOf(const LinkOptions& options, Time now);
+  static std::optional<PolicerBucket> bucketOf(const LinkOptions& options, Time now);
   bool enters(size_t bytes, Time now);
   Fate fateOnWire(size_t bytes);
   bool dropsEcn(Item& item, size_t bytes);
@@ -119,7 +124,7 @@ class Link {
   LinkOptions options_;
   Random draws_;  // source of the generators below
   LossModel loss_;
-  std::optional<TokenBucket> policer_;
+  std::optional<PolicerBucket> policer_;
   Random jitterRandom_;
   Random duplicateRandom_;
   Random corruptRandom_;
@@ -129,9 +134,10 @@ class Link {
   ExactTime busyUntil_;
   Time lastDeliver_ = Time::min();
 
-  // In order of arrival. [0, begun_) have begun transmission, the last of them may be in it; the rest waits.
-  // next_ is the first that is still to be delivered from here. What both have passed is removed, but for the
-  // one last begun, whose progress reschedule() needs.
+  // Packets in order of arrival. The transmission of [0, begun_) has begun; the last of these may
+  // still be in transmission. The rest waits. next_ is the first packet still to be delivered from
+  // here. Entries before both are removed, except the one whose transmission began last:
+  // reschedule() needs its progress.
   Ring<Entry> line_;
   size_t begun_ = 0;
   size_t next_ = 0;
@@ -204,7 +210,8 @@ template <class Item>
 std::optional<Item> Link<Item>::pop(Time now) {
   if (nextDelivery() > now) return std::nullopt;
   advance(now);
-  bool fromHeld = !held_.empty() && (next_ == line_.size() || held_.front().deliver < line_[next_].deliver);
+  bool fromHeld =
+      !held_.empty() && (next_ == line_.size() || held_.front().deliver < line_[next_].deliver);
   std::optional<Item> item;
   if (fromHeld) {
     if ((item = duplicate(held_.front()))) return item;
@@ -244,12 +251,12 @@ LinkStats Link<Item>::stats(Time now) {
 }
 
 template <class Item>
-std::optional<TokenBucket> Link<Item>::bucketOf(const LinkOptions& options, Time now) {
+std::optional<PolicerBucket> Link<Item>::bucketOf(const LinkOptions& options, Time now) {
   if (options.policer.bitsPerSecond <= 0) return std::nullopt;
-  return TokenBucket(options.policer, now);
+  return PolicerBucket(options.policer, now);
 }
 
-/// The checks before the wire; counts what fails them.
+/// The checks before the wire. Counts a packet that fails one of them.
 template <class Item>
 bool Link<Item>::enters(size_t bytes, Time now) {
   if (options_.down) return stats_.dropDown.add(bytes), false;
@@ -279,16 +286,18 @@ typename Link<Item>::Fate Link<Item>::fateOnWire(size_t bytes) {
   return Fate::kLost;
 }
 
-/// Whether ecnDrop takes it, which it counts.
+/// True when EcnFault::kDrop drops the packet, which is then counted.
 template <class Item>
 bool Link<Item>::dropsEcn([[maybe_unused]] Item& item, [[maybe_unused]] size_t bytes) {
   if constexpr (HasClearEcn<Item>) {
-    if (options_.ecnFault == EcnFault::kDrop && clearEcn(item)) return stats_.dropEcn.add(bytes), true;
+    if (options_.ecnFault == EcnFault::kDrop && clearEcn(item))
+      return stats_.dropEcn.add(bytes), true;
   }
   return false;
 }
 
-/// Marks and corrupts an item that finds `waiting` bytes before it.
+/// Marks, bleaches and corrupts an item as the options say. `waiting`: bytes in the queue before
+/// it.
 template <class Item>
 void Link<Item>::alter([[maybe_unused]] Item& item, [[maybe_unused]] size_t waiting) {
   if constexpr (HasMarkCe<Item>) {
@@ -306,8 +315,8 @@ void Link<Item>::alter([[maybe_unused]] Item& item, [[maybe_unused]] size_t wait
   }
 }
 
-/// Books the transmitter for an entry whose start and bits are set, and sets its delivery, or that of its
-/// held item.
+/// Reserves the transmitter for an entry whose start and bits are set. Sets the delivery time of
+/// the entry, or of its held item.
 template <class Item>
 void Link<Item>::settle(Entry& entry, Held* held, Time lastHeld) {
   busyUntil_ = transmitter_.finish(entry.start, entry.bits);
@@ -336,13 +345,13 @@ void Link<Item>::advance(Time now) {
   }
 }
 
-/// Moves next_ over entries that have nothing to deliver from the line.
+/// Moves next_ past entries that have nothing to deliver from the line.
 template <class Item>
 void Link<Item>::skipAbsent() {
   while (next_ < line_.size() && line_[next_].fate != Fate::kArrives) ++next_;
 }
 
-/// Settles anew what is not fully transmitted.
+/// Recomputes the times of all packets that are not fully transmitted.
 template <class Item>
 void Link<Item>::reschedule(const Transmitter& old, Time now) {
   size_t first = begun_;
@@ -350,7 +359,8 @@ void Link<Item>::reschedule(const Transmitter& old, Time now) {
   if (begun_ > 0) {
     Entry& current = line_[begun_ - 1];
     if (old.finish(current.start, current.bits) > at) {
-      current.bits = std::clamp(current.bits - old.bitsBetween(current.start, at), 0.0, current.bits);
+      current.bits =
+          std::clamp(current.bits - old.bitsBetween(current.start, at), 0.0, current.bits);
       current.start = at;
       first = begun_ - 1;
     }
@@ -372,7 +382,7 @@ void Link<Item>::reschedule(const Transmitter& old, Time now) {
   advance(now);
 }
 
-/// Drops the entries from `first` on because the link went down.
+/// Drops the entries from `first` on because the link has gone down.
 template <class Item>
 void Link<Item>::loseFrom(size_t first) {
   while (line_.size() > first) {
@@ -389,7 +399,7 @@ void Link<Item>::loseFrom(size_t first) {
   next_ = std::min(next_, first);
 }
 
-/// Counts a delivery. When the item arrives twice: the first of the two, a copy.
+/// Counts a delivery. If the item is to arrive twice, returns the first of the two, a copy.
 template <class Item>
 template <class Slot>
 std::optional<Item> Link<Item>::duplicate(Slot& slot) {

@@ -20,7 +20,8 @@ void LossModel::restartCount() {
 }
 
 LossModel::Verdict LossModel::verdict() {
-  // Both random causes advance for every packet, so that an exact drop does not shift the rest.
+  // Bursts and independent loss each draw for every packet, so that an exact drop does not shift
+  // the later ones.
   bool isBurst = burst();
   bool isLoss = loss_ > 0 && lossRandom_.chance(loss_);
   if (exact()) return Verdict::kExact;

@@ -9,21 +9,23 @@
 
 namespace braid {
 
-/// Decides which packets the wire loses: exact numbers, bursts, independent loss, asked in this order. Each
-/// cause draws from its own generator, so changing one does not shift another.
+/// Decides which packets the wire loses: by exact numbers, bursts and independent loss, checked in
+/// this order. Each random cause draws from its own generator, so changing one does not shift
+/// another.
 class LossModel {
  public:
   enum class Verdict { kKeep, kExact, kBurst, kLoss };
 
   explicit LossModel(Random random) : burstRandom_(random.fork()), lossRandom_(random.fork()) {}
 
-  /// Takes what concerns loss; a changed drop list counts from the next packet. The burst state stays.
+  /// Takes over the options about loss. If the drop list has changed, its count restarts at the
+  /// next packet. The burst state stays.
   void setOptions(const LinkOptions& options);
-  /// Counts drop numbers from the next packet.
+  /// Restarts the count: the next packet is number 1.
   void restartCount();
-  /// Counts a packet that reaches the link, whether or not it gets as far as the wire.
+  /// Counts a packet that reaches the link, even if it is dropped before the wire.
   void count() { ++counted_; }
-  /// Fate of the packet counted last, now on the wire.
+  /// The fate of the packet that was counted last and is now on the wire.
   Verdict verdict();
 
  private:

@@ -48,8 +48,8 @@ Transmitter::Transmitter(const LinkOptions& options, Time origin) : origin_(orig
 }
 
 double Transmitter::bitsInLoop(double ns) const {
-  auto step =
-      std::upper_bound(steps_.begin(), steps_.end(), ns, [](double v, const Step& s) { return v < s.endNs; });
+  auto step = std::upper_bound(steps_.begin(), steps_.end(), ns,
+                               [](double v, const Step& s) { return v < s.endNs; });
   if (step == steps_.end()) return steps_.back().endBits;
   return step->endBits - (step->endNs - ns) * step->bitsPerNs;
 }
@@ -60,7 +60,8 @@ ExactTime Transmitter::finish(ExactTime start, double bits) const {
   Duration loop{static_cast<Duration::rep>(steps_.back().endNs)};
   double ns = nanoseconds((start.time - origin_) % loop) + start.fraction;
   double target = bitsInLoop(ns) + bits;
-  double loops = std::ceil(target / steps_.back().endBits) - 1;  // whole loops before the one it ends in
+  double loops =
+      std::ceil(target / steps_.back().endBits) - 1;  // whole loops before the one it ends in
   target -= loops * steps_.back().endBits;
   auto step = std::lower_bound(steps_.begin(), steps_.end(), target,
                                [](const Step& s, double v) { return s.endBits < v; });

@@ -8,7 +8,8 @@
 
 namespace braid {
 
-/// A time with its fraction of a nanosecond, so that rounding does not add up over packets.
+/// A time with its fraction of a nanosecond, so that rounding errors do not add up over many
+/// packets.
 struct ExactTime {
   Time time{};
   double fraction = 0;  ///< nanoseconds, [0, 1)
@@ -16,22 +17,24 @@ struct ExactTime {
   auto operator<=>(const ExactTime&) const = default;
 };
 
-/// How fast bits leave: a constant rate, no limit, or a looping trace. O(log steps) per question.
+/// Computes when bits leave: at a constant rate, without limit, or by a looping trace. Each call
+/// takes O(log steps).
 class Transmitter {
  public:
-  /// The rate of these options; a trace begins at `origin`.
+  /// Takes the rate or the trace from `options`; a trace begins at `origin`.
   Transmitter(const LinkOptions& options, Time origin);
 
   bool unlimited() const { return rate_ == 0 && steps_.empty(); }
-  /// When the last of `bits` has left if the first leaves at `start` (not before the origin).
+  /// The time at which the last of `bits` has left if the first leaves at `start` (not before the
+  /// origin).
   ExactTime finish(ExactTime start, double bits) const;
-  /// Bits that can leave in [from, to]; not meaningful when unlimited.
+  /// Number of bits that can leave in [from, to]; not meaningful when unlimited.
   double bitsBetween(ExactTime from, ExactTime to) const;
 
  private:
   struct Step {
     double endNs;    // from the beginning of the trace
-    double endBits;  // likewise
+    double endBits;  // bits sent from the beginning of the trace until endNs
     double bitsPerNs;
   };
   double bitsInLoop(double ns) const;

@@ -7,17 +7,19 @@
 
 namespace braid::sim::tcp {
 
-/// A timer that is set anew far more often than it goes off. Setting it later costs nothing: the call that is
-/// pending comes, sees that it is early, and asks for another. Lives as long as the timeline.
+/// A timer for uses where it is moved far more often than it fires. Moving it to a later time costs
+/// nothing: the pending timeline call sees that it is early and schedules another. Lives as long as
+/// the timeline.
 class Alarm {
  public:
-  Alarm(Timeline& timeline, std::function<void()> ring) : timeline_(timeline), ring_(std::move(ring)) {}
+  Alarm(Timeline& timeline, std::function<void()> ring)
+      : timeline_(timeline), ring_(std::move(ring)) {}
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
 
   Time at() const { return at_; }
   bool isSet() const { return at_ != kNever; }
-  /// In place of what was set before; kNever: off.
+  /// Replaces the time that was set before; kNever turns the alarm off.
   void set(Time at) {
     at_ = at;
     if (at_ < pending_) ask();
@@ -27,7 +29,7 @@ class Alarm {
   void ask() {
     pending_ = at_;
     timeline_.at(at_, [this, asked = at_] {
-      if (asked == pending_) wake();  // else an earlier one took its place
+      if (asked == pending_) wake();  // else an earlier call has replaced this one
     });
   }
   void wake() {
@@ -40,8 +42,8 @@ class Alarm {
 
   Timeline& timeline_;
   std::function<void()> ring_;
-  Time at_ = kNever;       // when it is to ring
-  Time pending_ = kNever;  // when wake() is called
+  Time at_ = kNever;       // when the alarm is due
+  Time pending_ = kNever;  // when wake() will be called
 };
 
 }  // namespace braid::sim::tcp

@@ -9,33 +9,36 @@
 
 namespace braid::sim::tcp {
 
-/// What an ACK tells the congestion control.
+/// The facts about an ACK that congestion control uses.
 struct AckEvent {
   Time now{};
-  uint64_t acked = 0;  ///< bytes, by the cumulative ACK
-  bool echo = false;   ///< it carries ECE
+  uint64_t acked = 0;  ///< bytes that the cumulative ACK newly covers
+  bool echo = false;   ///< the ACK carries ECE
   Time sentAt{};       ///< when the newest acknowledged segment was sent
   Duration srtt{};
-  bool used = true;  ///< the window was what held the sender back
+  bool used = true;  ///< the sender was limited by the window
 };
 
-/// How the window grows when nothing is lost, and what is left of it after a loss or a mark. All windows are
-/// in bytes. When it grows or shrinks, and slow start, is the sender's affair (RFC 5681, RFC 6675). One
-/// algorithm a file.
+/// A congestion control algorithm: how the window grows when nothing is lost, and its size after a
+/// loss or a mark. All windows are in bytes. Window decides when it grows or shrinks, and does slow
+/// start (RFC 5681, RFC 6675). Each algorithm has its own file.
 class Congestion {
  public:
   virtual ~Congestion() = default;
-  /// Every ACK of new data.
+  /// Called for every ACK of new data.
   virtual void observe(const AckEvent&) {}
-  /// Congestion avoidance: the window after this ACK of new data. Called for a window that was not used, too.
+  /// Congestion avoidance: returns the window after this ACK of new data. Also called when the
+  /// window was not fully used.
   virtual double grow(double window, const AckEvent& ack) = 0;
-  /// ssthresh for a loss, once for each window of data; `flight`: bytes sent and not acknowledged.
+  /// Returns ssthresh after a loss. Called once for each window of data. `flight`: bytes sent and
+  /// not acknowledged.
   virtual double afterLoss(double window, double flight, Time now) = 0;
-  /// The loss was found by the timer; afterLoss() was called before.
+  /// The loss was found by the retransmission timer. Called after afterLoss().
   virtual void onTimeout(Time) {}
-  /// The window after an ECE, once for each window of data.
+  /// Returns the window after an ECE. Called once for each window of data.
   virtual double afterMark(double window, Time now) = 0;
-  /// A loss in a window that gave way to a mark is answered by that (RFC 3168 section 6.1.2).
+  /// True when a loss in a window of data that was already reduced for a mark does not reduce it
+  /// again (RFC 3168 section 6.1.2).
   virtual bool markSuffices() const { return true; }
 };
 

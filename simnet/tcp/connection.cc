@@ -1,6 +1,6 @@
 #include "simnet/tcp/connection.h"
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid::sim::tcp {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid::sim::tcp {
 
 namespace {
 constexpr uint8_t kExperiment = 254;        // RFC 4727 section 4.3
-constexpr uint16_t kExperimentId = 0x4272;  // ours, of RFC 6994 section 3
+constexpr uint16_t kExperimentId = 0x4272;  // ExID (RFC 6994 section 3), chosen by this project
 }  // namespace
 
 void CodedBins::onSent(Range bytes, Duration srtt) {

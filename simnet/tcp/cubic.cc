@@ -14,7 +14,8 @@ double CubicWindow::grow(double window, const AckEvent& ack) {
   setWindow(window, ack.srtt);
   if (cubic_.inSlowStart()) cubic_.resume(window, ack.srtt);
   AckSample sample;
-  sample.now = sample.largestSentAt = ack.now;  // never of a reduction before: the sender sees to that
+  sample.now = sample.largestSentAt =
+      ack.now;  // Window never calls this for data sent before a reduction
   sample.bytes = ack.acked;
   sample.srtt = ack.srtt;
   sample.inFlight = ack.used ? cubic_.window() : 0;

@@ -5,11 +5,11 @@
 
 namespace braid::sim::tcp {
 
-/// CUBIC's window (RFC 9438): the formulas are Braid's own Cubic, which is told of ACKs in congestion avoidance
-/// and of losses. Without HyStart++.
+/// CUBIC's window (RFC 9438). The formulas are those of Braid's own class Cubic, which is told of
+/// losses and of ACKs in congestion avoidance. Without HyStart++.
 class CubicWindow final : public Congestion {
  public:
-  /// `rfc8312`: Cubic::growAsRfc8312().
+  /// `rfc8312`: grow by RFC 8312, see Cubic::growAsRfc8312().
   explicit CubicWindow(uint32_t mss, bool rfc8312 = false) : cubic_(mss) {
     if (rfc8312) cubic_.growAsRfc8312();
   }

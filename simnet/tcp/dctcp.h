@@ -1,12 +1,12 @@
 #pragma once
 
-#include "scheduler/rate/mark_fraction.h"
+#include "scheduler/rate/dctcp.h"
 #include "simnet/tcp/newreno.h"
 
 namespace braid::sim::tcp {
 
-/// DCTCP (RFC 8257): a mark takes half the part of the bytes that were marked lately, a loss as NewReno does
-/// (section 3.5). Growth is NewReno's.
+/// DCTCP (RFC 8257): a mark reduces the window by the factor alpha / 2, where alpha is the average
+/// share of marked bytes. A loss reduces it as in NewReno (section 3.5). Growth is NewReno's.
 class DctcpWindow final : public NewReno {
  public:
   using NewReno::NewReno;

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid::sim::tcp {
 
@@ -15,7 +15,8 @@ constexpr uint64_t kMaxWindow = 1 << 30;  // RFC 7323 section 2.3
 
 /// The smallest shift with which the window fits the header (RFC 7323 section 2.2).
 uint8_t shiftOf(uint64_t window) {
-  return static_cast<uint8_t>(std::max<size_t>(std::bit_width(std::min(window, kMaxWindow)), 16) - 16);
+  return static_cast<uint8_t>(std::max<size_t>(std::bit_width(std::min(window, kMaxWindow)), 16) -
+                              16);
 }
 }  // namespace
 
@@ -26,7 +27,8 @@ Endpoint::Endpoint(const Place& place, const Options& options)
       sender_(place.timeline, *this, options),
       receiver_(place.timeline, *this, options),
       synTimer_(place.timeline, options, [this] { sendSyn(); }) {
-  place_.station.listen(ip::kTcp, place_.port, [this](ByteView p, const InnerPacket& i) { onPacket(p, i); });
+  place_.station.listen(ip::kTcp, place_.port,
+                        [this](ByteView p, const InnerPacket& i) { onPacket(p, i); });
 }
 
 void Endpoint::send(uint64_t bytes, Arrived arrived) {
@@ -76,7 +78,8 @@ void Endpoint::sendSyn() {
 void Endpoint::onSyn(ByteView packet, const InnerPacket& ip) {
   const TcpFields& tcp = *ip.tcp;
   bool answer = tcp.isAck();
-  if (answer && state_ == State::kEstablished) return acknowledge();  // ours to its first one was lost
+  if (answer && state_ == State::kEstablished)
+    return acknowledge();  // our ACK of its first SYN-ACK was lost
   if (answer ? state_ != State::kSynSent || tcp.ack != isn_ + 1 : state_ != State::kIdle) {
     if (state_ == State::kSynReceived && !answer) sendSyn();
     return;
@@ -85,7 +88,8 @@ void Endpoint::onSyn(ByteView packet, const InnerPacket& ip) {
   peerIsn_ = tcp.seq;
   agreed_.sack = options_.sack && fields.sackPermitted;
   agreed_.timestamps = options_.timestamps && fields.timestamps.has_value();
-  agreed_.ecn = options_.ecn && (tcp.flags & TcpFields::kEce) && (answer || (tcp.flags & TcpFields::kCwr));
+  agreed_.ecn =
+      options_.ecn && (tcp.flags & TcpFields::kEce) && (answer || (tcp.flags & TcpFields::kCwr));
   uint32_t mss = std::min(options_.mss, fields.mss.value_or(536));  // RFC 9293 section 3.7.1
   agreed_.mss = mss - (agreed_.timestamps ? kTimestampsSize : 0);
   if (options_.redundancy == Redundancy::kCorrective) {
@@ -173,7 +177,8 @@ void Endpoint::takeData(ByteView packet, const InnerPacket& ip) {
   receiver_.onSegment(bytes, ce, cwr);
 }
 
-// One gap of at most the XOR's size can be filled: no two bytes of it lie in the same column.
+// A gap of at most the XOR's size can be filled, because no two of its bytes were XORed into the
+// same position.
 void Endpoint::takeCoded(ByteView packet, const InnerPacket& ip, uint32_t end) {
   ByteView sum = packet.subspan(ip.l4Offset + ip.tcp->headerLength, ip.tcp->payloadLength);
   Range block{heardOffset(ip.tcp->seq), heardOffset(end)};
@@ -206,9 +211,9 @@ Ack Endpoint::ackOf(const TcpFields& tcp, const TcpOptionFields& options) const 
   for (size_t i = 0; i < options.sackCount; ++i) {
     Range block{sentOffset(options.sacks[i].begin.value), sentOffset(options.sacks[i].end.value)};
     bool first = i == 0 && options.sackCount > 1;
-    Range second =
-        first ? Range{sentOffset(options.sacks[1].begin.value), sentOffset(options.sacks[1].end.value)}
-              : Range{};
+    Range second = first ? Range{sentOffset(options.sacks[1].begin.value),
+                                 sentOffset(options.sacks[1].end.value)}
+                         : Range{};
     bool within = first && block.begin >= second.begin && block.end <= second.end;
     if (i == 0 && (block.begin < ack.upTo || within))
       ack.dsack = block;
@@ -218,7 +223,7 @@ Ack Endpoint::ackOf(const TcpFields& tcp, const TcpOptionFields& options) const 
   return ack;
 }
 
-// The peer has more of what this side wrote.
+// The peer has received more of what this side wrote: completes the messages that have arrived.
 void Endpoint::tellArrivals() {
   while (!messages_.empty() && messages_.front().end <= peer_->received()) {
     Pending done = std::move(messages_.front());
@@ -265,7 +270,7 @@ void Endpoint::acknowledge() {
   put(out, options_.ecnEverywhere);
 }
 
-// Adds what every segment has: ports, ACK, window, options.
+// Adds the fields that every segment has (ports, ACK, window, options) and sends it.
 void Endpoint::put(TcpSegment out, bool ect) {
   out.sport = place_.port;
   out.dport = place_.peerPort;
@@ -278,36 +283,41 @@ void Endpoint::put(TcpSegment out, bool ect) {
     out.flags |= TcpFields::kAck | (agreed_.ecn && receiver_.echo() ? TcpFields::kEce : 0);
     acknowledged_ = received();
     out.ack = peerIsn_ + 1 + static_cast<uint32_t>(acknowledged_);
-    out.window = static_cast<uint16_t>(
-        std::min<uint64_t>(std::min(options_.window, kMaxWindow) >> shiftOf(options_.window), 65535));
+    out.window = static_cast<uint16_t>(std::min<uint64_t>(
+        std::min(options_.window, kMaxWindow) >> shiftOf(options_.window), 65535));
     if (agreed_.timestamps) out.timestamps = {tick(), recentTick_.value_or(0)};
     if (out.payload.empty() && (filled_ || gapUpTo_)) {
       extra = CodingOption{std::exchange(gapUpTo_, std::nullopt)}.write();
       out.otherOptions = extra;
     }
     if (agreed_.sack && out.payload.empty()) {
-      size_t room = (kMaxOptions - (agreed_.timestamps ? kTimestampsSize : 0) - extra.size() - 4) / 8;
+      size_t room =
+          (kMaxOptions - (agreed_.timestamps ? kTimestampsSize : 0) - extra.size() - 4) / 8;
       size_t count = receiver_.bytes().blocks(room, blocks);
-      auto seqOf = [&](uint64_t offset) { return Seq{peerIsn_ + 1 + static_cast<uint32_t>(offset)}; };
+      auto seqOf = [&](uint64_t offset) {
+        return Seq{peerIsn_ + 1 + static_cast<uint32_t>(offset)};
+      };
       for (size_t i = 0; i < count; ++i) sacks[i] = {seqOf(blocks[i].begin), seqOf(blocks[i].end)};
       out.sacks = std::span(sacks).first(count);
     }
     receiver_.onAcknowledged();
   }
   IpFields fields = place_.ip;
-  fields.ecn =
-      ect && (agreed_.ecn || out.flags & TcpFields::kSyn) && options_.ecn ? Ecn::kEct0 : Ecn::kNotEct;
+  fields.ecn = ect && (agreed_.ecn || out.flags & TcpFields::kSyn) && options_.ecn ? Ecn::kEct0
+                                                                                   : Ecn::kNotEct;
   place_.station.send(tcpPacket(fields, out));
 }
 
 uint64_t Endpoint::sentOffset(uint32_t ack) const {
   auto from = static_cast<uint32_t>(sender_.acked());
-  return sender_.acked() + static_cast<uint64_t>(int64_t{static_cast<int32_t>(ack - (isn_ + 1 + from))});
+  return sender_.acked() +
+         static_cast<uint64_t>(int64_t{static_cast<int32_t>(ack - (isn_ + 1 + from))});
 }
 
 uint64_t Endpoint::heardOffset(uint32_t seq) const {
   auto from = static_cast<uint32_t>(received());
-  return received() + static_cast<uint64_t>(int64_t{static_cast<int32_t>(seq - (peerIsn_ + 1 + from))});
+  return received() +
+         static_cast<uint64_t>(int64_t{static_cast<int32_t>(seq - (peerIsn_ + 1 + from))});
 }
 
 }  // namespace braid::sim::tcp

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/ring.h"
+#include "base/containers.h"
 #include "simnet/inner_packets.h"
 #include "simnet/station.h"
 #include "simnet/tcp/corrective.h"
@@ -17,54 +17,54 @@
 
 namespace braid::sim::tcp {
 
-/// Bytes that one side writes at once, and whose arrival is of interest.
+/// Bytes that one side writes at once, and whose arrival time is recorded.
 struct Message {
   uint64_t bytes = 0;
-  Time begin{};       ///< written
-  Time end = kNever;  ///< the last byte has arrived, in order
+  Time begin{};       ///< when the message was written
+  Time end = kNever;  ///< when the last byte has arrived in order
 };
 
-/// One side of a connection: a host's TCP. It knows the other side only by its packets, but for when its
-/// messages have arrived.
+/// One side of a connection: a host's TCP. It learns about the other side only from packets, except
+/// for the arrival of its messages, of which the simulation tells it.
 class Endpoint final : private SegmentOutlet, private AckOutlet {
  public:
-  /// Called when a message has arrived at the other side; may write.
+  /// Called when a message has arrived at the other side. May call send().
   using Arrived = std::function<void(const Message&)>;
 
   struct Place {
     Timeline& timeline;
     Station& station;
-    IpFields ip;  ///< of what it sends
+    IpFields ip;  ///< header fields of the packets it sends
     uint16_t port = 0, peerPort = 0;
-    uint64_t seed = 0, peerSeed = 0;  ///< of the contents
+    uint64_t seed = 0, peerSeed = 0;  ///< seeds of the streams' contents (fillContent())
   };
   Endpoint(const Place& place, const Options& options);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  /// A message behind those written before; it goes as soon as connection and window allow. At least one
-  /// byte.
+  /// Writes a message of at least one byte behind the previous ones. It is sent as soon as the
+  /// connection is open and the window allows.
   void send(uint64_t bytes, Arrived arrived = {});
 
-  /// Called with each data segment that it sends, copies by redundancy left out, before the packet goes; window and
-  /// scoreboard know of it.
+  /// Called with each data segment before its packet is sent; window and scoreboard already include
+  /// it. Not called for the copies of Options::redundancy.
   using Watcher = std::function<void(const DataSegment&)>;
   void watch(Watcher watcher) { watcher_ = std::move(watcher); }
 
   bool established() const { return state_ == State::kEstablished; }
-  /// kNever before.
+  /// When the handshake ended; kNever before.
   Time establishedAt() const { return establishedAt_; }
-  /// Times that SYN or SYN-ACK was not answered in time.
+  /// Number of timeouts of the SYN or SYN-ACK.
   uint32_t synTimeouts() const { return synTimer_.timeouts(); }
-  /// Messages of this side that have not arrived.
+  /// Number of this side's messages that have not fully arrived.
   size_t pending() const { return messages_.size(); }
   const Sender& sender() const { return sender_; }
   const SenderStats& stats() const { return sender_.stats(); }
-  /// Bytes of the other side that have arrived in order.
+  /// Bytes received in order from the other side.
   uint64_t received() const { return receiver_.bytes().next(); }
-  /// Bytes that are not what the other side sent. Must be 0.
+  /// Received bytes that differ from those sent. Must be 0.
   uint64_t wrongBytes() const { return wrong_; }
-  /// Data packets that arrived with CE, and all of them.
+  /// Data packets that arrived with CE, and all data packets that arrived.
   uint64_t ceSeen() const { return ceSeen_; }
   uint64_t dataSeen() const { return dataSeen_; }
 
@@ -107,8 +107,9 @@ class Endpoint final : private SegmentOutlet, private AckOutlet {
   Time establishedAt_ = kNever;
   uint64_t acknowledged_ = 0;  // Last.ACK.sent
   std::unique_ptr<CodedBins> coding_;
-  bool filled_ = false;              // a gap, by an XOR, and the sender has not heard of it
-  std::optional<uint32_t> gapUpTo_;  // for the next ACK: what an XOR could not fill lies below
+  bool filled_ = false;  // an XOR filled a gap, and the sender was not told yet
+  // for the next ACK: the gaps that an XOR could not fill lie below this
+  std::optional<uint32_t> gapUpTo_;
   Endpoint* peer_ = nullptr;
   struct Pending {
     Message message;

@@ -4,7 +4,8 @@
 
 namespace braid::sim::tcp {
 
-// A partial ACK takes back the duplicates that were for what it covers (RFC 6582 section 3.2, step 3).
+// A partial ACK subtracts the duplicate ACKs that were caused by the segments it covers (RFC 6582
+// section 3.2, step 3).
 bool LossDetector::onPlainAck(Scoreboard& board, const Plain& ack, const Situation& s) {
   if (ack.duplicate) {
     ++duplicates_;

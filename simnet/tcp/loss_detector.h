@@ -8,58 +8,61 @@
 
 namespace braid::sim::tcp {
 
-/// Finds losses by ACKs in the way that the options choose: RACK, counting SACKs, or duplicate ACKs alone
-/// (RFC 5681, RFC 6582).
+/// Finds losses from ACKs by the method that the options select: RACK, counting SACKs, or only
+/// duplicate ACKs (RFC 5681, RFC 6582).
 class LossDetector {
  public:
-  /// What the sender does meanwhile.
+  /// The sender's state.
   struct Situation {
     bool fastRecovery = false;
     bool timeoutRecovery = false;
-    bool moreData = false;  ///< new data may be sent
+    bool moreData = false;  ///< new data is available and may be sent
     Duration srtt{};
     Time now;
   };
-  /// What an ACK without SACK says.
+  /// The facts about an ACK of a connection without SACK.
   struct Plain {
-    bool duplicate = false;  ///< nothing new, while something is outstanding
+    bool duplicate = false;  ///< acknowledges nothing new while data is outstanding
     bool progress = false;   ///< new data is acknowledged
-    bool stale = false;      ///< it may be of what a recovery sent again (RFC 6582 section 3.2, step 2)
-    uint64_t segments = 0;   ///< acknowledged
+    /// The ACK may be caused by a recovery's retransmissions (RFC 6582 section 3.2, step 2)
+    bool stale = false;
+    uint64_t segments = 0;  ///< number of segments acknowledged
   };
 
-  /// `sack`: it was agreed on.
+  /// `sack`: SACK was negotiated.
   LossDetector(const Options& options, bool sack)
       : sack_(sack),
         byTime_(sack && options.rack),
         early_(options.earlyRetransmit),
         counting_(options.fack) {}
 
-  /// See Rack.
+  /// See Rack::onHandshake().
   void onHandshake(Duration rtt) { rack_.onHandshake(rtt); }
-  /// A segment has newly arrived: see Rack.
+  /// A segment is newly known to have arrived; see Rack::onDelivered().
   void onDelivered(const SentSegment& s, Time now, std::optional<Time> echoed) {
     if (byTime_) rack_.onDelivered(s, now, echoed);
   }
   void onDsack(uint64_t una, uint64_t next) { rack_.onDsack(una, next); }
-  /// Each ACK of a connection without SACK. True when the first segment is to be sent again at once.
+  /// Called for each ACK of a connection without SACK. True when the first outstanding segment must
+  /// be resent at once.
   bool onPlainAck(Scoreboard& board, const Plain& ack, const Situation& s);
-  /// Everything below `end` was sent before something that has arrived, and had arrived before if at all.
+  /// Marks all segments below `end` as lost, except those already retransmitted: something sent
+  /// after them has arrived, and they would have arrived before it.
   static void loseUpTo(Scoreboard& board, uint64_t end);
-  /// Marks what is lost. When to look again without an ACK, or kNever.
+  /// Marks lost segments. Returns when to call it again if no ACK arrives, or kNever.
   Time find(Scoreboard& board, const Situation& s);
-  /// Marks what is lost when the retransmission timer goes off: the first segment at least.
+  /// Marks lost segments when the retransmission timer fires: at least the first one.
   void onTimeout(Scoreboard& board, const Situation& s);
-  /// A segment that may go when nothing else does, in a fast recovery (RFC 6675 section 4, NextSeg() rule 3);
-  /// Scoreboard::kNone without one.
+  /// In a fast recovery, a segment that may be resent when there is nothing else to send (RFC 6675
+  /// section 4, NextSeg() rule 3); Scoreboard::kNone if there is none.
   uint32_t nextDoubtful(const Scoreboard& board) {
     return sack_ && !byTime_ ? counting_.nextDoubtful(board) : Scoreboard::kNone;
   }
-  /// A fast recovery has begun; a recovery has ended.
+  /// Call when a fast recovery begins, and onRecoveryEnd() when any recovery ends.
   void onFastRecovery() { counting_.onRecovery(); }
   void onRecoveryEnd();
 
-  /// Without SACK: segments that duplicate ACKs say have arrived.
+  /// Without SACK: number of segments that have arrived according to duplicate ACKs.
   uint32_t unnamedArrivals() const { return duplicates_; }
   const Rack& rack() const { return rack_; }
 
@@ -71,7 +74,7 @@ class LossDetector {
   bool sack_, byTime_, early_;
   Rack rack_;
   SackCounting counting_;
-  uint32_t duplicates_ = 0;  // in a recovery less those that partial ACKs explain
+  uint32_t duplicates_ = 0;  // duplicate ACKs; in a recovery minus those that partial ACKs explain
 };
 
 }  // namespace braid::sim::tcp

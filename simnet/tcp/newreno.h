@@ -4,8 +4,8 @@
 
 namespace braid::sim::tcp {
 
-/// NewReno's window (RFC 5681 section 3.1, counted in bytes as RFC 3465 says): one segment a round trip, and
-/// half of what is in flight after a loss.
+/// NewReno's window (RFC 5681 section 3.1, counted in bytes as in RFC 3465): it grows by one
+/// segment per round trip and falls to half of the bytes in flight after a loss.
 class NewReno : public Congestion {
  public:
   explicit NewReno(uint32_t mss) : mss_(mss) {}

@@ -11,7 +11,7 @@ void Rack::onDelivered(const SentSegment& s, Time now, std::optional<Time> echoe
   else if (s.end() < fack_ && !s.retransmitted)
     reordering_ = true;
   Duration rtt = now - s.sentAt;
-  if (s.retransmitted) {  // it may be the first transmission that arrived
+  if (s.retransmitted) {  // possibly the first transmission arrived, not this one
     if (echoed && *echoed < std::chrono::floor<std::chrono::microseconds>(s.sentAt)) return;
     if (rtt < minRtt_) return;
   }

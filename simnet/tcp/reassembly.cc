@@ -4,7 +4,7 @@
 
 namespace braid::sim::tcp {
 
-// The first range that ends at `offset` or behind it.
+// The first range with an end at or behind `offset`.
 std::vector<Range>::const_iterator Reassembly::behind(uint64_t offset) const {
   return std::ranges::lower_bound(ahead_, offset, {}, &Range::end);
 }
@@ -17,9 +17,11 @@ Range Reassembly::missing(Range bytes) const {
   bytes.begin = std::max(bytes.begin, next_);
   if (bytes.begin >= bytes.end) return {bytes.end, bytes.end};
   auto first = behind(bytes.begin + 1);
-  if (first != ahead_.end() && first->begin <= bytes.begin) bytes.begin = std::min(first->end, bytes.end);
+  if (first != ahead_.end() && first->begin <= bytes.begin)
+    bytes.begin = std::min(first->end, bytes.end);
   auto last = behind(bytes.end);
-  if (last != ahead_.end() && last->begin < bytes.end) bytes.end = std::max(last->begin, bytes.begin);
+  if (last != ahead_.end() && last->begin < bytes.end)
+    bytes.end = std::max(last->begin, bytes.begin);
   return bytes;
 }
 
@@ -44,8 +46,9 @@ void Reassembly::add(Range bytes) {
     ahead_.insert(first, whole);
   else
     *first = whole, ahead_.erase(first + 1, last);
-  auto known = std::remove_if(recent_.begin(), recent_.begin() + recentCount_,
-                              [&](uint64_t byte) { return byte >= whole.begin && byte < whole.end; });
+  auto known = std::remove_if(recent_.begin(), recent_.begin() + recentCount_, [&](uint64_t byte) {
+    return byte >= whole.begin && byte < whole.end;
+  });
   recentCount_ = std::min<size_t>(known - recent_.begin() + 1, kMaxBlocks);
   std::shift_right(recent_.begin(), recent_.end(), 1);
   recent_[0] = bytes.begin;
@@ -57,7 +60,8 @@ size_t Reassembly::blocks(size_t room, std::array<Range, kMaxBlocks>& out) {
   if (twice_) {
     out[count++] = *twice_;
     auto holder = behind(twice_->end);
-    if (holder != ahead_.end() && holder->begin <= twice_->begin) within = *holder;  // RFC 2883 section 4.2
+    if (holder != ahead_.end() && holder->begin <= twice_->begin)
+      within = *holder;  // RFC 2883 section 4.2
     if (within) out[count++] = *within;
     twice_.reset();
   }

@@ -8,12 +8,14 @@ void Receiver::onSegment(Range bytes, bool ce, bool cwr) {
   uint64_t before = bytes_.next();
   bytes_.add(bytes);
   bool inOrder = bytes_.next() > before && !hadGap;
-  if (!inOrder || !options_.delayedAcks || ++waiting_ >= options_.ackEvery) return outlet_.acknowledge();
+  if (!inOrder || !options_.delayedAcks || ++waiting_ >= options_.ackEvery)
+    return outlet_.acknowledge();
   if (!alarm_.isSet()) alarm_.set(timeline_.now() + options_.ackDelay);
 }
 
-// RFC 3168 repeats ECE until the sender says CWR. With DCTCP each ACK tells of the segments that it is for: a
-// change of the mark acknowledges what came before it.
+// With RFC 3168, ECE is repeated until the sender says CWR. With DCTCP, each ACK reports the marks
+// of exactly the segments that it acknowledges. So when the mark changes, the segments before the
+// change are acknowledged at once.
 void Receiver::onEcn(bool ce, bool cwr) {
   if (options_.control == Control::kDctcp) {
     if (ce != echo_ && waiting_ > 0) outlet_.acknowledge();

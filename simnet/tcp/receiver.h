@@ -8,15 +8,16 @@
 
 namespace braid::sim::tcp {
 
-/// Who sends a segment that only acknowledges.
+/// Sends a pure ACK for the receiver.
 class AckOutlet {
  public:
   virtual ~AckOutlet() = default;
   virtual void acknowledge() = 0;
 };
 
-/// The receiving half of a TCP connection: what has arrived, and when that is acknowledged (RFC 5681
-/// section 4.2) and CE echoed (RFC 3168 section 6.1.3, or RFC 8257 section 3.2).
+/// The receiving direction of a TCP connection: records what has arrived, and decides when it is
+/// acknowledged (RFC 5681 section 4.2) and when CE is echoed (RFC 3168 section 6.1.3, or RFC 8257
+/// section 3.2).
 class Receiver {
  public:
   Receiver(Timeline& timeline, AckOutlet& outlet, const Options& options)
@@ -25,20 +26,20 @@ class Receiver {
         alarm_(timeline, [this] { outlet_.acknowledge(); }),
         timeline_(timeline) {}
 
-  /// A data segment has arrived; it may be acknowledged before this returns.
+  /// A data segment has arrived. Its ACK may be sent before this returns.
   void onSegment(Range bytes, bool ce, bool cwr);
-  /// A segment is sent that carries what is to be acknowledged.
+  /// A segment with the current acknowledgement was sent.
   void onAcknowledged() {
     waiting_ = 0;
     alarm_.set(kNever);
   }
-  /// Whatever waits to be acknowledged is so now.
+  /// Sends a delayed ACK, if one is waiting, at once.
   void acknowledgeNow() {
     if (waiting_ > 0) outlet_.acknowledge();
   }
   void stop() { alarm_.set(kNever); }
 
-  /// The next ACK says ECE.
+  /// True when the next ACK must carry ECE.
   bool echo() const { return echo_; }
   Reassembly& bytes() { return bytes_; }
   const Reassembly& bytes() const { return bytes_; }
@@ -51,7 +52,7 @@ class Receiver {
   Reassembly bytes_;
   Alarm alarm_;
   Timeline& timeline_;
-  uint32_t waiting_ = 0;  // segments that are not acknowledged
+  uint32_t waiting_ = 0;  // segments not acknowledged yet
   bool echo_ = false;     // with DCTCP: DCTCP.CE
 };
 

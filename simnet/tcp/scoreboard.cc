@@ -98,7 +98,7 @@ void Scoreboard::shrink(SentSegment& s, uint32_t bytes) {
   s.size -= bytes;
 }
 
-// Out of the numbers of segments.
+// Removes the segment from the counters.
 void Scoreboard::uncount(const SentSegment& s) {
   if (s.sacked) --sackedCount_;
   if (s.lost) --lostCount_;
@@ -121,7 +121,8 @@ void Scoreboard::unlist(uint32_t id) {
   (s.later == kNone ? newest_ : mut(s.later).earlier) = s.earlier;
 }
 
-// The segment that `offset` lies in, or the first one; endId() behind the last.
+// The id of the segment in which `offset` lies, or of the first one; endId() when it lies behind
+// the last.
 uint32_t Scoreboard::find(uint64_t offset) const {
   size_t low = 0, high = segments_.size();
   while (low < high) {

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/ring.h"
+#include "base/containers.h"
 #include "base/time.h"
 
 namespace braid::sim::tcp {
 
-/// Bytes of the stream, from the first to the one behind the last. Offsets count from 0 and do not wrap.
+/// A range [begin, end) of bytes of the stream. Offsets count from 0 and do not wrap.
 struct Range {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -19,74 +19,77 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-/// A segment that was sent and is not acknowledged by the cumulative ACK.
+/// A segment that was sent and is not covered by the cumulative ACK.
 struct SentSegment {
   uint64_t begin = 0;
   uint32_t size = 0;
   uint32_t later = 0, earlier = 0;  // neighbours in order of their last transmission, by id
-  Time sentAt;                      ///< last time
+  Time sentAt;                      ///< time of its last transmission
   bool sacked = false;
-  bool lost = false;           ///< as far as known
-  bool resent = false;         ///< and what was sent last is not known to be lost
-  bool retransmitted = false;  ///< ever
-  bool waiting = false;        // is in the order of transmission
+  bool lost = false;           ///< marked as lost
+  bool resent = false;         ///< was resent, and that transmission is not marked as lost
+  bool retransmitted = false;  ///< was ever resent
+  bool waiting = false;        // is in the list by transmission time (`later`, `earlier`)
   uint64_t end() const { return begin + size; }
 };
 
-/// What is in flight: which segments were sent, acknowledged, lost, sent again (RFC 6675 section 3). Segments
-/// have ids, which count up from 0 in order of their bytes. Each call takes O(1) for each segment that it
-/// changes, and O(log n) for the search of a SACK block.
+/// The segments in flight: which were sent, SACKed, lost and resent (RFC 6675 section 3). Segments
+/// have ids, which count up from 0 in order of their bytes. Each call takes O(1) for each segment
+/// that it changes, and O(log n) to search for a SACK block.
 class Scoreboard {
  public:
   bool empty() const { return segments_.empty(); }
   size_t size() const { return segments_.size(); }
-  /// Ids of the first segment and behind the last one.
+  /// The id of the first segment; endId() is the last id + 1.
   uint32_t firstId() const { return first_; }
   uint32_t endId() const { return first_ + static_cast<uint32_t>(segments_.size()); }
   const SentSegment& at(uint32_t id) const { return segments_[id - first_]; }
 
-  /// Segments and bytes.
+  /// Number of SACKed segments.
   uint64_t sackedSegments() const { return sackedCount_; }
-  /// RFC 6675's pipe: what is thought to be on its way.
+  /// RFC 6675's pipe: the bytes that are presumably in the network.
   uint64_t pipe() const { return bytes_ - sackedBytes_ - lostBytes_ + resentBytes_; }
-  /// Sent and not acknowledged by the cumulative ACK.
+  /// Bytes sent and not covered by the cumulative ACK.
   uint64_t flight() const { return bytes_; }
   bool hasLost() const { return lostCount_ > 0; }
-  /// Some lost segment waits to be sent again.
+  /// True when a lost segment waits to be resent.
   bool hasRepair() const { return repairs_ > 0; }
 
-  /// New data, behind all that was sent.
+  /// Adds new data, behind all data sent before.
   void append(uint64_t begin, uint32_t size, Time now);
-  /// The segment is on its way once more.
+  /// The segment was resent.
   void resend(uint32_t id, Time now);
-  /// Everything below `offset` arrived. Calls delivered(segment) for each segment that was not known to have
-  /// arrived, and gone(segment) for all that leave.
+  /// Everything below `offset` has arrived. Calls delivered(segment) for each segment that was not
+  /// known to have arrived, and gone(segment) for each segment that is removed.
   template <typename Delivered, typename Gone>
   void acknowledge(uint64_t offset, Delivered&& delivered, Gone&& gone);
-  /// The receiver holds these ranges, at most 4 of them, ascending. Calls delivered(segment) for each segment
-  /// that was not known to have arrived.
+  /// The receiver holds these ranges, at most 4 of them, ascending. Calls delivered(segment) for
+  /// each segment that was not known to have arrived.
   template <typename Delivered>
   void sack(const Range* blocks, size_t count, Delivered&& delivered);
   void markLost(uint32_t id);
-  /// The receiver has SACKed the first segment and does not acknowledge it: it has dropped it, or never had it.
+  /// True when the receiver has SACKed the first segment but does not acknowledge it: it dropped
+  /// the segment, or never had it.
   bool reneged() const { return !empty() && segments_.front().sacked; }
-  /// Nothing is known to have arrived or to be lost any more (RFC 2018 section 8).
+  /// Clears all marks of segments that have arrived or are lost (RFC 2018 section 8).
   void forgetSacks();
-  /// The lowest segment that is lost and not sent again; hasRepair() must be true.
+  /// The lowest segment that is lost and not resent. hasRepair() must be true.
   uint32_t nextRepair();
-  /// Segments below this one have so many SACKed ones above them, 1..kCounted (RFC 6675's IsLost()).
+  /// All segments below the returned id have at least `count` SACKed segments above them (RFC
+  /// 6675's IsLost()). `count`: 1..kCounted.
   static constexpr size_t kCounted = 3;
   uint32_t belowSacked(size_t count) const { return std::max(top_[count - 1], first_ + 1) - 1; }
-  /// Behind the highest SACKed segment; firstId() without one.
+  /// Id of the highest SACKed segment + 1; firstId() if there is none.
   uint32_t sackedEnd() const { return std::max(top_[0], first_); }
 
-  /// The segments that may still be found lost, by the time of their last transmission: the first one, and
-  /// the next. kNone: the end.
+  /// The list of the segments that may still be found lost, by the time of their last transmission:
+  /// oldest() is the first one, later() the next. kNone: the end.
   static constexpr uint32_t kNone = UINT32_MAX;
   uint32_t oldest() const { return oldest_; }
   uint32_t later(uint32_t id) const { return at(id).later; }
 
-  /// Cuts what is larger than `mss` into smaller segments, which are all lost: the path does not carry them.
+  /// Splits segments larger than `mss` into smaller ones and marks these as lost: the path could
+  /// not carry the original.
   void cut(uint32_t mss);
 
  private:
@@ -102,10 +105,11 @@ class Scoreboard {
   uint32_t first_ = 0;
   uint64_t bytes_ = 0, sackedBytes_ = 0, lostBytes_ = 0, resentBytes_ = 0;
   uint64_t sackedCount_ = 0, lostCount_ = 0, repairs_ = 0;
-  uint32_t repairFrom_ = 0;  // nothing below it waits to be sent again
+  uint32_t repairFrom_ = 0;  // no segment below it waits to be resent
   uint32_t oldest_ = kNone, newest_ = kNone;
-  std::array<uint32_t, kCounted> top_{};  // behind the highest SACKed segments, descending; 0: none
-  std::array<Range, 4> known_{};          // the blocks of the last call of sack()
+  // ids + 1 of the highest SACKed segments, descending; 0: none
+  std::array<uint32_t, kCounted> top_{};
+  std::array<Range, 4> known_{};  // the blocks of the last call of sack()
   size_t knownCount_ = 0;
 };
 

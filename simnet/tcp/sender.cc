@@ -6,10 +6,11 @@
 namespace braid::sim::tcp {
 
 namespace {
-/// More losses of SYN or SYN-ACK leave an initial window of one segment (RFC 6928 section 2).
+/// With more losses of the SYN or SYN-ACK than this, the initial window is one segment (RFC 6928
+/// section 2).
 constexpr uint32_t kSynLosses = 1;
-/// A receiver that took a SACK back has so long, or half a round trip, to say otherwise (Linux,
-/// tcp_check_sack_reneging()).
+/// When a receiver seems to have reneged on a SACK, the sender waits this long, or half a round
+/// trip, until it acts, since a later ACK may show otherwise (Linux, tcp_check_sack_reneging()).
 constexpr Duration kRenegePatience = 10ms;
 }  // namespace
 
@@ -54,7 +55,8 @@ void Sender::reduceMss(uint32_t mss) {
 }
 
 uint64_t Sender::pipe() const {
-  uint64_t pipe = board_.pipe(), arrived = detector_ ? uint64_t{detector_->unnamedArrivals()} * mss_ : 0;
+  uint64_t pipe = board_.pipe(),
+           arrived = detector_ ? uint64_t{detector_->unnamedArrivals()} * mss_ : 0;
   return pipe - std::min(pipe, arrived);
 }
 
@@ -68,7 +70,8 @@ void Sender::onAck(const Ack& ack) {
   adapt(ack, progress, windowMoved);
 
   bool restart = progress.acked > 0;
-  if (!agreed_.sack && window_->phase() == Window::Phase::kFastRecovery && restart) {  // RFC 6582, step 3
+  if (!agreed_.sack && window_->phase() == Window::Phase::kFastRecovery &&
+      restart) {  // RFC 6582, step 3
     restart = !partialAck_;
     partialAck_ = true;
   }
@@ -79,7 +82,7 @@ void Sender::onAck(const Ack& ack) {
   sendWhatMay();
 }
 
-// Brings the scoreboard up to date.
+// Updates the scoreboard from an ACK.
 Sender::Progress Sender::take(const Ack& ack) {
   Progress p;
   p.acked = ack.upTo - una_;
@@ -103,7 +106,8 @@ Sender::Progress Sender::take(const Ack& ack) {
   return p;
 }
 
-// Karn's rule, or timestamps (RFC 7323 section 4). `sentAt`: of the first segment that newly arrived.
+// Takes an RTT sample by Karn's rule or by timestamps (RFC 7323 section 4). `sentAt`: when the
+// first newly arrived segment was sent.
 void Sender::sampleRtt(const Ack& ack, Time sentAt, bool ambiguous, bool progress) {
   if (!ambiguous && sentAt != kNever)
     timers_.rto.onSample(now() - sentAt, now());
@@ -111,7 +115,7 @@ void Sender::sampleRtt(const Ack& ack, Time sentAt, bool ambiguous, bool progres
     timers_.rto.onSample(now() - *ack.echoed, now());
 }
 
-// Finds losses, and lets the window grow or give way.
+// Finds losses, and lets the window grow or reduces it.
 void Sender::adapt(const Ack& ack, const Progress& progress, bool windowMoved) {
   if (progress.acked > 0) window_->observe(eventOf(ack, progress));
   bool recovered = window_->endRecovery(una_);
@@ -124,8 +128,8 @@ void Sender::adapt(const Ack& ack, const Progress& progress, bool windowMoved) {
   if (!agreed_.sack) {
     bool duplicate = progress.acked == 0 && ack.pure && !windowMoved && !board_.empty();
     bool stale = una_ <= window_->recoverAt() && window_->recoverAt() > 0;
-    repairNow_ |=
-        detector_->onPlainAck(board_, {duplicate, progress.acked > 0, stale, progress.segments}, situation());
+    repairNow_ |= detector_->onPlainAck(
+        board_, {duplicate, progress.acked > 0, stale, progress.segments}, situation());
   }
   bool partial = progress.acked > 0 && window_->phase() == Window::Phase::kFastRecovery;
   if (partial && options_.partialAcks && !board_.empty() && !board_.at(board_.firstId()).resent)
@@ -159,7 +163,7 @@ LossDetector::Situation Sender::situation() const {
           window_->phase() == Window::Phase::kTimeoutRecovery, hasNew(), rto().srtt(), now()};
 }
 
-// True when something is lost that was not sent again.
+// Marks lost segments. True when a lost segment waits to be resent.
 bool Sender::findLosses() {
   timers_.setReorder(detector_->find(board_, situation()));
   return board_.hasRepair();
@@ -189,7 +193,7 @@ bool Sender::hasNew() const {
   return next_ < end_ && next_ + nextSize() <= peerEnd_;
 }
 
-// The segment to send again next; kNone: new data goes, or nothing.
+// The segment to resend next; kNone: send new data, if any.
 uint32_t Sender::nextRepair() {
   if (board_.hasRepair()) return board_.nextRepair();
   bool doubtful = window_->phase() == Window::Phase::kFastRecovery && !hasNew();
@@ -198,8 +202,10 @@ uint32_t Sender::nextRepair() {
 
 void Sender::sendWhatMay() {
   if (!open_) return;
-  bool idle = board_.empty() && hasNew() && lastSent_ != Time::min() && now() - lastSent_ > rto().value();
-  if (idle && options_.idleRestart) stats_.idleRestarts += window_->onIdle();  // RFC 5681 section 4.1
+  bool idle =
+      board_.empty() && hasNew() && lastSent_ != Time::min() && now() - lastSent_ > rto().value();
+  if (idle && options_.idleRestart)
+    stats_.idleRestarts += window_->onIdle();  // RFC 5681 section 4.1
   if (std::exchange(repairNow_, false) && board_.hasRepair()) sendRepair(board_.nextRepair());
   bool limited = false, news = false;
   while (!limited) {
@@ -237,13 +243,14 @@ void Sender::sendRepair(uint32_t id) {
   ++stats_.retransmitted;
   window_->onSent(s.size);
   lastSent_ = now();
-  if (id == board_.firstId()) timers_.restart();  // as Linux: the repair has its whole time, too
+  // as in Linux: the retransmission also gets a full RTO
+  if (id == board_.firstId()) timers_.restart();
   outlet_.transmit({{s.begin, s.end()}, true, false});
 }
 
 // ---- timers
 
-// RFC 8985 section 7.2: while nothing is known to be missing.
+// RFC 8985 section 7.2: a probe is scheduled only while no loss is known.
 void Sender::scheduleProbe() {
   bool wanted = options_.tlp && agreed_.sack && !recovering() && board_.sackedSegments() == 0 &&
                 !probe_.outstanding() && !board_.empty();
@@ -262,7 +269,7 @@ void Sender::onTimer(SenderTimers::Kind kind) {
   sendWhatMay();
 }
 
-// RFC 8985 section 7.3: new data, else the last segment again, whatever the window is.
+// RFC 8985 section 7.3: sends new data, else the last segment again, regardless of the window.
 void Sender::probe() {
   ++stats_.probes;
   bool again = !hasNew();

@@ -12,30 +12,32 @@
 
 namespace braid::sim::tcp {
 
-/// A data segment that is to be sent now.
+/// A data segment to be sent now.
 struct DataSegment {
   Range bytes;
-  bool again = false;  ///< not for the first time
-  bool cwr = false;    ///< the window gave way to a mark
+  bool again = false;  ///< it is a retransmission
+  bool cwr = false;    ///< it carries CWR: the window was reduced for a mark
 };
 
-/// Who puts a sender's segments into packets.
+/// Puts a sender's segments into packets and sends them.
 class SegmentOutlet {
  public:
   virtual ~SegmentOutlet() = default;
   virtual void transmit(const DataSegment& segment) = 0;
 };
 
-/// What a sender takes from a segment of the peer.
+/// The contents of a received segment that matter to the sender.
 struct Ack {
-  uint64_t upTo = 0;           ///< cumulative ACK
-  uint64_t window = 0;         ///< bytes beyond it that the peer takes
-  bool echo = false;           ///< ECE
-  bool corrected = false;      ///< redundancy gave the peer what was lost
-  bool pure = true;            ///< it carries no data
-  std::optional<Time> echoed;  ///< when what it acknowledges was sent, by the timestamp; whole microseconds
+  uint64_t upTo = 0;       ///< cumulative ACK
+  uint64_t window = 0;     ///< receive window: bytes that the peer accepts beyond `upTo`
+  bool echo = false;       ///< ECE
+  bool corrected = false;  ///< the peer restored a loss from redundancy
+  bool pure = true;        ///< the segment carries no data
+  std::optional<Time>
+      echoed;  ///< the echoed timestamp: when the acknowledged segment was sent, whole microseconds
   std::optional<Range> dsack;
-  std::optional<uint64_t> missingUpTo;  ///< all that is not acknowledged below this is missing
+  /// All bytes below this that are not acknowledged are missing
+  std::optional<uint64_t> missingUpTo;
   uint8_t sackCount = 0;
   std::array<Range, 4> sacks{};  ///< ascending, without the D-SACK
 
@@ -47,18 +49,19 @@ struct Ack {
 };
 
 struct SenderStats {
-  uint64_t sent = 0;           ///< data segments, all transmissions
-  uint64_t retransmitted = 0;  ///< of these not for the first time, probes included, copies by redundancy not
+  uint64_t sent = 0;           ///< data segments, retransmissions included
+  uint64_t retransmitted = 0;  ///< retransmissions, including probes, without copies by redundancy
   uint64_t fastRecoveries = 0;
-  uint64_t timeouts = 0;  ///< without those of the SYN
-  uint64_t reneged = 0;   ///< of these, while the first segment in flight was SACKed (reneging)
-  uint64_t probes = 0;    ///< TLP
-  uint64_t marks = 0;     ///< windows that gave way to ECE
+  uint64_t timeouts = 0;  ///< retransmission timeouts, without those of the SYN
+  uint64_t reneged = 0;   ///< timeouts while the first segment in flight was SACKed (reneging)
+  uint64_t probes = 0;    ///< tail loss probes
+  uint64_t marks = 0;     ///< window reductions for ECE
   uint64_t dsacks = 0;
   uint64_t idleRestarts = 0;
 };
 
-/// What both sides agreed on in the handshake, and what the sender learnt from it.
+/// The result of the handshake: negotiated options, the peer's window, and what the sender
+/// measured.
 struct Agreement {
   uint32_t mss = 0;  ///< payload bytes of a full segment
   bool sack = false;
@@ -69,47 +72,48 @@ struct Agreement {
   std::optional<Duration> rtt;
 };
 
-/// The sending half of a TCP connection: it takes in ACKs and sends what window and peer allow, repairs first.
+/// The sending direction of a TCP connection. It processes ACKs and sends what the congestion
+/// window and the peer's receive window allow, retransmissions first.
 class Sender {
  public:
   Sender(Timeline& timeline, SegmentOutlet& outlet, const Options& options);
 
-  /// The handshake is over.
+  /// The handshake has ended.
   void open(const Agreement& agreement);
-  /// So many bytes more are to be sent.
+  /// Adds `bytes` bytes to send.
   void write(uint64_t bytes);
   void onAck(const Ack& ack);
-  /// The path carries less (ICMP): full segments have so many bytes from now on.
+  /// The path MTU is smaller (ICMP): full segments have `mss` payload bytes from now on.
   void reduceMss(uint32_t mss);
-  /// Nothing is sent any more.
+  /// Stops sending.
   void stop();
 
   const SenderStats& stats() const { return stats_; }
-  /// Offsets: acknowledged, sent, and written up to here.
+  /// Stream offsets up to which data is acknowledged, sent and written.
   uint64_t acked() const { return una_; }
   uint64_t sentUpTo() const { return next_; }
   uint64_t written() const { return end_; }
-  /// Bytes sent and not acknowledged, and those thought to be on their way.
+  /// Bytes sent and not acknowledged; pipe() counts those presumably in the network (RFC 6675).
   uint64_t flight() const { return board_.flight(); }
   uint64_t pipe() const;
   /// Payload bytes of a full segment.
   uint32_t mss() const { return mss_; }
   const Rto& rto() const { return timers_.rto; }
-  /// The window in bytes; 0 before the connection is open, as is ssthresh.
+  /// The congestion window in bytes. It and ssthresh() are 0 before the connection is open.
   double cwnd() const { return window_ ? window_->size() : 0; }
   double ssthresh() const { return window_ ? window_->threshold() : 0; }
   bool recovering() const { return window_ && window_->recovering(); }
   Window::Phase phase() const { return window_ ? window_->phase() : Window::Phase::kOpen; }
-  /// These exist once the connection is open.
+  /// Only once the connection is open.
   const Congestion& congestion() const { return window_->congestion(); }
   const LossDetector& detector() const { return *detector_; }
 
  private:
-  /// What an ACK brought.
+  /// The progress that an ACK brought.
   struct Progress {
     uint64_t acked = 0;      // bytes, by the cumulative ACK
-    uint64_t delivered = 0;  // bytes that newly arrived, SACKed ones included
-    uint64_t segments = 0;   // that the cumulative ACK covers
+    uint64_t delivered = 0;  // bytes newly known to have arrived, including SACKed ones
+    uint64_t segments = 0;   // segments that the cumulative ACK newly covers
     Time newestSentAt = Time::min();
   };
 
@@ -151,9 +155,9 @@ class Sender {
   uint32_t mss_ = 0;
   uint64_t una_ = 0, next_ = 0, end_ = 0;  // acknowledged, sent, written
   uint64_t peerEnd_ = 0;                   // the right edge of the peer's window
-  bool partialAck_ = false;                // without SACK: one came in this fast recovery
-  bool cwr_ = false;                       // the next new segment says CWR
-  bool repairNow_ = false;                 // whatever the window is
+  bool partialAck_ = false;  // without SACK: a partial ACK arrived in this fast recovery
+  bool cwr_ = false;         // the next new segment carries CWR
+  bool repairNow_ = false;   // retransmit one segment regardless of the window
   Time lastSent_ = Time::min();
 };
 

@@ -9,28 +9,31 @@
 
 namespace braid::sim::tcp {
 
-/// The sender's three timers over one alarm: retransmission (RFC 6298), tail loss probe, and the end of RACK's
-/// patience (RFC 8985).
+/// The sender's three timers on one alarm: retransmission (RFC 6298), tail loss probe, and RACK's
+/// reordering timer (RFC 8985).
 class SenderTimers {
  public:
   enum class Kind : uint8_t { kProbe, kTimeout, kReorder };
 
   SenderTimers(Timeline& timeline, const Options& options, std::function<void(Kind)> ring)
-      : rto(options), timeline_(timeline), ring_(std::move(ring)), alarm_(timeline, [this] { onAlarm(); }) {}
+      : rto(options),
+        timeline_(timeline),
+        ring_(std::move(ring)),
+        alarm_(timeline, [this] { onAlarm(); }) {}
 
   Rto rto;
 
-  /// The retransmission timer begins anew.
+  /// Restarts the retransmission timer with the current RTO.
   void restart() { timeoutAt_ = timeline_.now() + rto.value(); }
-  /// It goes off after so long.
+  /// Restarts the retransmission timer; it fires after `wait`.
   void restartWith(Duration wait) { timeoutAt_ = timeline_.now() + wait; }
   bool runs() const { return timeoutAt_ != kNever; }
-  /// A probe goes after so long, but not later than the retransmission timer.
+  /// Schedules a probe after `wait`, but not later than the retransmission timer.
   void setProbe(Duration wait) { probeAt_ = std::min(timeline_.now() + wait, timeoutAt_); }
   void clearProbe() { probeAt_ = kNever; }
   void setReorder(Time at) { reorderAt_ = at; }
   void stop() { timeoutAt_ = probeAt_ = reorderAt_ = kNever; }
-  /// What was set holds from now on.
+  /// Puts the times set above into effect. Call it after changing them.
   void apply() { alarm_.set(std::min({timeoutAt_, probeAt_, reorderAt_})); }
 
  private:

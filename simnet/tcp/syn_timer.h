@@ -11,10 +11,10 @@
 
 namespace braid::sim::tcp {
 
-/// When SYN or SYN-ACK is sent again (RFC 6298), and what RTT the answer shows.
+/// Decides when a SYN or SYN-ACK is resent (RFC 6298), and measures the RTT from its answer.
 class SynTimer {
  public:
-  /// `again` sends it once more.
+  /// `again` resends the SYN or SYN-ACK.
   SynTimer(Timeline& timeline, const Options& options, std::function<void()> again)
       : timeline_(timeline),
         again_(std::move(again)),
@@ -28,9 +28,9 @@ class SynTimer {
     alarm_.set(timeline_.now() + rto_);
   }
   void stop() { alarm_.set(kNever); }
-  /// Times that no answer came.
+  /// Number of timeouts.
   uint32_t timeouts() const { return timeouts_; }
-  /// The time since it was sent, when that was once (Karn).
+  /// The time since the segment was sent; nullopt when it was sent more than once (Karn's rule).
   std::optional<Duration> rtt() const {
     return sent_ == 1 ? std::optional(timeline_.now() - sentAt_) : std::nullopt;
   }

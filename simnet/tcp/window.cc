@@ -32,7 +32,7 @@ bool Window::endRecovery(uint64_t una) {
   return true;
 }
 
-// Where a mark has begun to bring this window of data down, PRR goes on.
+// If PRR is already reducing the window for a mark in this window of data, it continues.
 void Window::beginFastRecovery(const Flight& flight, Time now) {
   bool within = flight.una < markedUpTo_;
   bool reacted = within && (markAnswersLoss_ || congestion_->markSuffices());
@@ -51,7 +51,7 @@ void Window::onDelivered(uint64_t delivered, uint64_t pipe) {
   if (prrOn_ && comesDown()) size_ = prr_.window(delivered, pipe, threshold_, mss_);
 }
 
-// Equation 4 of RFC 5681 holds for the first timeout of a segment only.
+// Equation 4 of RFC 5681 applies only to the first timeout of a segment.
 void Window::onTimeout(const Flight& flight, Time now) {
   if (lateAt_ != flight.una) {
     cutForLoss(flight, now);
@@ -71,8 +71,8 @@ void Window::onRepairByProbe(const Flight& flight, Time now) {
   markedUpTo_ = flight.next;
 }
 
-// RFC 3168 section 6.1.2. PRR needs ACKs to bring the window down. With nothing in flight none would come: the window would
-// stay at what this ACK delivered and one segment.
+// RFC 3168 section 6.1.2. PRR needs ACKs to reduce the window. With nothing in flight no ACK would
+// come, and the window would stay at the bytes that this ACK delivered plus one segment.
 bool Window::onMark(const Flight& flight, Time now) {
   if (phase_ != Phase::kOpen || flight.una <= markedUpTo_) return false;
   threshold_ = std::max(congestion_->afterMark(size_, now), segments(minimum_));
@@ -85,7 +85,8 @@ bool Window::onMark(const Flight& flight, Time now) {
   return true;
 }
 
-// Not in the window of data after a reduction: Linux and ns-3 wait for its end after a mark, too.
+// The window does not grow during the window of data after a reduction. As in Linux and ns-3, this
+// holds after a mark, too.
 void Window::grow(AckEvent ack, uint64_t una) {
   if (phase_ == Phase::kFastRecovery || (phase_ == Phase::kOpen && una <= markedUpTo_)) return;
   bool slowStart = size_ < threshold_;
@@ -106,7 +107,7 @@ bool Window::onIdle() {
   return true;
 }
 
-// Limited transmit is no part of what was in flight (RFC 5681 section 3.2, step 2).
+// Segments sent by limited transmit do not count as in flight here (RFC 5681 section 3.2, step 2).
 void Window::cutForLoss(const Flight& flight, Time now) {
   double bytes = std::min(static_cast<double>(flight.bytes), size_);
   threshold_ = std::max(congestion_->afterLoss(size_, bytes, now), segments(minimum_));

@@ -5,18 +5,18 @@
 
 namespace braid::sim::tcp {
 
-/// Whether the window is what holds the sender back (RFC 7661 asks for that; the rule is Linux's):
-/// remembers for a window of data how much was in flight at most.
+/// Tells whether the congestion window limits the sender (RFC 7661; the rule is Linux's). For this
+/// it remembers the most bytes in flight during a window of data.
 class WindowUsage {
  public:
-  /// After sending. `limited`: the window kept data back.
+  /// Call after sending. `limited`: the window prevented sending more.
   void onSent(uint64_t una, uint64_t next, uint64_t flight, bool limited) {
     if (una < until_ && !limited && (limited_ || flight <= most_)) return;
     limited_ = limited;
     most_ = flight;
     until_ = next;
   }
-  /// Whether the window may grow.
+  /// True when the window was used enough that it may grow.
   bool used(double window, bool slowStart) const {
     return limited_ || (slowStart && window < 2 * static_cast<double>(most_));
   }

@@ -4,7 +4,7 @@
 
 namespace braid {
 
-AckShim::AckShim(const AckShimOptions& options, PacketPool& pool, const TunnelKnowledge* tunnel,
+AckShim::AckShim(const AckShimOptions& options, PacketPool& pool, const FlowActivityQuery* tunnel,
                  const Seeds& seeds)
     : outbox_(pool, counters_),
       flows_(options, pool.payload(), seeds.flows),
@@ -27,29 +27,30 @@ AckShim::Verdict AckShim::onToHost(ByteView packet, const InnerPacket& parsed, T
   return onPacket(packet, parsed, false, now);
 }
 
-AckShim::Verdict AckShim::onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost, Time now) {
+AckShim::Verdict AckShim::onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost,
+                                   Time now) {
   if (!parsed.tcp) return Verdict::kPass;
   flows_.forward(now);
   return onSegment(placeOf(parsed, fromHost), packet, parsed, fromHost);
 }
 
-FlowPlace AckShim::placeOf(const InnerPacket& parsed, bool fromHost) const {
+FlowSlot AckShim::placeOf(const InnerPacket& parsed, bool fromHost) const {
   FlowKey key = fromHost ? parsed.flowKey() : parsed.flowKey().reversed();
   return {key, flows_.table().hash(key)};
 }
 
-AckShim::Verdict AckShim::onSegment(const FlowPlace& place, ByteView packet, const InnerPacket& parsed,
-                                    bool fromHost) {
+AckShim::Verdict AckShim::onSegment(const FlowSlot& place, ByteView packet,
+                                    const InnerPacket& parsed, bool fromHost) {
   packet = packet.first(parsed.size);
   TcpSegment s = readSegment(packet, parsed);
   openings_.onAny(place, s, fromHost);
   uint32_t i = flows_.table().findProven(place.key, place.hash);
-  // A SYN says that a new connection may begin: the old one stays until the other end agrees (RFC 5961
-  // section 4.2). The same goes for what does not fit.
+  // A SYN may begin a new connection. The old one stays until the other end agrees (RFC 5961
+  // section 4.2). A segment outside the known flow's windows is treated alike.
   if (i != TrackedFlows::kNone && !s.isSyn()) {
     const ShimFlow& flow = flows_[i];
-    const Half& data = fromHost ? flow.out : flow.in;
-    const Half& acked = fromHost ? flow.in : flow.out;
+    const TcpDirection& data = fromHost ? flow.out : flow.in;
+    const TcpDirection& acked = fromHost ? flow.in : flow.out;
     bool fits = data.mayCarry(s) && (s.isAck() ? acked.mayAcknowledge(s.ack) : s.isRst());
     if (fits) return onProven(i, packet, s, fromHost);
     ++counters_.foreign;
@@ -59,22 +60,23 @@ AckShim::Verdict AckShim::onSegment(const FlowPlace& place, ByteView packet, con
   return Verdict::kPass;
 }
 
-AckShim::Verdict AckShim::onProven(uint32_t i, ByteView packet, const TcpSegment& s, bool fromHost) {
+AckShim::Verdict AckShim::onProven(uint32_t i, ByteView packet, const TcpSegment& s,
+                                   bool fromHost) {
   ShimFlow& flow = flows_[i];
   flow.lastUse = flows_.stamp();
   if (s.isRst()) {
     onReset(i, s, fromHost);
     return Verdict::kPass;
   }
-  Half& data = fromHost ? flow.out : flow.in;
-  Half& acked = fromHost ? flow.in : flow.out;
-  Half::Before before = data.before(s, acked, options_.inactivity, flows_.stamp());
-  Half::Data what = data.onData(s, before, flows_.stamp());
+  TcpDirection& data = fromHost ? flow.out : flow.in;
+  TcpDirection& acked = fromHost ? flow.in : flow.out;
+  TcpDirection::Before before = data.before(s, acked, options_.inactivity, flows_.stamp());
+  TcpDirection::Data what = data.onData(s, before, flows_.stamp());
   bool wasMeasured = acked.rtt.hasSample();
-  Half::Ack ack = acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
+  TcpDirection::Ack ack = acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
   if (!wasMeasured && acked.rtt.hasSample()) openings_.onMeasured(flow, fromHost);
-  if (what == Half::Data::kNew) acked.onSaid(data.nxt.value - before.nxt.value);
-  if (ack == Half::Ack::kNew) flow.doubtful = false;
+  if (what == TcpDirection::Data::kNew) acked.onSaid(data.nxt.value - before.nxt.value);
+  if (ack == TcpDirection::Ack::kNew) flow.doubtful = false;
   Verdict verdict = Verdict::kPass;
   if (fromHost) {
     sender_.onSent(i, packet, s, what, before);
@@ -87,10 +89,11 @@ AckShim::Verdict AckShim::onProven(uint32_t i, ByteView packet, const TcpSegment
   return verdict;
 }
 
-// RFC 5961 section 3.2: only the very next number resets. For others in the window the host asks back.
+// Only a RST with exactly the next number resets the connection (RFC 5961 section 3.2). A RST
+// elsewhere in the window makes the host ask back by a challenge ACK, so the shim stays silent.
 void AckShim::onReset(uint32_t i, const TcpSegment& s, bool fromHost) {
   ShimFlow& flow = flows_[i];
-  const Half& data = fromHost ? flow.out : flow.in;
+  const TcpDirection& data = fromHost ? flow.out : flow.in;
   if (s.seq == data.nxt || s.seq == data.una) return flows_.erase(i);
   flow.doubtful = true;
   sender_.onDoubt(flow);
@@ -99,7 +102,7 @@ void AckShim::onReset(uint32_t i, const TcpSegment& s, bool fromHost) {
 void AckShim::onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time now) {
   if (!parsed.tcp) return;
   flows_.forward(now);
-  FlowPlace place = placeOf(parsed, true);
+  FlowSlot place = placeOf(parsed, true);
   uint32_t i = flows_.table().findProven(place.key, place.hash);
   if (i == TrackedFlows::kNone) return;
   packet = packet.first(parsed.size);
@@ -109,7 +112,7 @@ void AckShim::onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time n
 void AckShim::onTimer(Time now) {
   flows_.forward(now);
   flows_.onTimer(options_.idle, [&](ShimFlow& flow) {
-    return std::min({sender_.onTimer(flow), receiver_.onTimer(flow)});  // in this order
+    return std::min({sender_.onTimer(flow), receiver_.onTimer(flow)});  // the sender first
   });
   openings_.onTimer();
 }

@@ -5,73 +5,79 @@
 #include <cstdint>
 
 #include "ackshim/counters.h"
-#include "ackshim/opening.h"
+#include "ackshim/flow_table.h"
+#include "ackshim/handshake_tracker.h"
 #include "ackshim/options.h"
 #include "ackshim/outbox.h"
-#include "ackshim/to_receiver.h"
-#include "ackshim/to_sender.h"
-#include "ackshim/tracked_flows.h"
-#include "ackshim/tunnel_knowledge.h"
+#include "ackshim/receiver_replay.h"
+#include "ackshim/sender_wakeup.h"
 #include "base/packet.h"
 #include "base/random.h"
 #include "inet/inner_packet.h"
 
 namespace braid {
 
-/// Wakes unmodified TCP senders after losses that their own timer would take 200 ms to notice
-/// (docs/ackshim.md). Stands on every gateway between the local hosts and the tunnel, and sees the packets of
-/// both directions.
+/// Wakes unmodified TCP senders after losses that they would otherwise notice only by their
+/// retransmission timer, after 200 ms or more (docs/ackshim.md). It stands on every gateway between
+/// the local hosts and the tunnel, and sees the packets of both directions.
 ///
 ///   setters  setOptions
 ///   on...    onFromHost, onToHost for every packet; onTunnelDropped; onTimer at nextDeadline()
 ///   poll...  after every batch of on... calls, until they give an empty handle
 ///
-/// This class finds the flow of a packet, lets the flow's two halves (half.h) take note of it, and shows it
-/// to those who act: ToSender and ToReceiver for proven flows, Openings for all others.
+/// This class finds the flow of a packet, updates the flow's two TCP directions (direction.h), and
+/// passes the packet on to the classes that act: SenderWakeup and ReceiverReplay for proven flows,
+/// HandshakeTracker for all others. A flow is proven when both ends have shown that they hear each
+/// other.
 class AckShim {
  public:
   enum class Verdict : uint8_t { kPass, kDrop };
-  /// Numbers of which none tells the other: hosts can time the waits. Unpredictable outside of tests.
+  /// Independent seeds, because hosts can measure the waits and so learn about that one. Must be
+  /// unpredictable outside of tests.
   struct Seeds {
     uint64_t flows;  ///< keys the hash of flows
-    uint64_t waits;  ///< draws how long T-RACKs wait
+    uint64_t waits;  ///< draws the random part of T-RACKs' waits
   };
 
-  /// `pool` gives the packets that the shim makes; it and `tunnel` (nullptr: the tunnel never carries
-  /// anything for long) must outlive the shim.
-  AckShim(const AckShimOptions& options, PacketPool& pool, const TunnelKnowledge* tunnel, const Seeds& seeds);
+  /// `pool` provides the packets that the shim makes. `tunnel` tells whether the tunnel still
+  /// carries a flow's data; nullptr means that it never does for long. Both must outlive the shim.
+  AckShim(const AckShimOptions& options, PacketPool& pool, const FlowActivityQuery* tunnel,
+          const Seeds& seeds);
   AckShim(const AckShim&) = delete;
   AckShim& operator=(const AckShim&) = delete;
 
-  /// Takes over everything but the sizes.
+  /// Applies everything except the sizes.
   void setOptions(const AckShimOptions& options);
 
-  /// A packet of a local host on its way into the tunnel, before anything in it is changed. `parsed` is
-  /// parseInnerPacket(packet).
+  /// A local host sent a packet that is about to enter the tunnel, before anything in it is
+  /// changed. `parsed` must be parseInnerPacket(packet).
   void onFromHost(ByteView packet, const InnerPacket& parsed, Time now);
-  /// A packet of the peer on its way to a local host, as the host will see it.
+  /// A packet from the peer is about to be sent to a local host; `packet` is what the host will
+  /// receive. kDrop: the host must not receive it.
   [[nodiscard]] Verdict onToHost(ByteView packet, const InnerPacket& parsed, Time now);
-  /// The tunnel dropped a local host's packet for good (AQM, byte bound, expiry).
+  /// The tunnel dropped a local host's packet and will not deliver it (AQM, byte bound, expiry).
   void onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time now);
   void onTimer(Time now);
   Time nextDeadline() const { return std::min(flows_.nextDeadline(), openings_.nextDeadline()); }
 
-  /// A packet for a local host: an ACK for a sender, a segment for a receiver.
+  /// The next packet for a local host: an ACK for a sender, or a segment for a receiver.
   Packet pollToHost() { return outbox_.pollToHost(); }
-  /// A local host's segment again, to go into the tunnel.
+  /// The next segment of a local host that is to be sent into the tunnel again.
   Packet pollToPeer() { return outbox_.pollToPeer(); }
 
   const ShimCounters& counters() const { return counters_; }
-  /// Flows that proved to have two ends.
+  /// The number of proven flows.
   size_t flows() const { return flows_.table().size(); }
   size_t cachedPackets() const { return flows_.cache().size(); }
-  /// Looks a flow up, for status and tests; `key` is from the local host. nullptr when it is not known.
+  /// Finds a proven flow, for status and tests. `key` is that of the local host's packets. nullptr
+  /// when it is not known.
   const ShimFlow* find(const FlowKey& key);
 
  private:
   Verdict onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost, Time now);
-  FlowPlace placeOf(const InnerPacket& parsed, bool fromHost) const;
-  Verdict onSegment(const FlowPlace& place, ByteView packet, const InnerPacket& parsed, bool fromHost);
+  FlowSlot placeOf(const InnerPacket& parsed, bool fromHost) const;
+  Verdict onSegment(const FlowSlot& place, ByteView packet, const InnerPacket& parsed,
+                    bool fromHost);
   Verdict onProven(uint32_t i, ByteView packet, const TcpSegment& s, bool fromHost);
   void onReset(uint32_t i, const TcpSegment& s, bool fromHost);
 
@@ -79,9 +85,9 @@ class AckShim {
   ShimCounters counters_;
   ShimOutbox outbox_;
   TrackedFlows flows_;
-  ToSender sender_;
-  ToReceiver receiver_;
-  Openings openings_;
+  SenderWakeup sender_;
+  ReceiverReplay receiver_;
+  HandshakeTracker openings_;
 };
 
 }  // namespace braid

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "inet/ecn.h"
+#include "inet/ip.h"
 
 namespace braid {
 

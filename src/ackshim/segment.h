@@ -1,16 +1,39 @@
 #pragma once
 
+#include <cstdint>
+
 #include "base/bytes.h"
+#include "base/time.h"
 #include "inet/inner_packet.h"
-#include "inet/sequence.h"
-#include "inet/tcp_options.h"
+#include "inet/tcp.h"
 
 namespace braid {
 
-/// What the shim reads of a TCP segment.
+/// A time stamp in 32 bits: microseconds that wrap every 71 minutes. Only stamps less than 35
+/// minutes apart may be compared. Flows are forgotten before that (AckShimOptions::kMaxIdle).
+struct Timestamp32 {
+  uint32_t us = 0;
+
+  static constexpr Timestamp32 of(Time t) {
+    return {static_cast<uint32_t>(t.time_since_epoch() / 1us)};
+  }
+  friend constexpr Duration operator-(Timestamp32 a, Timestamp32 b) {
+    return 1us * static_cast<int32_t>(a.us - b.us);
+  }
+  friend constexpr Timestamp32 operator+(Timestamp32 s, Duration d) {
+    return {s.us + static_cast<uint32_t>(d / 1us)};
+  }
+};
+
+/// The later of two stamps.
+constexpr Timestamp32 latest(Timestamp32 a, Timestamp32 b) {
+  return a - b > Duration(0) ? a : b;
+}
+
+/// What the shim needs from a TCP segment.
 struct TcpSegment {
   Seq seq;
-  Seq end;  ///< behind the last byte; SYN and FIN count
+  Seq end;  ///< one after the last byte; SYN and FIN count as bytes
   Seq ack;
   uint32_t length = 0;  ///< payload bytes
   uint16_t window = 0;  ///< unscaled
@@ -25,7 +48,8 @@ struct TcpSegment {
   bool isRst() const { return flags & TcpFields::kRst; }
   bool isAck() const { return flags & TcpFields::kAck; }
   bool hasData() const { return length > 0 || isFin(); }
-  /// A D-SACK (RFC 2883 section 4): the first block is below the ACK, or within the second block.
+  /// Whether it has a D-SACK (RFC 2883 section 4): the first block is below the ACK, or within the
+  /// second block.
   bool hasDsack() const {
     if (options.sackCount == 0) return false;
     const SeqRange& first = options.sacks[0];
@@ -36,7 +60,7 @@ struct TcpSegment {
   }
 };
 
-/// `parsed` is parseInnerPacket(packet) and has tcp.
+/// `parsed` must be parseInnerPacket(packet), and have `tcp`.
 inline TcpSegment readSegment(ByteView packet, const InnerPacket& parsed) {
   const TcpFields& tcp = *parsed.tcp;
   TcpSegment s;
@@ -51,7 +75,8 @@ inline TcpSegment readSegment(ByteView packet, const InnerPacket& parsed) {
   s.flowLabel = parsed.isV6() ? load32(packet.data()) & 0xfffff : 0;
   constexpr size_t kFixed = 20;
   if (tcp.headerLength > kFixed) {
-    s.options = parseTcpOptions(packet.subspan(parsed.l4Offset + kFixed, tcp.headerLength - kFixed));
+    s.options =
+        parseTcpOptions(packet.subspan(parsed.l4Offset + kFixed, tcp.headerLength - kFixed));
   }
   return s;
 }

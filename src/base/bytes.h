@@ -1,9 +1,12 @@
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
+#include <string_view>
 
 namespace braid {
 
@@ -38,8 +41,8 @@ constexpr size_t varintSize(uint64_t v) {
   return v < 64 ? 1 : v < 16384 ? 2 : v < 1073741824 ? 4 : 8;
 }
 
-/// Reads network-order fields in turn. Reading past the end gives zeros and makes ok() false for good, so a
-/// parser reads a whole structure and checks once.
+/// Reads network-order fields one after the other. A read past the end returns zeros and makes ok()
+/// false forever, so a parser can read a whole structure and check once.
 class Reader {
  public:
   explicit Reader(ByteView bytes) : bytes_(bytes) {}
@@ -89,8 +92,8 @@ class Reader {
   bool ok_ = true;
 };
 
-/// Writes network-order fields in turn into a fixed span. What does not fit is not written and makes ok()
-/// false.
+/// Writes network-order fields one after the other into a fixed span. A field that does not fit is
+/// not written and makes ok() false.
 class Writer {
  public:
   explicit Writer(ByteSpan out) : out_(out) {}
@@ -142,5 +145,28 @@ class Writer {
   size_t size_ = 0;
   bool ok_ = true;
 };
+
+/// Two lower-case hexadecimal digits for each byte.
+inline std::string toHex(ByteView bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (uint8_t byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+/// Fills `out` from hexadecimal text: two digits for each byte, of either case. False when the text
+/// has another length or another character; `out` may be partly filled then.
+inline bool fromHex(std::string_view text, std::span<uint8_t> out) {
+  if (text.size() != 2 * out.size()) return false;
+  for (uint8_t& byte : out) {
+    if (std::from_chars(text.data(), text.data() + 2, byte, 16).ptr != text.data() + 2)
+      return false;
+    text.remove_prefix(2);
+  }
+  return true;
+}
 
 }  // namespace braid

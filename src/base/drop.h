@@ -8,8 +8,8 @@
 
 namespace braid {
 
-/// Why something was thrown away. Every datagram and packet that is not used is counted under one of these; what
-/// each means says kDrops.
+/// Why something was dropped. Every datagram and packet that is not used is counted under exactly
+/// one cause. kDrops says what each cause means.
 enum class Drop : uint8_t {
   kRuntDatagram,
   kUnknownType,
@@ -47,7 +47,7 @@ enum class Drop : uint8_t {
   kCount
 };
 inline constexpr size_t kDropCount = static_cast<size_t>(Drop::kCount);
-/// How much was dropped, by cause.
+/// The number of dropped packets and datagrams, by cause.
 using DropCounts = std::array<uint64_t, kDropCount>;
 inline void countDrop(DropCounts& counts, Drop cause) {
   ++counts[static_cast<size_t>(cause)];
@@ -62,7 +62,7 @@ struct DropInfo {
   constexpr DropInfo(Drop c, const char* name, const char* help)
       : cause(c), info{name, FieldUnit::kNone, FieldKind::kCounter, help} {}
 };
-/// All causes, in their order.
+/// All causes, in the order of the enum.
 inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kRuntDatagram, "runt_datagram", "shorter than the smallest datagram (27 bytes)"},
     {Drop::kUnknownType, "unknown_type", "first byte neither handshake nor session"},
@@ -85,54 +85,67 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "a handshake datagram of no handshake that is known here; a few after a restart are normal"},
     {Drop::kBadInnerPacket, "bad_inner_packet", "malformed packet from the device or the peer"},
     {Drop::kNoPeer, "no_peer",
-     "no peer has this inner destination. A few at start are the kernel's own multicast on the device"},
+     "no peer has this inner destination. A few at start are the kernel's own multicast on the "
+     "device"},
     {Drop::kPeerDown, "peer_down", "its peer is not up, nor expected at once"},
     {Drop::kForeignSource, "foreign_source",
-     "the peer sent an inner source outside its `prefixes`, or one of this gateway's own `networks` or "
+     "the peer sent an inner source outside its `prefixes`, or one of this gateway's own "
+     "`networks` or "
      "addresses"},
     {Drop::kSpecialDestination, "special_destination",
-     "the peer sent to an address of a link, of a group, of nobody or of a cloud's metadata, which no "
+     "the peer sent to an address of a link, of a group, of nobody or of a cloud's metadata, which "
+     "no "
      "network here "
      "names. Multicast of the peer's own services is normal"},
     {Drop::kNotBridged, "not_bridged",
-     "a frame that `device.ethertypes` does not let pass, or to an address that no bridge forwards. The "
+     "a frame that `device.ethertypes` does not let pass, or to an address that no bridge "
+     "forwards. The "
      "LAN's own LLDP and STP are normal"},
     {Drop::kMacTaken, "mac_taken",
      "the peer sent from a MAC address that was last heard of at another place"},
     {Drop::kFloodLimit, "flood_limit",
-     "more frames for all (broadcast, multicast, unknown address) from one place than `device.flood-limit`"},
+     "more frames for all (broadcast, multicast, unknown address) from one place than "
+     "`device.flood-limit`"},
     {Drop::kTooBig, "too_big",
-     "larger than the inner MTU and not to be fragmented; the sender of an IP packet gets an ICMP error"},
+     "larger than the inner MTU and not to be fragmented; the sender of an IP packet gets an ICMP "
+     "error"},
     {Drop::kQueueFull, "queue_full",
-     "over `queue-limit`, or of the peer with most packets when all queues hold a quarter of the buffers: "
+     "over `queue-limit`, or of the peer with most packets when all queues hold a quarter of the "
+     "buffers: "
      "dropped "
      "from its longest queue"},
-    {Drop::kAqm, "aqm", "dropped by CoDel: the flow sends more than the paths carry. Normal under load"},
+    {Drop::kAqm, "aqm",
+     "dropped by CoDel: the flow sends more than the paths carry. Normal under load"},
     {Drop::kFlowTableFull, "flow_table_full",
-     "a new flow, and none of `max-flows` can be forgotten, or its host has its share of them; or one of a "
+     "a new flow, and none of `max-flows` can be forgotten, or its host has its share of them; or "
+     "one of a "
      "peer, and there is no memory for its order"},
     {Drop::kExpired, "expired", "TCP packet not delivered within `repair-time`"},
     {Drop::kLostDatagram, "lost_datagram",
      "UDP or other packet lost on a path; not sent again by design, or not in time"},
     {Drop::kHoldOverflow, "hold_overflow",
-     "not dropped, but delivered out of order: `hold-limit` reached, a hole of 4096 packets, or of the peer "
+     "not dropped, but delivered out of order: `hold-limit` reached, a hole of 4096 packets, or of "
+     "the peer "
      "that "
      "holds most when all peers hold a quarter of the buffers, or when memory is short"},
     {Drop::kDuplicate, "duplicate", "came twice, or more than 1024 packets late"},
     {Drop::kNoBuffer, "no_buffer",
-     "the 65536 packet buffers are used up, or, for packets from the device, less than a sixteenth of them "
+     "the 65536 packet buffers are used up, or, for packets from the device, less than a sixteenth "
+     "of them "
      "is "
      "free"},
     {Drop::kBadParity, "bad_parity",
      "a parity that contradicts its block, or decodes to something that is no data"},
     {Drop::kStrayResponse, "stray_response",
-     "an answer to a path challenge that did not come from where the challenge went: it proves nothing. A "
+     "an answer to a path challenge that did not come from where the challenge went: it proves "
+     "nothing. A "
      "peer "
      "whose NAT gives it another address meanwhile may cause one"},
     {Drop::kForgedAck, "forged_ack",
      "the peer acknowledged a packet that was never sent: its session is closed"},
     {Drop::kReturnCall, "return_call",
-     "a call to return that ends no session of this gateway: a few after the other end restarted are normal, "
+     "a call to return that ends no session of this gateway: a few after the other end restarted "
+     "are normal, "
      "as it is repeated"},
 });
 static_assert(kDrops.size() == kDropCount && [] {

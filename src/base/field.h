@@ -1,8 +1,9 @@
 #pragma once
 
-// What the operator may see, as tables: beside each struct of figures stands one that gives every member a name,
-// a unit, a kind and a meaning. JSON, braidctl, sums and the section "Figures" of docs/operations.md are made
-// from the tables, so that a figure is named once.
+// Tables that describe the figures which an operator may see. Each struct of figures has a table
+// that gives every member a name, a unit, a kind and a meaning. The JSON output, braidctl, sums and
+// the section "Figures" of docs/operations.md are made from these tables, so that a figure is named
+// in one place only.
 //
 //     struct Counts {
 //       uint64_t sent = 0;
@@ -13,7 +14,8 @@
 //         field::counter("sent_packets", FieldUnit::kPackets, "datagrams sent", &Counts::sent),
 //         field::flag("resting", "carries no data for now", &Counts::resting));
 //
-// A table has an entry for each base and each member, in their order. One that is missing does not compile.
+// A table has one entry for each base and each member, in their order. A table with a missing entry
+// does not compile.
 
 #include <array>
 #include <cstddef>
@@ -23,40 +25,41 @@
 
 namespace braid {
 
-/// How a figure behaves.
+/// How a figure changes over time, or what it holds.
 enum class FieldKind : uint8_t {
-  kCounter,  ///< grows only, from 0 when what it belongs to begins
-  kTally,    ///< a counter from which a later finding may take something back
-  kGauge,    ///< is so now
+  kCounter,  ///< only grows; 0 when the object that it belongs to is created
+  kTally,    ///< a counter that may also decrease, when something counted is found not to count
+  kGauge,    ///< the present value
   kFlag,     ///< true or false now
   kText,     ///< a name, a state or an id
-  kRemark,   ///< a text that is mostly empty, and null then
-  kObject,   ///< figures with a table of their own, one set or a list
+  kRemark,   ///< a text that is usually empty; null in JSON when empty
+  kObject,   ///< nested figures with a table of their own: one struct or a list
 };
 /// "counter", "tally", "gauge", "flag", "text", "text", "object".
 constexpr const char* kindName(FieldKind kind) {
   constexpr std::array kNames{"counter", "tally", "gauge", "flag", "text", "text", "object"};
   return kNames[static_cast<size_t>(kind)];
 }
-/// Whether sums make sense.
+/// Whether values of this kind may be summed.
 constexpr bool isSummed(FieldKind kind) {
   return kind == FieldKind::kCounter || kind == FieldKind::kTally;
 }
 
-/// In what a figure is told; a Duration is converted to it.
+/// The unit of a figure. A Duration is converted to it.
 enum class FieldUnit : uint8_t {
-  kNone,  ///< a count of what the name says, or no number
+  kNone,  ///< a count of what the name says, or not a number
   kPackets,
   kBytes,
   kBytesPerSecond,
   kMilliseconds,
   kSeconds,
   kUnixSeconds,  ///< since 1970
-  kFraction,     ///< 0 to 1, where it is a share
+  kFraction,     ///< 0 to 1 for a share
 };
 /// "", "packets", "bytes", "bytes/s", "ms", "s", "s since 1970", "fraction".
 constexpr const char* unitName(FieldUnit unit) {
-  constexpr std::array kNames{"", "packets", "bytes", "bytes/s", "ms", "s", "s since 1970", "fraction"};
+  constexpr std::array kNames{"",   "packets", "bytes",        "bytes/s",
+                              "ms", "s",       "s since 1970", "fraction"};
   return kNames[static_cast<size_t>(unit)];
 }
 
@@ -64,7 +67,7 @@ struct FieldInfo {
   const char* name = nullptr;  ///< in JSON; stable
   FieldUnit unit = FieldUnit::kNone;
   FieldKind kind = FieldKind::kGauge;
-  const char* help = "";  ///< for the operator, without an end mark
+  const char* help = "";  ///< explanation for the operator; without a full stop
 };
 
 /// The table of a struct; a struct without one has nullptr.
@@ -77,41 +80,44 @@ namespace field {
 
 // ---- entries
 
-/// A figure, or an object of figures.
+/// A figure, or a nested object of figures.
 template <typename Owner, typename V>
 struct Field {
   using Value = V;
   FieldInfo info;
   V Owner::*member;
 };
-/// A member whose figures count as the owner's.
+/// A member whose figures are listed as if they were the owner's.
 template <typename Owner, typename V>
 struct Inlined {
   using Value = V;
   V Owner::*member;
 };
-/// A base; its figures are the owner's.
+/// A base class; its figures are listed as the owner's.
 template <typename B>
 struct Base {
   using Value = B;
 };
-/// A member that is no figure, or one that stands elsewhere in an answer.
+/// A member that is not a figure, or that is listed elsewhere in an answer.
 template <typename V>
 struct Unlisted {
   using Value = V;
 };
 
 template <typename Owner, typename V>
-constexpr Field<Owner, V> counter(const char* name, FieldUnit unit, const char* help, V Owner::*member) {
+constexpr Field<Owner, V> counter(const char* name, FieldUnit unit, const char* help,
+                                  V Owner::*member) {
   return {{name, unit, FieldKind::kCounter, help}, member};
 }
 template <typename Owner, typename V>
-constexpr Field<Owner, V> tally(const char* name, FieldUnit unit, const char* help, V Owner::*member) {
+constexpr Field<Owner, V> tally(const char* name, FieldUnit unit, const char* help,
+                                V Owner::*member) {
   return {{name, unit, FieldKind::kTally, help}, member};
 }
-/// Of a list: how many there are.
+/// A gauge. For a list its value is the number of elements.
 template <typename Owner, typename V>
-constexpr Field<Owner, V> gauge(const char* name, FieldUnit unit, const char* help, V Owner::*member) {
+constexpr Field<Owner, V> gauge(const char* name, FieldUnit unit, const char* help,
+                                V Owner::*member) {
   return {{name, unit, FieldKind::kGauge, help}, member};
 }
 template <typename Owner>
@@ -145,17 +151,17 @@ constexpr Unlisted<V> unlisted(V Owner::*) {
 
 // ---- tables
 
-/// The struct, which is an aggregate, takes a value for each of these entries.
+/// The aggregate T can be initialized with one value for each of these entries.
 template <typename T, typename... Entry>
 concept TakesEach = requires {
   T{std::declval<typename Entry::Value>()...};
 };
-/// And yet another one after them.
+/// The aggregate T can be initialized with one value more than there are entries.
 template <typename T, typename... Entry>
 concept TakesMore = requires {
   T{std::declval<typename Entry::Value>()..., {}};
 };
-/// Whether the entries are all that the struct has.
+/// Whether the entries cover all bases and members of T.
 template <typename T, typename... Entry>
 concept Covers = TakesEach<T, Entry...> && !TakesMore<T, Entry...>;
 
@@ -165,7 +171,8 @@ struct Slot {
 };
 template <typename Indices, typename... Entry>
 struct Slots;
-/// The entries of a table, in order; a std::tuple takes the compiler several times as long.
+/// The entries of a table, in order. Not a std::tuple, because that takes several times as long to
+/// compile.
 template <size_t... I, typename... Entry>
 struct Slots<std::index_sequence<I...>, Entry...> : Slot<I, Entry>... {
   template <typename F>
@@ -189,7 +196,8 @@ concept IsArrayOfObjects = HasFields<typename V::value_type> &&(std::tuple_size<
 
 // ---- use
 
-/// What the table says of a member: infoOf<&Counts::sent>(). A member without a name of its own does not compile.
+/// The table entry of a member: infoOf<&Counts::sent>(). A member without a name of its own does
+/// not compile.
 template <auto Member>
 consteval FieldInfo infoOf() {
   FieldInfo found;
@@ -202,7 +210,8 @@ consteval FieldInfo infoOf() {
   return found;
 }
 
-/// Calls use(info, value) for each figure of the struct, those of bases and inlined members among them.
+/// Calls use(info, value) for each figure of the struct, including those of bases and inlined
+/// members.
 template <HasFields T, typename F>
 constexpr void forEachField(const T& object, F&& use) {
   kFieldsOf<T>.each([&]<typename Entry>(const Entry& entry) {
@@ -216,8 +225,8 @@ constexpr void forEachField(const T& object, F&& use) {
   });
 }
 
-/// Does `change(a, b)` with each counter and tally of two structs, those of objects and arrays of objects among
-/// them.
+/// Calls change(a, b) for each counter and tally of two structs, including those in nested objects
+/// and arrays of objects.
 template <HasFields T, typename F>
 constexpr void combineCounters(T& a, const T& b, F&& change) {
   kFieldsOf<T>.each([&]<typename Entry>(const Entry& entry) {
@@ -238,7 +247,7 @@ template <HasFields T>
 constexpr void addCounters(T& sum, const T& more) {
   combineCounters(sum, more, [](auto& a, const auto& b) { a += b; });
 }
-/// What was counted since `before`; gauges stay as they are.
+/// Turns the counters of `now` into what was counted since `before`. Gauges stay as they are.
 template <HasFields T>
 constexpr void subtractCounters(T& now, const T& before) {
   combineCounters(now, before, [](auto& a, const auto& b) { a -= b; });

@@ -5,10 +5,12 @@
 
 namespace braid {
 
-/// A number of one kind, which no number of another kind can stand in for. `Tag` names the kind and is never
-/// defined. `Rep` is the integer underneath: arithmetic wraps as it does, and order is its order.
+/// A strongly typed number: numbers of different kinds cannot be mixed up. `Tag` names the kind and
+/// is never defined. `Rep` is the underlying integer; arithmetic wraps as it does, and numbers are
+/// ordered as its values are.
 ///
-/// Costs what a Rep costs. Like a Rep it has no value until it is given one: a member says `{}` for 0.
+/// As cheap as a Rep. Like a Rep it is uninitialized by default; a member is initialized to 0 by
+/// `{}`.
 template <class Tag, std::unsigned_integral Rep>
 class Number {
  public:
@@ -29,10 +31,16 @@ class Number {
     return before;
   }
   constexpr Number& operator+=(Rep n) { return *this = *this + n; }
-  friend constexpr Number operator+(Number a, Rep n) { return Number(static_cast<Rep>(a.value_ + n)); }
-  friend constexpr Number operator-(Number a, Rep n) { return Number(static_cast<Rep>(a.value_ - n)); }
+  friend constexpr Number operator+(Number a, Rep n) {
+    return Number(static_cast<Rep>(a.value_ + n));
+  }
+  friend constexpr Number operator-(Number a, Rep n) {
+    return Number(static_cast<Rep>(a.value_ - n));
+  }
   /// How far a is ahead of b, modulo the numbers that a Rep has.
-  friend constexpr Rep operator-(Number a, Number b) { return static_cast<Rep>(a.value_ - b.value_); }
+  friend constexpr Rep operator-(Number a, Number b) {
+    return static_cast<Rep>(a.value_ - b.value_);
+  }
 
  private:
   Rep value_;

@@ -11,7 +11,8 @@
 namespace braid {
 
 namespace {
-constexpr size_t kSlabsPerShrink = 32;  // about 4 MB: what the kernel takes back in well under a millisecond
+constexpr size_t kSlabsPerShrink =
+    32;  // about 4 MB, which the kernel takes back in well under a millisecond
 }  // namespace
 
 uint8_t* Packet::prepend(size_t n) {
@@ -50,20 +51,21 @@ void Packet::reset() {
 PacketPool::PacketPool(size_t payload, size_t limit)
     : payload_(payload),
       limit_(limit),
-      budgets_{Budget(limit / 4), Budget(limit / 8 * 3), Budget(limit / 4)} {}
+      budgets_{MemoryQuota(limit / 4), MemoryQuota(limit / 8 * 3), MemoryQuota(limit / 4)} {}
 
 PacketPool::~PacketPool() {
   assert(inUse_ == 0 && "a packet outlives its pool");
   while (!slabs_.empty()) unmap(*slabs_.back());
 }
 
-// nullptr: all are in use, or the machine has no memory for more. The memory is not of the heap, which would seldom
-// give it back to the machine.
+// Returns nullptr when `limit` blocks exist or the system has no memory. The slab is mapped
+// directly instead of allocated on the heap, because the heap would seldom return its memory to the
+// system.
 PacketSlab* PacketPool::makeSlab() {
   size_t blocks = std::min(PacketSlab::kMostBlocks, limit_ - made_);
   if (blocks == 0) return nullptr;
-  void* memory =
-      ::mmap(nullptr, slabBytes(blocks), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory = ::mmap(nullptr, slabBytes(blocks), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* slab = new (memory) PacketSlab{this, blocks, 0, {}};
   slab->free = slab->all();

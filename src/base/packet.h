@@ -4,18 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/budget.h"
 #include "base/bytes.h"
-#include "base/intrusive_list.h"
+#include "base/containers.h"
+#include "base/memory.h"
 
 namespace braid {
 
 class PacketPool;
 struct PacketSlab;
 
-/// A pooled buffer with room before and after its bytes, so that one buffer goes from device to socket.
-/// Move-only; gives its block back on destruction. An empty handle (false) owns nothing: that is what an
-/// exhausted pool gives.
+/// A pooled buffer with room before and after its bytes, so that the same buffer can be passed from
+/// the device to a socket without a copy. Move-only; returns its block to the pool on destruction.
+/// An empty handle (false) owns nothing; an exhausted pool returns such handles.
 class Packet {
  public:
   Packet() = default;
@@ -34,7 +34,7 @@ class Packet {
   const uint8_t* data() const { return block_ + offset_; }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  /// Bytes that it takes of memory, however few are used; 0 for an empty handle.
+  /// Size of its block in bytes, however few are used; 0 for an empty handle.
   size_t footprint() const;
   ByteSpan span() { return {data(), size_}; }
   ByteView view() const { return {data(), size_}; }
@@ -42,17 +42,19 @@ class Packet {
   /// Bytes that prepend() and append() can still give.
   size_t headroom() const { return offset_; }
   size_t tailroom() const;
-  /// All bytes from data() to the end of the block, for a read into an empty packet; then setSize().
+  /// All bytes from data() to the end of the block. For reading into an empty packet; call
+  /// setSize() afterwards.
   ByteSpan room() { return {data(), size_ + tailroom()}; }
 
-  /// n new bytes before (after) the present ones. n must not exceed headroom() (tailroom()).
+  /// Adds n bytes before (after) the present ones and returns their address. n must not exceed
+  /// headroom() (tailroom()).
   uint8_t* prepend(size_t n);
   uint8_t* append(size_t n);
-  /// Drops n bytes at the front; n <= size().
+  /// Removes n bytes at the front; n <= size().
   void trimFront(size_t n);
-  /// Cuts or grows (unset bytes) the end; n <= size() + tailroom().
+  /// Cuts bytes off the end, or adds uninitialized ones; n <= size() + tailroom().
   void setSize(size_t n);
-  /// Gives the block back now.
+  /// Returns the block to the pool now.
   void reset();
 
  private:
@@ -69,61 +71,67 @@ class Packet {
   uint32_t size_ = 0;
 };
 
-/// What packets are kept for.
+/// Why packets are kept. Each use has a quota of its own.
 enum class PacketUse : uint8_t {
-  kQueued,  ///< they wait to be sent
-  kSent,    ///< they were sent, and may have to be sent again
-  kHeld,    ///< they wait for those before them
+  kQueued,  ///< waiting to be sent
+  kSent,    ///< sent, and kept because they may have to be sent again
+  kHeld,    ///< received out of order, waiting for the packets before them
 };
 
-/// Blocks of a pool, which were taken from the machine at once and go back at once. Which of them are free is told by one
-/// word here and not beside their bytes, so that giving a block back does not wait for memory that nobody has touched.
+/// A slab of up to 64 blocks of a pool, which is allocated and freed as a whole. One bit mask here
+/// tells which blocks are free, instead of a link inside each block, so that returning a block does
+/// not touch memory that is not in the cache.
 struct alignas(16) PacketSlab {
   static constexpr size_t kMostBlocks = 64;
   PacketPool* pool;
-  size_t blocks;  // 1 to kMostBlocks, behind this one
-  uint64_t free;  // a bit for each
+  size_t blocks;  // 1 to kMostBlocks; they follow this header in memory
+  uint64_t free;  // one bit for each free block
   ListLink<PacketSlab> link;
 
   uint64_t all() const { return UINT64_MAX >> (kMostBlocks - blocks); }
   uint8_t* first() { return reinterpret_cast<uint8_t*>(this + 1); }
 };
 
-/// A bounded set of equal blocks. Memory is taken in slabs of blocks on demand and kept until shrink(); after warm-up
-/// allocate() and release set and clear a bit. Slabs that are partly used are used up first, so that others become
-/// free as a whole. Not thread-safe. Must outlive its packets.
+/// A bounded pool of blocks of equal size. Memory is allocated on demand in slabs, and kept until
+/// shrink(). After warm-up, allocate() and the release of a packet only clear and set a bit. Partly
+/// used slabs are used up first, so that others become free as a whole. Not thread-safe. Must
+/// outlive its packets.
 ///
-/// Who keeps packets for longer than it takes to pass them on keeps them under the budget of their use. The budgets
-/// leave an eighth of the pool to packets that pass: what arrives and what leaves finds a buffer, whatever is kept.
+/// A class that keeps packets for longer than it takes to pass them on must count them in the quota
+/// of their PacketUse. The quotas leave an eighth of the pool to packets that pass through, so that
+/// arriving and departing packets find a buffer however much is kept.
 class PacketPool {
  public:
-  /// Room before the bytes of a fresh packet: tunnel header, frame header and device prefixes.
+  /// Room before the bytes of a new packet: tunnel header, frame header and device prefixes.
   static constexpr size_t kHeadroom = 64;
-  /// Room after payload: the AEAD tag, rounded up.
+  /// Room after the payload: the AEAD tag, rounded up.
   static constexpr size_t kTailroom = 32;
 
-  /// Packets of up to `payload` bytes (plus headroom and tailroom), at most `limit` of them at a time.
+  /// Packets have up to `payload` bytes (plus headroom and tailroom); at most `limit` are in use at
+  /// a time.
   PacketPool(size_t payload, size_t limit);
   ~PacketPool();
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
 
-  /// An empty packet with kHeadroom in front; an empty handle when `limit` packets are out.
+  /// A packet without bytes and with kHeadroom in front; an empty handle when `limit` packets are
+  /// in use.
   Packet allocate();
   /// A packet with these bytes; an empty handle when the pool is exhausted or they do not fit.
   Packet copy(ByteView bytes);
 
-  /// Gives back the memory of slabs of which nothing was in use since the last call that gave false; of some of them.
-  /// True: there are more.
+  /// Frees some of the slabs that were unused all the time since the last call that returned false.
+  /// True: there are more, call again.
   bool shrink();
-  /// Whether there are slabs of which nothing is in use.
+  /// Whether there are slabs without a used block.
   bool hasSpare() const { return spare_ > 0; }
-  /// Bytes of memory that the pool has.
+  /// Memory that the pool has allocated, in bytes.
   size_t footprint() const;
 
-  /// A quarter of the pool for what is queued, three eighths for what was sent, a quarter for what is held.
-  Budget& budget(PacketUse use) { return budgets_[static_cast<size_t>(use)]; }
-  const Budget& budget(PacketUse use) const { return budgets_[static_cast<size_t>(use)]; }
+  /// The quota of a use: a quarter of the pool for kQueued, three eighths for kSent, a quarter for
+  /// kHeld.
+  MemoryQuota& budget(PacketUse use) { return budgets_[static_cast<size_t>(use)]; }
+  const MemoryQuota& budget(PacketUse use) const { return budgets_[static_cast<size_t>(use)]; }
 
   size_t payload() const { return payload_; }
   size_t limit() const { return limit_; }
@@ -146,10 +154,11 @@ class PacketPool {
   size_t made_ = 0;
   size_t inUse_ = 0;
   uint64_t exhausted_ = 0;
-  std::array<Budget, 3> budgets_;                       // by PacketUse
-  IntrusiveList<PacketSlab, &PacketSlab::link> slabs_;  // those with a free block; the spare ones at the end
-  size_t spare_ = 0;                                    // slabs of which nothing is in use
-  size_t leastSpare_ = 0;                               // since shrink()
+  std::array<MemoryQuota, 3> budgets_;  // by PacketUse
+  IntrusiveList<PacketSlab, &PacketSlab::link>
+      slabs_;              // slabs with a free block; those without a used block come last
+  size_t spare_ = 0;       // slabs without a used block
+  size_t leastSpare_ = 0;  // the least spare_ since shrink() returned false
 };
 
 inline size_t Packet::footprint() const {

@@ -4,10 +4,11 @@
 
 namespace braid {
 
-/// Seeded generator (SplitMix64): the same seed gives the same numbers on every machine. Who sees one number
-/// can tell all others and the seed. So each generator has one use, which nobody outside sees, or in which
-/// nothing is lost when it is foreseen (waits, ties). All else comes from SecretRandom
-/// (tunnel/wire/secret_random.h), the seeds of such generators included.
+/// A seeded pseudo-random generator (SplitMix64): the same seed gives the same numbers on every
+/// machine. Not cryptographic: anybody who sees one number can compute all others and the seed. So
+/// each generator has one use whose numbers nobody outside sees, or in which nothing is lost when
+/// they are predicted (waits, ties). Everything else, including the seeds of these generators,
+/// comes from SecretRandom (tunnel/wire/secrets.h).
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}

@@ -5,8 +5,8 @@
 
 namespace braid {
 
-/// Names the time line that drivers hand to the core. There is no now(), for the core never reads a clock: the
-/// daemon passes times of CLOCK_MONOTONIC, tests pass virtual ones.
+/// The clock type of the times that drivers pass to the core. It has no now(), because the core
+/// never reads a clock: the daemon passes times of CLOCK_MONOTONIC, tests pass virtual ones.
 struct CoreClock {
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
@@ -31,7 +31,7 @@ constexpr double toMilliseconds(Duration d) {
 constexpr double toSeconds(Duration d) {
   return std::chrono::duration<double>(d).count();
 }
-/// The duration of that many seconds, rounded towards zero to nanoseconds.
+/// A duration of `s` seconds, rounded towards zero to nanoseconds.
 constexpr Duration fromSeconds(double s) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s));
 }

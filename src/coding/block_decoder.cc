@@ -9,8 +9,10 @@ namespace braid {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
-/// Products of a parity and a symbol that decoding may compute at once: all of 32 open blocks. Each symbol that comes
-/// earns as many as a block may ask of it: who puts a symbol into one block never meets the bound. Ours.
+/// Decoding work is counted in products of a parity and a symbol. At most kMostWork may be saved
+/// up: the work of 32 full blocks. Each symbol that comes adds kWorkOfASymbol, as many products as
+/// one block may need of it. So a sender that puts each symbol into one block never reaches the
+/// limit.
 constexpr uint64_t kMostWork = 32 * kMaxBlockSymbols * kMaxBlockParities;
 constexpr uint64_t kWorkOfASymbol = kMaxBlockParities;
 constexpr uint64_t kMaxPacketNumber = (uint64_t{1} << 62) - 1;  // RFC 9000 section 12.3
@@ -19,7 +21,7 @@ std::span<const SymbolRange> rangesOf(const BlockDescription& description) {
   return {description.ranges.data(), description.rangeCount};
 }
 
-// Everything but whether the ranges are disjoint.
+// Checks everything, except whether the ranges are disjoint.
 bool isPlausible(const BlockDescription& description, size_t capacity) {
   if (description.parities == 0 || description.parities > kMaxBlockParities) return false;
   if (description.symbolSize == 0 || description.symbolSize > capacity) return false;
@@ -52,21 +54,21 @@ bool isSame(const BlockDescription& a, const BlockDescription& b) {
 }  // namespace
 
 struct BlockDecoder::Parity {
-  size_t buffer = kNone;  // of buffers_
-  size_t size = 0;        // bytes that are there
+  size_t buffer = kNone;  // index into buffers_
+  size_t size = 0;        // bytes that have come
 };
 
 struct BlockDecoder::Block {
   BlockDescription description;
   size_t symbols = 0;                  // K
-  std::bitset<256> subflows;           // of the ranges
+  std::bitset<256> subflows;           // subflows of the ranges
   uint64_t low = 0, high = 0;          // lowest and highest packet number of all ranges
-  std::bitset<kMaxBlockSymbols> have;  // as of lookForSymbols(), and what came since
-  size_t whole = 0;                    // parities that are there in full
+  std::bitset<kMaxBlockSymbols> have;  // columns found by lookForSymbols(), and what came since
+  size_t whole = 0;                    // parities that have come in full
   bool lies = false;                   // a symbol is longer than the description says
   std::array<Parity, kMaxBlockParities> parities;
 
-  // Copies no more ranges than there are.
+  // Takes over the description. Copies only the ranges that are in use.
   void start(const BlockDescription& from) {
     description.block = from.block;
     description.parities = from.parities;
@@ -104,7 +106,7 @@ struct BlockDecoder::Block {
 };
 
 BlockDecoder::BlockDecoder(const DecoderOptions& options)
-    : Keeper(options.memory),
+    : QuotaUser(options.memory),
       options_(options),
       work_(kMostWork),
       buffers_(options.symbolCapacity, options.parities),
@@ -120,8 +122,9 @@ size_t BlockDecoder::bufferBytes() const {
   return blocks_.size() * sizeof(Block) + buffers_.footprint();
 }
 
-// Sees to it that there is a block to open; where there is no memory for one more, at the cost of the oldest: blocks
-// that never become whole would else keep later ones out. False when there is memory for none.
+// Makes sure that there is an unused block. When memory is too short for one more, the oldest open
+// block is evicted; otherwise blocks that never become complete would keep later ones out. False
+// when memory is too short for a single block.
 bool BlockDecoder::reserveBlock() {
   if (!unused_.empty()) return true;
   if (!makeRoom(sizeof(Block))) {
@@ -138,19 +141,19 @@ bool BlockDecoder::reserveBlock() {
   return true;
 }
 
-// False when there are as many as there may be, or no memory for more.
+// Adds some buffers. False when their largest number is reached, or when memory is short.
 bool BlockDecoder::addBuffers() {
   const size_t more = buffers_.growth();
   if (more == 0 || !makeRoom(more)) return false;
   size_t i = buffers_.size();
   buffers_.grow();
   keep(kept() + more);
-  free_.reserve(buffers_.size());  // giving one back takes no memory
+  free_.reserve(buffers_.size());  // freeing a buffer takes no memory
   for (; i < buffers_.size(); ++i) free_.push_back(i);
   return true;
 }
 
-// The ring for a symbol that has come; nullptr: there is no memory for one.
+// The ring for a symbol that has come; nullptr: memory is too short for a ring.
 SymbolRing* BlockDecoder::ringFor(uint8_t subflow, uint64_t pn) {
   if (rings_.size() <= subflow) rings_.resize(subflow + size_t{1});
   SubflowRing& own = rings_[subflow];
@@ -165,7 +168,7 @@ SymbolRing* BlockDecoder::ringFor(uint8_t subflow, uint64_t pn) {
   return own.symbols.get();
 }
 
-// So far that this symbol has a place beside those that came not long ago.
+// Grows the ring so that this symbol has a place without overwriting one that came within keepFor_.
 void BlockDecoder::grow(SubflowRing& ring, uint8_t subflow, uint64_t pn) {
   const size_t had = ring.symbols->packets();
   const size_t wanted = ring.symbols->placesFor(pn, now_, keepFor_, mostPlaces(subflow));
@@ -179,8 +182,9 @@ void BlockDecoder::drop(SubflowRing& ring) {
   ring.symbols.reset();
 }
 
-// The largest ring, of equal ones that which has not been used for longest.
-void BlockDecoder::giveBack() {
+// Frees the largest ring; among equal ones the one that was not used for the longest time. Without
+// rings, frees all the rest.
+void BlockDecoder::reclaim() {
   SubflowRing* least = nullptr;
   for (SubflowRing& ring : rings_) {
     if (!ring.symbols) continue;
@@ -191,7 +195,7 @@ void BlockDecoder::giveBack() {
   release();
 }
 
-// What has been restored and not read stays, and so do the buffers then.
+// Restored symbols that were not read yet are kept, and with them all blocks and buffers.
 void BlockDecoder::release() {
   for (SubflowRing& ring : rings_) {
     if (ring.symbols) drop(ring);
@@ -220,7 +224,8 @@ void BlockDecoder::slacken() {
 
 // ---- what comes
 
-void BlockDecoder::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces, Time now) {
+void BlockDecoder::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteView> pieces,
+                            Time now) {
   const size_t size = totalSize(pieces);
   if (size == 0 || size > options_.symbolCapacity || pn > kMaxPacketNumber) return;
   work_ = std::min(kMostWork, work_ + kWorkOfASymbol);
@@ -231,8 +236,8 @@ void BlockDecoder::onSymbol(uint8_t subflow, uint64_t pn, std::span<const ByteVi
 
 BlockDecoder::Verdict BlockDecoder::onParity(const BlockDescription& description, size_t index,
                                              ByteView part) {
-  if (!isPlausible(description, options_.symbolCapacity) || index >= description.parities || part.empty() ||
-      part.size() > description.symbolSize) {
+  if (!isPlausible(description, options_.symbolCapacity) || index >= description.parities ||
+      part.empty() || part.size() > description.symbolSize) {
     return Verdict::kBad;
   }
   Block* block = find(description.block);
@@ -251,7 +256,8 @@ BlockDecoder::Verdict BlockDecoder::onParity(const BlockDescription& description
   return part.size() <= parity.size ? Verdict::kUseless : take(*block, parity, 0, part);
 }
 
-BlockDecoder::Verdict BlockDecoder::onTail(uint16_t id, size_t index, size_t offset, ByteView part) {
+BlockDecoder::Verdict BlockDecoder::onTail(uint16_t id, size_t index, size_t offset,
+                                           ByteView part) {
   if (index >= kMaxBlockParities || part.empty()) return Verdict::kBad;
   Block* block = find(id);
   if (!block) return Verdict::kUseless;
@@ -283,7 +289,7 @@ BlockDecoder::Block* BlockDecoder::find(uint16_t id) {
   return nullptr;
 }
 
-// Opens a block, unless all its symbols are here. False when one of them contradicts it.
+// Opens a block, unless all its symbols are here. False when a symbol contradicts the description.
 bool BlockDecoder::open(const BlockDescription& description) {
   const size_t place = unused_.back();
   Block& block = *blocks_[place];
@@ -301,7 +307,8 @@ bool BlockDecoder::open(const BlockDescription& description) {
   return true;
 }
 
-// Which symbols of the block are in the rings now. False when one is longer than the block says.
+// Finds out which symbols of the block are in the rings now. False when one is longer than the
+// description says.
 bool BlockDecoder::lookForSymbols(Block& block) const {
   block.have.reset();
   size_t column = 0;
@@ -317,7 +324,8 @@ bool BlockDecoder::lookForSymbols(Block& block) const {
   return true;
 }
 
-BlockDecoder::Verdict BlockDecoder::take(Block& block, Parity& parity, size_t offset, ByteView part) {
+BlockDecoder::Verdict BlockDecoder::take(Block& block, Parity& parity, size_t offset,
+                                         ByteView part) {
   if (parity.buffer == kNone && !allot(block, parity)) return Verdict::kUseless;
   uint8_t* buffer = buffers_[parity.buffer];
   std::memcpy(buffer + offset, part.data(), part.size());
@@ -330,13 +338,14 @@ BlockDecoder::Verdict BlockDecoder::take(Block& block, Parity& parity, size_t of
   return Verdict::kTaken;
 }
 
-// Finds a buffer for a parity; where there can be no more of them, at the cost of the oldest other block that has one.
-// False when none has.
+// Finds a buffer for a parity. When no more buffers can be added, the oldest other block that has
+// one is evicted. False when no other block has one.
 bool BlockDecoder::allot(const Block& block, Parity& parity) {
   while (free_.empty() && !addBuffers()) {
     auto oldest = std::ranges::find_if(order_, [&](size_t i) {
       return blocks_[i].get() != &block &&
-             std::ranges::any_of(blocks_[i]->parities, [](const Parity& p) { return p.buffer != kNone; });
+             std::ranges::any_of(blocks_[i]->parities,
+                                 [](const Parity& p) { return p.buffer != kNone; });
     });
     if (oldest == order_.end()) return false;
     evict(static_cast<size_t>(oldest - order_.begin()));
@@ -346,7 +355,7 @@ bool BlockDecoder::allot(const Block& block, Parity& parity) {
   return true;
 }
 
-// Marks a symbol in the open blocks that hold it. True when there is one.
+// Marks a symbol as present in the open blocks that include it. True when there is such a block.
 bool BlockDecoder::note(uint8_t subflow, uint64_t pn, size_t size) {
   bool held = false;
   for (size_t i : order_) {
@@ -360,8 +369,9 @@ bool BlockDecoder::note(uint8_t subflow, uint64_t pn, size_t size) {
   return held;
 }
 
-// Decodes what can be decoded, and closes what needs no decoding. A symbol that comes back may be the one
-// that an older block waits for; each round closes a block, so there are no more rounds than blocks.
+// Decodes the blocks that can be decoded, and closes those that need no decoding. After each
+// decoding the search starts again, because an older block may wait for a restored symbol. Each
+// restart closes a block, so there are no more restarts than blocks.
 void BlockDecoder::settle() {
   for (size_t i = 0; i < order_.size();) {
     Block& block = *blocks_[order_[i]];
@@ -376,16 +386,17 @@ void BlockDecoder::settle() {
   }
 }
 
-// Products of a parity and a symbol that it takes to decode the block: each symbol that is there goes into as many
-// parities as others are missing.
+// Number of products of a parity and a symbol that decoding the block takes: each present symbol is
+// multiplied into as many parities as symbols are missing.
 uint64_t BlockDecoder::workOf(const Block& block) {
   return block.missing() * block.have.count();
 }
 
-// False when symbols that had come are wiped out of their rings, so that too few remain; or when the work is too much
-// for now.
+// Decodes the block. False when symbols that had come were overwritten in their rings, so that too
+// few are left, or when the work is too much for now.
 bool BlockDecoder::decode(Block& block) {
-  if (workOf(block) > work_ || !lookForSymbols(block) || block.missing() > block.whole) return false;
+  if (workOf(block) > work_ || !lookForSymbols(block) || block.missing() > block.whole)
+    return false;
   work_ -= std::min(work_, workOf(block));
   const size_t size = block.description.symbolSize;
   std::array<ErasureCode::Symbol, kMaxBlockSymbols> present;
@@ -416,7 +427,7 @@ bool BlockDecoder::decode(Block& block) {
   return true;
 }
 
-// The parity's buffer holds the symbol of this column by now.
+// Takes over the symbol of this column, which the parity's buffer holds now.
 void BlockDecoder::restore(Block& block, size_t column, Parity& parity) {
   const SymbolRange* range = block.description.ranges.data();
   size_t offset = column;
@@ -428,7 +439,8 @@ void BlockDecoder::restore(Block& block, size_t column, Parity& parity) {
   ++counts_.restored;
   SymbolRing* symbols = ring(range->subflow);
   if (symbols && !symbols->isOld(pn)) grow(rings_[range->subflow], range->subflow, pn);
-  if (symbols && symbols->addRestored(pn, symbol)) note(range->subflow, pn, symbols->find(pn)->size());
+  if (symbols && symbols->addRestored(pn, symbol))
+    note(range->subflow, pn, symbols->find(pn)->size());
 }
 
 void BlockDecoder::close(size_t position) {

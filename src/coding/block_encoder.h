@@ -5,33 +5,32 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "coding/block.h"
 #include "coding/erasure_code.h"
-#include "coding/symbol_groups.h"
-#include "coding/symbol_store.h"
+#include "coding/symbols.h"
 
 namespace braid {
 
-/// Makes the parities of one block after the other (CoFUSO section 4.2.1). Symbols are copied: their data may
-/// be acknowledged and gone between two parities. Each parity is computed when its turn comes, over the
-/// symbols that are in the block then; callers add all symbols before the first parity.
+/// Makes the parities of one block after the other (CoFUSO section 4.2.1). Symbols are copied,
+/// because their data may be acknowledged and freed between two parities. Each parity is computed
+/// when it is asked for, over the symbols that are in the block then; callers add all symbols
+/// before the first parity.
 class BlockEncoder {
  public:
-  /// `symbolCapacity`: bytes of the largest symbol, at least 1. Memory is taken at the first begin() and
-  /// grows with the largest block seen.
+  /// `symbolCapacity`: bytes of the largest symbol, at least 1. Memory is allocated at the first
+  /// begin() and grows with the largest block seen.
   explicit BlockEncoder(size_t symbolCapacity);
 
-  /// A new, empty block.
+  /// Begins a new, empty block.
   void begin();
-  /// Copies the symbol made of these pieces; its column is symbols(). False, and nothing done, when it is
-  /// empty, larger than the capacity, or the block holds kMaxBlockSymbols.
+  /// Copies the symbol made of these pieces into column symbols(). Returns false, and does nothing,
+  /// when the symbol is empty, it is larger than the capacity, or the block holds kMaxBlockSymbols.
   bool add(std::span<const ByteView> pieces);
-  /// K so far.
+  /// Symbols in the block (K).
   size_t symbols() const { return symbols_.size(); }
-  /// Bytes of the longest symbol so far.
+  /// Bytes of the longest symbol in the block.
   size_t symbolSize() const { return symbolSize_; }
-  /// Parity `index`, computed now: symbolSize() bytes, valid until the next call of any method that is not
-  /// const. Empty for an index from kMaxBlockParities on.
+  /// Parity `index`, computed now: symbolSize() bytes, valid until the next call of any method that
+  /// is not const. Empty for an index from kMaxBlockParities on.
   ByteView parity(size_t index);
 
  private:

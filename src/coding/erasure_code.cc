@@ -10,15 +10,15 @@ extern "C" {
 #include <cstdlib>
 #include <new>
 
-#include "coding/symbol_store.h"
+#include "coding/symbols.h"
 
 namespace braid {
 namespace {
 
 constexpr int kFieldBits = 8;
 
-// The generator matrix. Its making also sets up jerasure's tables of the field, which jerasure would else do,
-// without a lock, at the first multiplication.
+// The generator matrix. Making it also sets up jerasure's tables of the field. Otherwise jerasure
+// would do that, without a lock, at the first multiplication.
 class Code {
  public:
   static const Code& instance() {
@@ -41,7 +41,7 @@ class Code {
   std::array<std::array<uint8_t, kMaxBlockSymbols>, kMaxBlockParities> matrix_;
 };
 
-// A cache line, which the compiler spreads over whatever registers there are.
+// A cache line. The compiler spreads it over the registers that the CPU has.
 typedef uint64_t Line __attribute__((vector_size(kSymbolAlignment), may_alias));
 
 // to[0, size) ^= the first `size` bytes of N sources; whole lines.
@@ -56,7 +56,7 @@ void xorLines(uint8_t* to, const ErasureCode::Symbol* sources, size_t size) {
   }
 }
 
-// The XOR of N symbols: together as far as the shortest reaches, the rest one by one.
+// XORs N symbols into `to`: all at once up to the length of the shortest one, the rest one by one.
 template <size_t N>
 void xorSymbols(uint8_t* to, const ErasureCode::Symbol* sources) {
   size_t common = SIZE_MAX;
@@ -114,13 +114,14 @@ void ErasureCode::addTo(ByteSpan parity, size_t parityIndex, std::span<const Sym
   const Code& code = Code::instance();
   for (const Symbol& symbol : symbols) {
     if (symbol.bytes.empty()) continue;
-    addMultiple(parity.data(), code.at(parityIndex, symbol.column), symbol.bytes.data(), symbol.bytes.size());
+    addMultiple(parity.data(), code.at(parityIndex, symbol.column), symbol.bytes.data(),
+                symbol.bytes.size());
   }
 }
 
-// Gauss-Jordan elimination on the small matrix and the buffers at once. No row is ever exchanged: every
-// square part of the generator matrix is regular, so all its leading minors differ from zero, and so do the
-// pivots.
+// Gauss-Jordan elimination on the small matrix and the buffers at once. Rows are never exchanged:
+// every square submatrix of the generator matrix is regular, so all its leading minors differ from
+// zero, and so do the pivots.
 void ErasureCode::restore(std::span<const size_t> missing, std::span<const size_t> parities,
                           std::span<uint8_t* const> buffers, size_t size) {
   const size_t n = missing.size();

@@ -1,7 +1,7 @@
 #include <iostream>
 
-#include "ctl/ask_user.h"
-#include "ctl/cli.h"
+#include "ctl/join/new_gateway.h"
+#include "ctl/verbs/cli.h"
 
 int main(int argc, char** argv) {
   std::string invitation = braid::hideInvitations(argc, argv);

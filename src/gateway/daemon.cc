@@ -10,15 +10,13 @@
 #include <system_error>
 #include <utility>
 
-#include "host/linux/memory_reserve.h"
-#include "host/linux/notify.h"
-#include "host/linux/privileges.h"
-#include "host/linux/program_pages.h"
+#include "host/linux/memory.h"
+#include "host/linux/service.h"
 
 namespace braid {
 
 namespace {
-constexpr Duration kSettled = 5s;  // after the start, and after a peer came or went
+constexpr Duration kSettled = 5s;  // after the start, and after a peer came up or went down
 }
 
 Daemon::Daemon(Config config, LoadOptions loading)
@@ -37,7 +35,8 @@ Daemon::Daemon(Config config, LoadOptions loading)
       settledTimer_(loop_, returnProgramPages),
       prepare_(loop_, [this] { beforeWait(); }) {
   ControlHandler& handler = *this;
-  control_ = std::make_unique<ControlServer>(loop_.raw(), path_, gateway_.config().control.group, handler);
+  control_ =
+      std::make_unique<ControlServer>(loop_.raw(), path_, gateway_.config().control.group, handler);
   dropPrivileges();
   if (::geteuid() == 0)
     spdlog::warn("runs as root, without most of its capabilities; --user NAME runs it as NAME");
@@ -68,7 +67,7 @@ bool Daemon::run() {
   return !gateway_.failed();
 }
 
-// Once per turn of the loop, after everything that happened was handed to the gateway.
+// Runs once per turn of the loop, after all events were handed to the gateway.
 void Daemon::beforeWait() {
   if (!holdMemoryReserve()) throw std::bad_alloc();
   if (gateway_.failed()) return stop();

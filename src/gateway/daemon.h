@@ -13,14 +13,16 @@
 
 namespace braid {
 
-/// The process of one gateway on this machine: its event loop, control socket, signals and service manager.
+/// The process of one gateway on this machine: event loop, control socket, signals and the
+/// connection to the service manager.
 class Daemon : private ControlHandler {
  public:
-  /// Sets everything up. Throws std::runtime_error with a remedy; the host is then as it was.
+  /// Sets everything up. Throws std::runtime_error with a remedy; the host's settings are then
+  /// restored.
   Daemon(Config config, LoadOptions loading);
   ~Daemon() override;
 
-  /// Works until SIGTERM or SIGINT, then gives true; false when it cannot go on.
+  /// Runs until SIGTERM or SIGINT, then returns true. Returns false when it cannot continue.
   bool run();
 
  private:
@@ -48,11 +50,12 @@ class Daemon : private ControlHandler {
 
   Loop loop_;
   SignalWatcher term_, interrupt_, hangup_;
-  ControlPath path_;  ///< before all that changes the host, and until it is as it was
+  /// Taken before anything changes the host, released after the host is restored.
+  ControlPath path_;
   LinuxHost host_;
   Gateway gateway_;
   std::unique_ptr<ControlServer> control_;
-  size_t peersUp_ = 0;  ///< as the service manager knows it
+  size_t peersUp_ = 0;  ///< as last reported to the service manager
   Timer deadlineTimer_;
   Timer watchdogTimer_;
   Timer settledTimer_;

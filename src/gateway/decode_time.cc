@@ -16,13 +16,15 @@ namespace braid {
 namespace {
 
 constexpr size_t kRuns = 5;
-// Losses that are measured on any machine: the first is an XOR alone, the others are arithmetic in GF(256).
+// Numbers of losses that are measured on any machine. The first needs only XOR, the others
+// arithmetic in GF(256).
 constexpr size_t kAlways = 3;
-// For the others, ours: a slow machine is not to start much later. Most need some milliseconds for all.
+// Time limit for measuring the others, so that a slow machine does not start much later. Most
+// machines need some milliseconds in all.
 constexpr Duration kBudget = 500ms;
 constexpr uint8_t kSubflow = 0;
 
-// The symbols of a block, its parities, and a decoder that loses some of them again and again.
+// The symbols of a block, its parities, and a decoder that loses some of the symbols in each run.
 class Bench {
  public:
   Bench(size_t symbols, size_t parities, size_t size, const Clock& clock)
@@ -40,7 +42,7 @@ class Bench {
     }
   }
 
-  // One block more, of which the first `lost` symbols never come.
+  // Decodes one more block, of which the first `lost` symbols never arrive.
   Duration run(size_t lost) {
     BlockDescription block;
     block.block = next_++;
@@ -84,17 +86,18 @@ Duration median(std::array<Duration, kRuns> times) {
 
 }  // namespace
 
-decltype(RecoveryOptions::decodeTime) measureDecodeTimes(size_t kMax, size_t mMax, size_t symbolSize,
-                                                         const Clock& clock) {
+decltype(RecoveryOptions::decodeTime) measureDecodeTimes(size_t kMax, size_t mMax,
+                                                         size_t symbolSize, const Clock& clock) {
   decltype(RecoveryOptions::decodeTime) out{};
   mMax = std::min(mMax, out.size());
   Bench bench(kMax, std::min(mMax, kMax), symbolSize, clock);
-  bench.run(1);  // not measured: sets up tables and takes memory
+  bench.run(1);  // not measured: it sets up tables and allocates memory
   const Time end = clock.now() + kBudget;
   Duration longest{1}, step{};
   for (size_t m = 1; m <= mMax; ++m) {
     if (m > kAlways && clock.now() >= end) {
-      if (m <= kMax) longest += step;  // each further loss is as much arithmetic as the one before
+      // Each further loss takes as much arithmetic as the one before.
+      if (m <= kMax) longest += step;
     } else {
       std::array<Duration, kRuns> times;
       for (Duration& time : times) time = bench.run(std::min(m, kMax));
@@ -112,7 +115,8 @@ Config withDecodeTimes(Config config, const Clock& clock) {
   RecoveryOptions& options = tunnel.recoveryOptions;
   size_t size = tunnel.outerMtu ? tunnel.outerMtu : tunnel.maxOuterMtu;
   options.decodeTime = measureDecodeTimes(options.kMax, options.decodeTime.size(), size, clock);
-  spdlog::info("restoring lost packets of a block of {} takes: {}", options.kMax, decodeTimesText(options));
+  spdlog::info("restoring lost packets of a block of {} takes: {}", options.kMax,
+               decodeTimesText(options));
   return config;
 }
 

@@ -13,26 +13,27 @@
 #include "gateway/config/config_restart.h"
 #include "gateway/decode_time.h"
 #include "gateway/join/address_plan.h"
-#include "gateway/join/public_addresses.h"
-#include "host/linux/own_folder.h"
-#include "host/system_error.h"
-#include "tunnel/wire/pin.h"
+#include "host/linux/files.h"
+#include "host/system.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid {
 
 namespace {
 
 constexpr Duration kUplinkRetry = 1s;
-constexpr Duration kShrinkStep = 10ms;  // in between packets are carried
-constexpr Duration kShrinkAfter =
-    5s;  // longer than a flow's pauses, so that its buffers are not taken again and again
-// All packets under way in this process; at 2 KB each about 140 MB at most, taken on demand.
+constexpr Duration kShrinkStep = 10ms;  // packets are carried in between
+// Longer than the pauses of a flow, so that its buffers are not freed and allocated again and
+// again.
+constexpr Duration kShrinkAfter = 5s;
+// All packets under way in this process. At 2 KB each they take about 140 MB at most, allocated on
+// demand.
 constexpr size_t kPoolPackets = 65536;
 
-// Of the device: so likely a ping is not in the queue that a flood fills.
+// Queues of the device. With this number, a ping is unlikely to share its queue with a flood.
 constexpr unsigned kDeviceQueues = 64;
 
-// The largest packet that a socket or the device may give.
+// Size of the largest packet that a socket or the device may return.
 size_t poolPayload(const Config& config) {
   return std::max({size_t{2048}, config.tunnel.maxOuterMtu, config.tunnel.outerMtu,
                    config.device.mtu + kTaggedEthernetHeader});
@@ -53,8 +54,9 @@ DeviceOptions deviceOptions(const Config& config) {
   return {kind, config.device.name, config.offloads.device, kDeviceQueues};
 }
 
-// What is kept over a restart has a place: counts of metered uplinks, who came to a gateway that listens,
-// invitations. A host that cannot have one carries packets all the same.
+// Creates the folders for what is kept over a restart: counts of metered uplinks, the initiators of
+// a gateway that listens, and invitations. A host that cannot have such a folder still carries
+// packets.
 void makeStateFolders(const Config& config) {
   auto isMetered = [](const UplinkConfig& uplink) { return uplink.meter.has_value(); };
   bool listens = !config.listen.empty();
@@ -66,20 +68,21 @@ void makeStateFolders(const Config& config) {
   for (const std::string& folder : folders) {
     if (std::string problem = makeOwnFolder(folder); !problem.empty())
       spdlog::warn(
-          "{}; make it for the daemon's user, or set `state` and `peers-folder`: what belongs there is lost "
+          "{}; make it for the daemon's user, or set `state` and `peers-folder`: what belongs "
+          "there is lost "
           "with a restart",
           problem);
   }
 }
 
-// With more than one worker the core leaves sealing to the sockets' threads.
+// With more than one worker, the core leaves sealing to the threads of the sockets.
 TunnelOptions tunnelOptions(const Config& config) {
   TunnelOptions out = config.tunnel;
   out.sealLater = workersOf(config) > 1;
   return out;
 }
 
-// familyLeftOut() of networks that were asked for.
+// familyLeftOut() for networks given as texts.
 std::string leftOut(const std::vector<std::string>& networks) {
   std::vector<Prefix> routes;
   for (const std::string& text : networks)
@@ -107,7 +110,7 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
   }
 }
 
-// Whether a peer may have come, gone or moved.
+// Whether a peer may have come, left or moved to another address.
 bool changesCallers(Event::Kind kind) {
   switch (kind) {
     case Event::Kind::kPeerUp:
@@ -130,7 +133,8 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       config_(withDecodeTimes(std::move(config), clock_)),
       loading_(std::move(loading)),
       started_(clock_.now()),
-      identity_(loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
+      identity_(
+          loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
       tunnel_(tunnelOptions(config_), pool_, handshakes_, host.randomKey()),
@@ -143,7 +147,8 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       listeners_(pump_.sockets(), ids_),
       callers_(tunnel_, listeners_, log_),
       joins_(
-          config_, identity_.pin, log_, [this] { return reload(); }, [] { return std::time(nullptr); },
+          config_, identity_.pin, log_, [this] { return reload(); },
+          [] { return std::time(nullptr); },
           [this] { return networksOfHost(monitor_.table(), network_, device_.name()); }),
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), network_, ids_),
@@ -164,7 +169,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   updateUplinks(true);
   callers_.begin(config_, now);
   joins_.begin(now);
-  handshakes_.setJoinDesk(&joins_);
+  handshakes_.setJoinHandler(&joins_);
 }
 
 Gateway::~Gateway() = default;
@@ -183,7 +188,8 @@ bool Gateway::turn() {
   onTimers(now);
   bool more = streams_ && streams_->turn(now);
   more |= pump_.turn(now);
-  // What was sent may have made room for more; what streams do now leaves in another turn.
+  // Packets that were just sent may have made room for more. What the streams add now is sent in
+  // the next turn.
   if (streams_) more |= streams_->turn(now) || streams_->hasActed();
   logEvents(now);
   followMtu(now);
@@ -192,9 +198,10 @@ bool Gateway::turn() {
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetry_, shrink_, monitor_.deadline(), changes_.deadline(),
-                   names_.deadline(), meters_.deadline(), callers_.deadline(), device_.deadline(),
-                   joins_.deadline(), history_.deadline(), streams_ ? streams_->deadline() : kNever});
+  return std::min({tunnel_.nextDeadline(), uplinkRetry_, shrink_, monitor_.deadline(),
+                   changes_.deadline(), names_.deadline(), meters_.deadline(), callers_.deadline(),
+                   device_.deadline(), joins_.deadline(), history_.deadline(),
+                   streams_ ? streams_->deadline() : kNever});
 }
 
 void Gateway::onTimers(Time now) {
@@ -219,7 +226,7 @@ void Gateway::onTimers(Time now) {
 }
 
 void Gateway::stop() {
-  constexpr int kRounds = 16;  // enough for a farewell on each subflow of many peers
+  constexpr int kRounds = 16;  // enough for a CLOSE on each subflow of many peers
   spdlog::info("braid stops");
   callers_.keep(clock_.now());
   if (streams_) streams_->stop();
@@ -241,20 +248,20 @@ void Gateway::applyDevice(const DeviceConfig& device) {
   tunnel_.setLocalNetworks(std::move(local));
 }
 
-// What a daemon left that was killed, whether this one has streams or not.
+// Removes rules that a killed daemon left, whether this one uses streams or not.
 void Gateway::removeStaleRules() {
   try {
-    StreamGate::removeStale(network_);
+    InterceptPolicy::removeStale(network_);
   } catch (const SystemError& e) {
     spdlog::warn("rules that a killed daemon may have left stay: {}", e.what());
   }
 }
 
-// A host that cannot do it carries packets.
+// A host that cannot do streams still carries packets.
 void Gateway::openStreams() {
   if (!config_.tunnel.streams.on) return;
   try {
-    streams_ = std::make_unique<Streams>(host_, monitor_, device_.name(), tunnel_.streams(), log_);
+    streams_ = std::make_unique<TcpProxy>(host_, monitor_, device_.name(), tunnel_.streams(), log_);
     configureStreams();
   } catch (const SystemError& e) {
     spdlog::warn("no streams: {}; all connections are carried as packets", e.what());
@@ -263,7 +270,8 @@ void Gateway::openStreams() {
   tunnel_.setTunables(tunables());
 }
 
-// A new session's peer is told of no more streams than this gateway can have connections: those beyond would be reset.
+// A new session's peer is told of at most as many streams as this gateway can have connections,
+// because further ones would be reset.
 TunnelOptions Gateway::tunables() const {
   TunnelOptions out = tunnelOptions(config_);
   out.streams.on &= streams_ != nullptr;
@@ -300,7 +308,8 @@ void Gateway::onNetworkChange() {
   Time now = clock_.now();
   for (const NetworkChange& c : monitor_.process(now)) {
     spdlog::debug("{}", c.text);
-    // What waits for its interface can be put back once that is up. A new one forwards as all do, an uplink must not.
+    // What could not be restored without its interface can be restored once that is up. A new
+    // interface has the default setting for forwarding, but an uplink must not forward.
     bool appears = c.kind == Kind::kLinkAdded || c.kind == Kind::kLinkUp;
     if (appears || c.kind == Kind::kLoss || c.kind == Kind::kMtu) changes_.suspect(now);
   }
@@ -325,7 +334,7 @@ void Gateway::logEvents(Time now) {
   }
   if (callersChanged && streams_) streams_->onChange(now);
   if (callersChanged || polled >= EventQueue::kMost) callers_.onChange(now);
-  if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost what came then
+  if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost later events
   peersUp_ = tunnel_.peersUp();
   joins_.onPeers(peersUp_);
   if (peersUp_.size() < config_.peers.size()) names_.retryLater();
@@ -375,7 +384,8 @@ std::string Gateway::apply(Config next) {
   }
   config_ = std::move(next);
   if (newTrace) {
-    if (std::string problem = trace(std::move(traceFile)); !problem.empty()) spdlog::error("{}", problem);
+    if (std::string problem = trace(std::move(traceFile)); !problem.empty())
+      spdlog::error("{}", problem);
   }
   setLogLevel(config_.logLevel);
   tunnel_.setTunables(tunables());
@@ -400,9 +410,10 @@ InviteResult Gateway::invite(const InviteRequest& request) {
     out.line = formatInvitation(std::get<Invitation>(made));
     if (request.addresses.empty()) out.note = std::move(own.note);
     if (std::string left = leftOut(request.networks); !left.empty())
-      out.note += (out.note.empty() ? "" : "; ") + left +
-                  " of that gateway leaves in clear, past the tunnel; '--network 0.0.0.0/0 --network ::/0' "
-                  "takes both";
+      out.note +=
+          (out.note.empty() ? "" : "; ") + left +
+          " of that gateway leaves in clear, past the tunnel; '--network 0.0.0.0/0 --network ::/0' "
+          "takes both";
   }
   return out;
 }
@@ -429,7 +440,8 @@ GatewayStatus Gateway::status() const {
 }
 
 std::string Gateway::summary() const {
-  return std::to_string(peersUp_.size()) + " of " + std::to_string(config_.peers.size()) + " peers up";
+  return std::to_string(peersUp_.size()) + " of " + std::to_string(config_.peers.size()) +
+         " peers up";
 }
 
 std::string Gateway::trace(UniqueFd file) {
@@ -439,7 +451,7 @@ std::string Gateway::trace(UniqueFd file) {
   return startTrace(std::move(file));
 }
 
-// Gives what is wrong; empty: the trace is on.
+// Returns what is wrong; empty: the trace is on.
 std::string Gateway::startTrace(UniqueFd file) {
   endTrace();
   try {

@@ -6,84 +6,84 @@
 #include <string>
 #include <vector>
 
-#include "gateway/caller_keeper.h"
-#include "gateway/change_keeper.h"
 #include "gateway/config/config.h"
 #include "gateway/control/gateway_status.h"
-#include "gateway/device_keeper.h"
 #include "gateway/dtls/dtls.h"
 #include "gateway/dtls/identity.h"
-#include "gateway/history_keeper.h"
-#include "gateway/join_keeper.h"
-#include "gateway/listeners.h"
-#include "gateway/log.h"
-#include "gateway/meter_keeper.h"
-#include "gateway/name_keeper.h"
-#include "gateway/packet_pump.h"
-#include "gateway/router_keeper.h"
-#include "gateway/streams.h"
-#include "gateway/trace_writer.h"
-#include "gateway/uplink.h"
+#include "gateway/join_service.h"
+#include "gateway/log/log.h"
+#include "gateway/log/trace_writer.h"
+#include "gateway/network/device_configurator.h"
+#include "gateway/network/nat_manager.h"
+#include "gateway/network/network_reconciler.h"
+#include "gateway/proxy/tcp_proxy.h"
+#include "gateway/state/history_recorder.h"
+#include "gateway/state/initiators.h"
+#include "gateway/state/meters.h"
+#include "gateway/uplinks/listeners.h"
+#include "gateway/uplinks/packet_pump.h"
+#include "gateway/uplinks/peer_resolver.h"
+#include "gateway/uplinks/uplink.h"
 #include "host/host.h"
 #include "tunnel/tunnel.h"
 
 namespace braid {
 
-/// One gateway on a host: carries a configuration out and moves packets. The host calls back when there is
-/// something to take in; whoever runs the gateway calls turn() after that, and at nextDeadline() at the
-/// latest.
+/// One gateway on a host: puts a configuration into effect and moves packets. The host calls back
+/// when there is input. After each such callback, and at nextDeadline() at the latest, the owner of
+/// the gateway calls turn().
 class Gateway {
  public:
-  /// Sets everything up. Throws std::runtime_error with a remedy; undo what was done at the host by
-  /// HostNetwork::undo(). `host` must outlive the gateway.
+  /// Sets everything up. Throws std::runtime_error with a remedy; HostNetwork::undo() then reverts
+  /// what was changed at the host. `host` must outlive the gateway.
   Gateway(Config config, LoadOptions loading, Host& host);
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
-  /// Begins what takes threads: names are resolved, the configured trace is written. Call once, after
+  /// Starts what needs threads: name resolution and the configured trace. Call once, after
   /// privileges were dropped. Throws std::runtime_error with a remedy.
   void start();
-  /// Does what is due and sends what is ready. True: there is more; call again at once.
+  /// Does what is due and sends what is ready. Returns true when more is left: call again at once.
   bool turn();
   Time nextDeadline() const;
-  /// The device is gone: the gateway cannot go on.
+  /// The TUN/TAP device is gone: the gateway cannot continue.
   bool failed() const { return pump_.device().gone(); }
-  /// Says farewell to the peers and leaves the host as it was.
+  /// Tells the peers that this gateway leaves, and restores the host's settings.
   void stop();
 
-  /// Reads the configuration file again. Gives what is wrong with the file (several lines); empty: the new
-  /// configuration holds now.
+  /// Reads the configuration file again. Returns what is wrong with the file (several lines);
+  /// empty: the new configuration is in effect.
   std::string reload();
-  /// Writes the recovery trace to this file from now on; with a `file` that owns nothing, ends the trace. Gives
-  /// what is wrong with the file; empty: done.
+  /// Writes the recovery trace to this file from now on. A `file` without a descriptor ends the
+  /// trace. Returns what is wrong with the file; empty: done.
   std::string trace(UniqueFd file);
-  /// Makes an invitation for another gateway.
+  /// Creates an invitation for another gateway.
   InviteResult invite(const InviteRequest& request);
 
   const Config& config() const { return config_; }
   /// `flows`: how many inner flows to list.
   TunnelStatus tunnelStatus(size_t flows = 0) const { return tunnel_.status(clock_.now(), flows); }
-  /// For whoever takes the peers one by one.
+  /// The sums over all peers, for a caller that asks for the peers one by one (peerStatus()).
   TunnelStatus wholeTunnelStatus() const { return tunnel_.wholeStatus(); }
   std::vector<std::string> peerNames() const { return tunnel_.peerNames(); }
-  /// nullopt: there are not so many.
+  /// nullopt: there are at most `place` peers.
   std::optional<PeerStatus> peerStatus(size_t place, size_t flows) const {
     if (place >= tunnel_.peerCount()) return std::nullopt;
     return tunnel_.peerStatus(place, clock_.now(), flows);
   }
-  /// Of a peer's paths.
+  /// The load test of a peer's paths.
   PeerLoadTest& loadTest() { return tunnel_.loadTest(); }
   /// What happened in the last hour.
   const History& history() const { return history_.history(); }
-  /// All but the process's number.
+  /// Everything except the process id.
   GatewayStatus status() const;
   size_t peersUp() const { return peersUp_.size(); }
   /// "1 of 2 peers up"
   std::string summary() const;
 
  private:
-  /// Gives what is wrong with the configuration, one line each; empty: it holds now.
+  /// Returns what is wrong with the configuration, one line each; empty: it is in effect.
   std::string apply(Config next);
   void applyDevice(const DeviceConfig& device);
   void removeStaleRules();
@@ -114,19 +114,19 @@ class Gateway {
   HostNetwork& network_;
   NetworkMonitor& monitor_;
   SocketIds ids_;
-  DeviceKeeper device_;
-  RouterKeeper router_;
-  ChangeKeeper changes_;
+  DeviceConfigurator device_;
+  NatManager router_;
+  NetworkReconciler changes_;
   Listeners listeners_;
-  CallerKeeper callers_;
-  JoinKeeper joins_;
-  MeterKeeper meters_;
+  InitiatorTracker callers_;
+  JoinService joins_;
+  MeterTracker meters_;
   Uplinks uplinks_;
-  std::unique_ptr<Streams> streams_;  ///< null: there are none
-  HistoryKeeper history_;
+  std::unique_ptr<TcpProxy> streams_;  ///< null: streams are off
+  HistoryRecorder history_;
   Time uplinkRetry_ = kNever;
-  Time shrink_ = kNever;  ///< packet buffers that are spare until then are given back
-  NameKeeper names_;
+  Time shrink_ = kNever;  ///< when spare packet buffers are freed; kNever: there are none
+  PeerResolver names_;
   std::set<std::string> peersUp_;
 };
 

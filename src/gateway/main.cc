@@ -1,4 +1,4 @@
-// braidd: one gateway of a pair. docs/operations.md describes it for its users.
+// braidd: one gateway of a pair. docs/operations.md describes it for users.
 
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -10,15 +10,14 @@
 #include <new>
 
 #include "gateway/daemon.h"
-#include "host/linux/heap.h"
-#include "host/linux/memory_reserve.h"
-#include "host/linux/own_folder.h"
-#include "host/linux/privileges.h"
-#include "host/system_error.h"
+#include "host/linux/files.h"
+#include "host/linux/memory.h"
+#include "host/linux/service.h"
+#include "host/system.h"
 
 namespace {
 
-// Before the static initializers of libraries, which allocate.
+// Runs before the static initializers of libraries, which allocate memory.
 [[gnu::constructor(101)]] void prepareHeap() {
   braid::returnLargeBlocks();
   braid::holdMemoryReserve();
@@ -30,7 +29,7 @@ braid::LoadOptions loadOptions() {
   return out;
 }
 
-// The checked file, or every mistake on stderr.
+// Returns the valid configuration, or prints every mistake to stderr.
 std::optional<braid::Config> load(const std::string& file, const braid::LoadOptions& options) {
   braid::ConfigResult result = braid::loadConfig(file, options);
   if (auto* errors = std::get_if<braid::ConfigErrors>(&result)) {
@@ -48,18 +47,20 @@ int serve(int argc, char** argv) {
   app.add_option("-c,--config,file", file, "Configuration file (YAML)")->required();
   app.add_flag("--check", check, "Only read and check the configuration");
   app.add_option("--user", user, "User to run as; keeps the capabilities that are needed");
-  app.add_flag("--core-dumps", coreDumps, "Let a crash leave a core dump: it holds the private key");
+  app.add_flag("--core-dumps", coreDumps,
+               "Let a crash leave a core dump: it holds the private key");
   CLI11_PARSE(app, argc, argv);
 
   try {
-    // The user may not make it itself. Who cannot have it, and needs it, is told so when the gateway starts.
+    // The daemon's user may not be allowed to create this folder. If it is needed and still
+    // missing, the gateway says so when it starts.
     if (!user.empty() && !check) braid::makeOwnFolder(braid::kStateFolder, user);
     if (!user.empty()) braid::becomeUser(user);
   } catch (const braid::SystemError& e) {
     std::cerr << e.what() << "\n";
     return EXIT_FAILURE;
   }
-  braid::allowDumps(coreDumps);  // after the change of the user, which has a say in it
+  braid::allowDumps(coreDumps);  // after the change of the user, which affects the setting
   braid::LoadOptions options = loadOptions();
   std::optional<braid::Config> config = load(file, options);
   if (!config) return EXIT_FAILURE;
@@ -69,13 +70,14 @@ int serve(int argc, char** argv) {
     std::cout << file << ": the configuration is good\n";
     return EXIT_SUCCESS;
   }
-  ::signal(SIGPIPE, SIG_IGN);  // a reader of the log that went away is no reason to end
+  ::signal(SIGPIPE, SIG_IGN);  // must not end because a reader of the log went away
   braid::setupLogging(config->logLevel, braid::detectLogStyle());
   try {
     braid::Daemon daemon(std::move(*config), options);
     return daemon.run() ? EXIT_SUCCESS : EXIT_FAILURE;
   } catch (const std::bad_alloc&) {
-    // What was under way when memory ended cannot be trusted; the host is as it was, and a new start is soon done.
+    // What was in progress when memory ran out cannot be trusted. The host's settings are restored,
+    // and a new start is quick.
     spdlog::critical("the machine has no memory left: the daemon ends");
   } catch (const std::exception& e) {
     spdlog::critical("{}", e.what());

@@ -8,7 +8,7 @@ namespace braid {
 
 namespace {
 constexpr int kNotSealed =
-    EBADMSG;  // the cipher has failed, which the core knows: the route is as good as before
+    EBADMSG;  // the cipher failed: this says nothing about the route, and the core knows it already
 }  // namespace
 
 bool DatagramSocket::enqueue(Datagram&& datagram) {
@@ -33,8 +33,9 @@ void DatagramSocket::tell(const Datagram& refused, int error, SendObserver& obse
   if (!noMemory && error != kNotSealed) observer.onSendError(refused, error);
 }
 
-// What the core has left to the driver. How many of the next ones may leave; 0: the cipher has failed. It is not asked
-// twice for one datagram: a second pass over bytes that the first one has changed could give back what they say.
+// Seals (encrypts) those of the next datagrams that the core left unsealed for the driver. Returns
+// how many of them may be sent; 0: the cipher failed. A datagram is never sealed twice: the first
+// pass changes the bytes, and a second pass over them could restore the plaintext.
 size_t DatagramSocket::sealSome(unsigned lane) {
   size_t most = std::min(leaving_.size() - next_, kBatch);
   for (size_t i = 0; i < most; ++i) {
@@ -46,9 +47,10 @@ size_t DatagramSocket::sealSome(unsigned lane) {
   return most;
 }
 
-// On whichever thread has them.
+// Runs on the thread that has leaving_ at the moment.
 bool DatagramSocket::sendLeaving(unsigned lane) {
-  int pendingErrors = 0;  // ICMP answers to earlier datagrams that the host hands out instead of sending
+  // Counts ICMP errors for earlier datagrams, which the host reports instead of sending.
+  int pendingErrors = 0;
   while (next_ < leaving_.size()) {
     size_t ready = sealSome(lane);
     int sent = ready > 0 ? send(ready) : -kNotSealed;
@@ -64,7 +66,7 @@ bool DatagramSocket::sendLeaving(unsigned lane) {
   return !refused_.empty();
 }
 
-// Counts and gives back what has left.
+// Counts and frees the datagrams that have left.
 void DatagramSocket::settle(SendObserver& observer) {
   auto refusal = refused_.begin();
   for (size_t i = 0; i < next_; ++i) {

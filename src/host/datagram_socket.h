@@ -7,20 +7,23 @@
 #include <string>
 #include <vector>
 
+#include "base/containers.h"
 #include "base/field.h"
-#include "base/ring.h"
 #include "host/receive_batch.h"
-#include "tunnel/subflow/datagram.h"
+#include "tunnel/subflow/route.h"
 
 namespace braid {
 
 struct SocketOptions {
-  Address local;          ///< a family is needed; all-zero bytes: any address of that family
+  Address local;          ///< must have a family; all-zero bytes: any address of that family
   uint16_t port = 0;      ///< 0: the host chooses
-  std::string interface;  ///< the only one to use; empty: routes decide
-  /// Bytes wanted for either kernel buffer; what net.core.[rw]mem_max allows without CAP_NET_ADMIN.
+  std::string interface;  ///< the only interface to use; empty: the routes decide
+  /// Size in bytes wanted for each of the two kernel buffers. Without CAP_NET_ADMIN,
+  /// net.core.[rw]mem_max limits it.
   int bufferBytes = 4 << 20;
-  bool offloads = false;  ///< many datagrams of one size and route in one message, where the host can
+  /// Pass many datagrams of one size and route in one message (UDP GSO and GRO), where the host
+  /// supports that.
+  bool offloads = false;
 };
 
 /// Datagrams that a socket lost.
@@ -33,10 +36,10 @@ inline constexpr auto kFieldsOf<SocketDrops> = field::table<SocketDrops>(
     field::counter("socket_overflow", FieldUnit::kPackets,
                    "the daemon did not read in time: the kernel's receive buffer was full",
                    &SocketDrops::overflowed),
-    field::counter(
-        "socket_truncated", FieldUnit::kPackets,
-        "datagrams longer than a packet buffer (2048 bytes, or what `max-mtu` and `device.mtu` need)",
-        &SocketDrops::truncated),
+    field::counter("socket_truncated", FieldUnit::kPackets,
+                   "datagrams longer than a packet buffer (2048 bytes, or what `max-mtu` and "
+                   "`device.mtu` need)",
+                   &SocketDrops::truncated),
     field::counter("socket_no_buffer", FieldUnit::kPackets,
                    "datagrams received when no packet buffer was free", &SocketDrops::noBuffer),
     field::counter("socket_queue_full", FieldUnit::kPackets,
@@ -45,9 +48,10 @@ inline constexpr auto kFieldsOf<SocketDrops> = field::table<SocketDrops>(
     field::counter("socket_send_failed", FieldUnit::kPackets,
                    "the kernel refused: no route, a firewall, no memory", &SocketDrops::sendErrors),
     field::counter("socket_too_big", FieldUnit::kPackets,
-                   "datagrams above the interface's MTU; MTU probes among them", &SocketDrops::tooBig));
+                   "datagrams above the interface's MTU; MTU probes among them",
+                   &SocketDrops::tooBig));
 
-/// What went through a socket.
+/// Traffic through a socket.
 struct SocketTraffic {
   uint64_t receivedDatagrams = 0, receivedBytes = 0, receiveErrors = 0;
   uint64_t sentDatagrams = 0, sentBytes = 0;
@@ -66,46 +70,49 @@ inline constexpr auto kFieldsOf<SocketTraffic> = field::table<SocketTraffic>(
     field::counter("socket_sent_bytes", FieldUnit::kBytes, "UDP payload that the kernel took",
                    &SocketTraffic::sentBytes),
     field::counter("socket_blocked", FieldUnit::kNone,
-                   "times a send buffer was full; what was left went later", &SocketTraffic::blocked),
+                   "times a send buffer was full; what was left went later",
+                   &SocketTraffic::blocked),
     field::counter("socket_no_memory", FieldUnit::kPackets,
                    "of `socket_send_failed`, those for which the kernel had no memory",
                    &SocketTraffic::noMemory));
 
 struct SocketCounters : SocketDrops, SocketTraffic {};
 template <>
-inline constexpr auto kFieldsOf<SocketCounters> = field::table<SocketCounters>(field::base<SocketDrops>(),
-                                                                               field::base<SocketTraffic>());
+inline constexpr auto kFieldsOf<SocketCounters> =
+    field::table<SocketCounters>(field::base<SocketDrops>(), field::base<SocketTraffic>());
 
-/// Told of datagrams that the host refused. A refused datagram is gone after the call.
+/// Is told about datagrams that the host refused. A refused datagram is freed after the call.
 class SendObserver {
  public:
   virtual ~SendObserver() = default;
-  /// No way out on the datagram's route: ENETUNREACH, EHOSTUNREACH, ENODEV, ENETDOWN, EPERM, EACCES, EINVAL
-  /// (source address is no longer ours) and the like.
+  /// The datagram cannot be sent on its route: ENETUNREACH, EHOSTUNREACH, ENODEV, ENETDOWN, EPERM,
+  /// EACCES, EINVAL (this host no longer has the source address) and the like.
   virtual void onSendError(const Datagram& refused, int error) = 0;
   /// The datagram is larger than the interface's MTU allows.
   virtual void onTooBig(const Datagram& refused) = 0;
 };
 
-/// How a socket asks for attention. Neither callback comes from inside of the socket's own methods.
+/// How a socket asks for attention. The callbacks are never called from within the socket's own
+/// methods.
 struct SocketCallbacks {
-  /// How a datagram that came would be opened, for sockets that have other threads do that.
+  /// Returns the work of opening (decrypting) a received datagram, for sockets that let other
+  /// threads do it.
   using Opening = std::function<CipherWork(ByteView)>;
   std::function<void()> onReadable;
-  std::function<void()> onWritable;  ///< there is room again after a flush that was blocked
-  Opening opening{};                 ///< empty: the core opens itself
+  std::function<void()> onWritable;  ///< the send buffer has room again after a blocked flush
+  Opening opening{};                 ///< empty: the core opens datagrams itself
 };
 
-/// A UDP socket with a bounded queue of what waits to be sent. What crosses the border to the host are
-/// batches: send() and receive(). Datagrams carry Don't Fragment and are limited by the interface's MTU only.
+/// A UDP socket with a bounded send queue. Datagrams are exchanged with the host in batches: send()
+/// and receive(). They carry Don't Fragment, and only the interface's MTU limits their size.
 class DatagramSocket {
  public:
-  /// Datagrams that wait for room in the send buffer, at most.
+  /// The most datagrams that wait for room in the send buffer.
   static constexpr size_t kQueueLimit = 256;
-  /// Datagrams per system call.
+  /// The most datagrams per system call.
   static constexpr size_t kBatch = 64;
 
-  /// `local`: what the socket is bound to, with the port that the host chose.
+  /// `local`: the address that the socket is bound to, with the port that the host chose.
   DatagramSocket(SocketId id, const Endpoint& local) : id_(id), local_(local) {
     refused_.reserve(kQueueLimit);
   }
@@ -118,49 +125,54 @@ class DatagramSocket {
   const Endpoint& local() const { return local_; }
   const SocketCounters& counters() const { return counters_; }
 
-  /// Appends to the queue; false when it is full or the families differ: the datagram is counted and gone.
+  /// Appends a datagram to the send queue. When the queue is full or the address families differ,
+  /// the datagram is counted and dropped (false).
   bool enqueue(Datagram&& datagram);
-  /// Datagrams that wait, without those that another thread is sending.
+  /// The number of queued datagrams, without those that another thread is sending.
   size_t queued() const { return queue_.size() + (sending_ ? 0 : leaving_.size()); }
   bool full() const { return queued() >= kQueueLimit; }
-  /// Sends the queue in order. False when the send buffer filled up and datagrams are left: flush again when
-  /// the socket is writable. Another thread may do it, where the host has one: what is queued meanwhile follows by
-  /// itself, and the observer is told later, and must live on.
+  /// Sends the queue in order. False when the send buffer is full and datagrams are left: call
+  /// again when the socket is writable. Where the host has other threads, one of them may send
+  /// instead. Datagrams queued meanwhile are then sent afterwards without another call, and the
+  /// observer is told later, so it must stay alive.
   bool flush(SendObserver& observer);
-  /// Waits for what another thread is sending, and sends the rest. What does not fit the send buffer stays.
+  /// Waits for what another thread is sending, and sends the rest. Datagrams that do not fit the
+  /// send buffer stay queued.
   void finish(SendObserver& observer);
-  /// The last flush() gave false.
+  /// Whether the send buffer was full at the last attempt to send.
   bool blocked() const { return blocked_; }
 
-  /// One batch: up to `limit` (at most kBatch) messages of the host, each of which is one datagram, or several where
-  /// offloads are on; valid until the next call with this batch; move the packets out. `more` tells whether the socket
-  /// may hold further ones.
+  /// Receives one batch of up to `limit` (at most kBatch) messages. A message is one datagram, or
+  /// several where offloads are on. The result is valid until the next call with this batch; move
+  /// the packets out of it. `more` tells whether the socket may have further ones.
   virtual std::span<ReceivedDatagram> receive(ReceiveBatch& batch, size_t limit, bool& more) = 0;
 
  protected:
-  /// Hands the next `count` datagrams to the host, 1 to kBatch. Gives how many it took, at least one, or -errno
-  /// when it refused the first one.
+  /// Gives the next `count` datagrams, 1 to kBatch, to the host. Returns how many it took, at least
+  /// one, or -errno when it refused the first one.
   virtual int send(size_t count) = 0;
-  /// Whether SocketCallbacks::onWritable is wanted.
+  /// Sets whether SocketCallbacks::onWritable is wanted.
   virtual void watchWritable(bool on) = 0;
-  /// Begins to have sendLeaving() called by another thread, and then, by this one, onSent(). False: there is none, or
-  /// it is not worth it for so many datagrams.
+  /// Makes another thread call sendLeaving(), after which this thread calls onSent(). The argument
+  /// is the number of datagrams. False: there is no other thread, or the datagrams are too few to
+  /// be worth it.
   virtual bool handOver(size_t) { return false; }
-  /// Whether that other thread has called sendLeaving(): then onSent() is not called. `tell`: else it will be soon.
+  /// Whether that other thread has finished sendLeaving(). If so, onSent() is not called. If not,
+  /// and the argument (`tell`) is true, onSent() will be called soon.
   virtual bool hasSent(bool) { return false; }
-  /// Waits until that other thread has called sendLeaving(); onSent() is not called.
+  /// Waits until that other thread has finished sendLeaving(). onSent() is not called.
   virtual void awaitSending() {}
 
   Datagram& nextAt(size_t i) { return leaving_[next_ + i]; }
-  /// `lane`: the thread's, for the cipher.
-  /// True when not all have left: then onSent() is due.
+  /// Sends leaving_ on whichever thread calls it; `lane` is that thread's cipher lane. True when
+  /// not all were sent or some were refused: then onSent() is due.
   bool sendLeaving(unsigned lane);
   void onSent();
   SocketCounters counters_;
 
  private:
   struct Refusal {
-    size_t place;  // in leaving_
+    size_t place;  // index in leaving_
     int error;
   };
   size_t sealSome(unsigned lane);
@@ -172,13 +184,14 @@ class DatagramSocket {
   SocketId id_;
   Endpoint local_;
   Ring<Datagram> queue_;
-  Ring<Datagram> leaving_;  ///< those before `next_` have left
+  Ring<Datagram> leaving_;  ///< being sent; those before `next_` have left
   size_t next_ = 0;
-  std::vector<Refusal> refused_;  ///< of those that left
+  std::vector<Refusal> refused_;  ///< those before `next_` that the host refused
   bool stuck_ = false;            ///< the send buffer had no room for the next one
   bool blocked_ = false;
-  bool sending_ = false;              ///< another thread has the four above, and send()
-  SendObserver* observer_ = nullptr;  ///< of that
+  /// Another thread uses leaving_, next_, refused_, stuck_ and send().
+  bool sending_ = false;
+  SendObserver* observer_ = nullptr;  ///< observer of what that thread sends
 };
 
 }  // namespace braid

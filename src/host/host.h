@@ -1,24 +1,54 @@
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "host/clock.h"
+#include "base/time.h"
 #include "host/datagram_socket.h"
 #include "host/host_network.h"
-#include "host/network_monitor.h"
-#include "host/resolver.h"
+#include "host/network_table.h"
 #include "host/stream_host.h"
-#include "host/translator.h"
 #include "host/tun_device.h"
-#include "tunnel/wire/secret_random.h"
+#include "inet/addresses.h"
+#include "tunnel/wire/secrets.h"
 
 namespace braid {
 
-/// A gateway's borders to its operating system: linux/ has the real ones, fake/ those of tests. What is
-/// opened must not outlive the host. Callbacks say only that there is something to do, and come between two
-/// turns of the gateway, never from inside of a call.
+/// Tells the present time on the core's time line, which is monotonic.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Time now() const = 0;
+};
+
+/// A host name and port, such as "vpn.example.net:4433". The name is kept as text, because its
+/// addresses may change.
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+  auto operator<=>(const HostPort&) const = default;
+};
+
+/// Resolves host names asynchronously: an answer may take many seconds, and no thread of the
+/// gateway waits for it.
+class Resolver {
+ public:
+  /// Receives the addresses of a name, sorted; empty when it cannot be resolved now.
+  using OnResult = std::function<void(const HostPort&, const std::vector<Endpoint>&)>;
+
+  virtual ~Resolver() = default;
+  /// Starts the lookup of a name, unless one is in progress already.
+  virtual void request(const HostPort& name) = 0;
+};
+
+/// A gateway's interface to its operating system: linux/ has the real implementation, fake/ the one
+/// for tests. Objects opened here must not outlive the host. Callbacks only say that there is
+/// something to do. They are called between two event loop turns of the gateway, never from within
+/// a call to these objects.
 class Host {
  public:
   using Callback = std::function<void()>;
@@ -26,19 +56,22 @@ class Host {
   virtual ~Host() = default;
 
   virtual const Clock& clock() const = 0;
-  /// Others at each call, and known to nobody. Throws SystemError.
+  /// A new secret random key at each call. Throws SystemError.
   virtual RandomKey randomKey() = 0;
   /// Throws SystemError.
-  virtual std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) = 0;
+  virtual std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options,
+                                                Callback onReadable) = 0;
   /// Throws SystemError.
   virtual std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                                      SocketCallbacks callbacks) = 0;
-  /// TCP connections that end here, for the gateway with this device. Throws SystemError.
-  virtual std::unique_ptr<StreamHost> openStreams(const std::string& device, StreamObserver& observer) = 0;
-  /// Address translation for the gateway with this device. Throws SystemError.
+  /// Opens the host side of TCP connections that end at this gateway. `device` names the gateway's
+  /// interface. Throws SystemError.
+  virtual std::unique_ptr<StreamHost> openStreams(const std::string& device,
+                                                  StreamObserver& observer) = 0;
+  /// Opens address translation (NAT) for the gateway with this interface. Throws SystemError.
   virtual std::unique_ptr<Translator> openTranslator(const std::string& device) = 0;
   virtual HostNetwork& network() = 0;
-  /// To be called once. Throws SystemError.
+  /// Must be called only once. Throws SystemError.
   virtual NetworkMonitor& watchNetwork(Callback onChange) = 0;
   virtual std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) = 0;
 };

@@ -32,7 +32,8 @@ std::string RuleSpec::toString() const {
   if (!outInterface.empty()) out += " oif " + outInterface;
   if (mark) out += " fwmark " + std::to_string(mark);
   out += " lookup " + std::to_string(table);
-  if (suppressPrefixLength) out += " suppress_prefixlength " + std::to_string(*suppressPrefixLength);
+  if (suppressPrefixLength)
+    out += " suppress_prefixlength " + std::to_string(*suppressPrefixLength);
   return out;
 }
 

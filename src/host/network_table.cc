@@ -18,10 +18,11 @@ std::string text(const DefaultRoute& r) {
 }
 
 void compareLinks(const Link& was, const Link& is, std::vector<NetworkChange>& out) {
-  if (was.name != is.name) out.push_back({Kind::kLinkRenamed, is.index, was.name + " is now " + is.name});
+  if (was.name != is.name)
+    out.push_back({Kind::kLinkRenamed, is.index, was.name + " is now " + is.name});
   if (was.up != is.up) {
-    out.push_back(
-        {is.up ? Kind::kLinkUp : Kind::kLinkDown, is.index, is.name + (is.up ? " is up" : " is down")});
+    out.push_back({is.up ? Kind::kLinkUp : Kind::kLinkDown, is.index,
+                   is.name + (is.up ? " is up" : " is down")});
   }
   if (was.mtu != is.mtu)
     out.push_back({Kind::kMtu, is.index, is.name + " has MTU " + std::to_string(is.mtu)});
@@ -44,7 +45,8 @@ void NetworkTable::removeLink(int index) {
 }
 
 void NetworkTable::removeDefaultRoutes(Address::Family family, uint32_t metric) {
-  std::erase_if(routes_, [&](const DefaultRoute& r) { return r.family == family && r.metric == metric; });
+  std::erase_if(routes_,
+                [&](const DefaultRoute& r) { return r.family == family && r.metric == metric; });
 }
 
 void NetworkTable::removeLocalNetworks(const LocalNetwork& like) {
@@ -56,7 +58,8 @@ void NetworkTable::removeLocalNetworks(const LocalNetwork& like) {
 bool NetworkTable::isOwn(const Address& address) const {
   auto has = [&](const LinkAddress& own) { return own.address == address; };
   auto contains = [&](const LocalNetwork& own) { return own.network.contains(address); };
-  return std::ranges::any_of(local_, contains) || std::ranges::any_of(links_, [&](const auto& link) {
+  return std::ranges::any_of(local_, contains) ||
+         std::ranges::any_of(links_, [&](const auto& link) {
            return std::ranges::any_of(link.second.addresses, has);
          });
 }
@@ -70,7 +73,8 @@ void NetworkTable::continueFrom(const NetworkTable& before) {
 }
 
 const Link* NetworkTable::find(const std::string& name) const {
-  auto at = std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return l.second.name == name; });
+  auto at = std::find_if(links_.begin(), links_.end(),
+                         [&](const auto& l) { return l.second.name == name; });
   return at == links_.end() ? nullptr : &at->second;
 }
 

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "inet/prefix.h"
+#include "base/time.h"
+#include "inet/addresses.h"
 
 namespace braid {
 
@@ -16,8 +17,8 @@ namespace braid {
 struct LinkAddress {
   Address address;
   uint8_t prefixLength = 0;
-  uint8_t scope = 0;        ///< RT_SCOPE_*: 0 is universe, 253 link
-  bool usable = true;       ///< not tentative, not a failed duplicate
+  uint8_t scope = 0;        ///< RT_SCOPE_*: 0 is universe, 253 is link
+  bool usable = true;       ///< not tentative, and duplicate address detection did not fail
   bool deprecated = false;  ///< not for new connections (RFC 4862 section 2)
   bool temporary = false;   ///< privacy address (RFC 8981)
   auto operator<=>(const LinkAddress&) const = default;
@@ -32,10 +33,12 @@ struct Link {
   uint32_t mtu = 0;
   uint32_t master = 0;    ///< index of the bridge (bond, VRF...) that it is a port of; 0: none
   uint16_t hardware = 0;  ///< ARPHRD_*: 1 is Ethernet
-  std::string kind;  ///< as the kernel names it (IFLA_INFO_KIND): "bridge", "vlan"; empty: a NIC, or "lo"
-  int lower = 0;     ///< the interface that it runs over, or the other end of a veth; 0: none
-  int space = -1;    ///< the kernel's number for the network namespace of `lower`; -1: it is this one
-  unsigned switchedOff = 0;  ///< how often it was seen switched off: each time the kernel drops its routes
+  /// The kernel's name of the type (IFLA_INFO_KIND): "bridge", "vlan"; empty for a NIC, or "lo".
+  std::string kind;
+  int lower = 0;   ///< the interface that it runs over, or the other end of a veth; 0: none
+  int space = -1;  ///< the kernel's id of the network namespace of `lower`; -1: this one
+  /// How often the interface was seen switched off. Each time the kernel drops its routes.
+  unsigned switchedOff = 0;
   std::set<LinkAddress> addresses;
   bool operator==(const Link&) const = default;
 };
@@ -44,15 +47,18 @@ struct Link {
 struct DefaultRoute {
   Address::Family family = Address::Family::kNone;
   int link = 0;  ///< interface index
-  Address via;   ///< unset: on link
+  Address via;   ///< next hop; unset: on link
   uint32_t metric = 0;
   auto operator<=>(const DefaultRoute&) const = default;
 };
 
-/// A network whose addresses are all this host's own, by a route that says so (`ip route add local`).
+/// A network whose addresses all belong to this host, because of a local route (`ip route add
+/// local`).
 struct LocalNetwork {
   Prefix network;
-  uint32_t table = 0;  ///< of routes; the kernel has a route for each of its addresses in RT_TABLE_LOCAL
+  /// Routing table of the route. The kernel adds a route for each address of the host to
+  /// RT_TABLE_LOCAL.
+  uint32_t table = 0;
   uint32_t metric = 0;
   int link = 0;  ///< interface index
   auto operator<=>(const LocalNetwork&) const = default;
@@ -78,42 +84,46 @@ struct NetworkChange {
   std::string text;  ///< one line in plain words
 };
 
-/// What is known of the host's links, addresses, default and local routes: a plain value.
+/// A snapshot of the host's links, addresses, default routes and local routes. A plain value.
 class NetworkTable {
  public:
   const std::map<int, Link>& links() const { return links_; }
   const std::set<DefaultRoute>& defaultRoutes() const { return routes_; }
-  /// nullptr when there is no interface of this name.
+  /// The interface of this name; nullptr when it does not exist.
   const Link* find(const std::string& name) const;
   bool hasDefaultRoute(int link, Address::Family family) const;
-  /// Whether what is sent there stays with this host: an address of an interface, or of a network that is its own.
+  /// Whether packets to this address stay on this host: it is an address of an interface, or in a
+  /// local network.
   bool isOwn(const Address& address) const;
 
-  /// What happened between `before` and this, links first.
+  /// The differences between `before` and this table, links first.
   std::vector<NetworkChange> changesSince(const NetworkTable& before) const;
 
-  /// The interface of this index, added when it is unknown.
+  /// The interface with this index; it is added if it is unknown.
   Link& link(int index) { return links_[index]; }
   void setLink(Link link) { links_[link.index] = std::move(link); }
-  /// The interface goes, and its default routes with it.
+  /// Removes the interface together with its routes.
   void removeLink(int index);
   void addDefaultRoute(const DefaultRoute& route) { routes_.insert(route); }
   void removeDefaultRoute(const DefaultRoute& route) { routes_.erase(route); }
-  /// Removes all of a family and metric: to the kernel they are one route, with one or more next hops.
+  /// Removes all default routes with this family and metric. To the kernel they are one route with
+  /// one or more next hops.
   void removeDefaultRoutes(Address::Family family, uint32_t metric);
   void addLocalNetwork(const LocalNetwork& network) { local_.insert(network); }
   void removeLocalNetwork(const LocalNetwork& network) { local_.erase(network); }
-  /// Removes those of a prefix, table and metric: another route took their place.
+  /// Removes the local networks with the prefix, table and metric of `like`, because another route
+  /// replaced them.
   void removeLocalNetworks(const LocalNetwork& like);
   void forgetRoutes() {
     routes_.clear();
     local_.clear();
   }
-  /// Something of ours may be gone from the host: an interface was switched off or left its bridge, or an
-  /// address, a rule or a route of ours was deleted, or forwarding switched off.
+  /// Notes that something that Braid configured may be gone from the host: an interface was
+  /// switched off or left its bridge, an address, a rule or a route of Braid was deleted, or
+  /// forwarding was switched off.
   void noteLoss() { ++losses_; }
-  /// Everything was read anew after some changes were missed: what `before` counted goes on, and all that is
-  /// counted may have happened once more.
+  /// Call on a table that was read again after changes were missed. Continues the counts of
+  /// `before`, and increases each by one, because each counted event may have happened once more.
   void continueFrom(const NetworkTable& before);
 
  private:
@@ -121,6 +131,21 @@ class NetworkTable {
   std::set<DefaultRoute> routes_;
   std::set<LocalNetwork> local_;
   uint64_t losses_ = 0;
+};
+
+/// Follows the host's links, addresses and default routes.
+class NetworkMonitor {
+ public:
+  virtual ~NetworkMonitor() = default;
+  virtual const NetworkTable& table() const = 0;
+  /// Reads the notifications that have arrived, and returns the changes. If notifications were lost
+  /// because the host produced them faster than they were read, reads everything again, at a
+  /// bounded rate; until that succeeds the old table stays. Never blocks for longer than the host
+  /// needs to list everything. Throws only std::bad_alloc.
+  virtual std::vector<NetworkChange> process(Time now) = 0;
+  /// When to call process() even without a notification, because some were lost and everything must
+  /// be read again. kNever: the table is up to date.
+  virtual Time deadline() const = 0;
 };
 
 }  // namespace braid

@@ -4,7 +4,8 @@
 
 namespace braid {
 
-// Fills spare_ from the pool, without holes.
+// Fills spare_ from the pool. If the pool is exhausted, the packets that are there are moved to the
+// front.
 size_t ReceiveBatch::prepare(size_t limit) {
   received_.clear();
   size_t end = kSize;

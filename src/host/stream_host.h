@@ -9,21 +9,59 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "host/translator.h"
-#include "inet/endpoint.h"
-#include "inet/prefix.h"
+#include "inet/addresses.h"
 
 namespace braid {
 
-/// A TCP connection that ends at this gateway. Nothing blocks. When the object or the whole process ends before
-/// close(), the other end gets a reset: a connection that was cut off never looks like one that has ended.
+/// All addresses from `first` to `last`, both of one family.
+struct AddressRange {
+  Address first, last;
+  bool operator==(const AddressRange&) const = default;
+};
+
+/// A port forwarding: connections to these ports of this host are forwarded to another host.
+struct PortForward {
+  uint8_t protocol = 0;  ///< ip::kTcp or ip::kUdp
+  uint16_t firstPort = 0, lastPort = 0;
+  Address to;
+  uint16_t toPort = 0;       ///< 0: the original destination port
+  std::vector<Prefix> from;  ///< sources that may use it, of the same family as `to`; empty: all
+  bool ownSource = false;    ///< the other host sees this host's address instead of the source's
+  bool operator==(const PortForward&) const = default;
+};
+
+/// How the kernel must translate addresses of packets that pass through this host.
+struct Translation {
+  std::string device;  ///< the tunnel's interface
+  /// Packets that come from the tunnel and leave by another interface get that interface's address
+  /// as their source.
+  bool masqueradeV4 = false;
+  bool masqueradeV6 = false;
+  std::vector<AddressRange> sources;  ///< sources to masquerade; in ascending order, not adjacent
+  std::vector<PortForward> forwards;  ///< the first that matches is used
+  bool isEmpty() const { return !masqueradeV4 && !masqueradeV6 && forwards.empty(); }
+  bool operator==(const Translation&) const = default;
+};
+
+/// Translates addresses of packets. Its rules are removed with this object, and also when the
+/// process ends in any way.
+class Translator {
+ public:
+  virtual ~Translator() = default;
+  /// Replaces the former translation atomically. If it throws SystemError, the former one stays.
+  virtual void set(const Translation& what) = 0;
+};
+
+/// A TCP connection that ends at this gateway. No call blocks. If the object is destroyed or the
+/// process ends before close(), the other end gets a reset, so that a connection that was cut off
+/// never looks like one that has ended.
 class StreamSocket {
  public:
-  /// What a read or a write came to.
+  /// The outcome of a read or a write.
   struct Moved {
     enum class Why : uint8_t {
-      kDone,     ///< there may be more to do at once
-      kBlocked,  ///< the host says when to try again (StreamObserver::onReady)
+      kDone,     ///< bytes were moved; there may be more to do at once
+      kBlocked,  ///< nothing to do now; StreamObserver::onReady() tells when to try again
       kEnd,      ///< read only: the other end has sent its last byte
       kFailed,   ///< `error` says why: the connection is gone
     };
@@ -34,19 +72,19 @@ class StreamSocket {
 
   virtual ~StreamSocket() = default;
 
-  /// 0: connected; EINPROGRESS: not yet; else why it is not.
+  /// The state of connect(): 0: connected; EINPROGRESS: not yet; else the errno of the failure.
   virtual int connectError() = 0;
-  /// Why the connection is gone (errno), after a `failed` of onReady(); 0: it is not.
+  /// Why the connection failed (errno), after onReady() with `failed`; 0: it did not.
   virtual int takeError() = 0;
   virtual Moved read(std::span<const ByteSpan> into) = 0;
   virtual Moved write(std::span<const ByteView> from) = 0;
-  /// This side has sent its last byte (FIN).
+  /// Ends sending: a FIN follows the last byte.
   virtual void shutdownWrite() = 0;
-  /// Ends the connection in order: what was written still arrives, and then FIN.
+  /// Closes the connection gracefully: written data is still sent, followed by a FIN.
   virtual void close() = 0;
 };
 
-/// What a host tells of its TCP connections. No call comes from inside of one to the host.
+/// Is told about events of the host's TCP connections. Never called from within a call to the host.
 class StreamObserver {
  public:
   struct Ready {
@@ -54,15 +92,17 @@ class StreamObserver {
     bool failed = false;  ///< ask StreamSocket::takeError()
   };
   virtual ~StreamObserver() = default;
-  /// Connections wait to be accepted: told until they are.
+  /// Connections wait to be accepted. Called again and again until they are accepted
+  /// (level-triggered).
   virtual void onAcceptable() = 0;
-  /// Told once for each change: who was told `readable` reads until kBlocked, and likewise for `writable`.
+  /// The connection with this tag has changed. Called once for each change (edge-triggered): after
+  /// `readable` the observer must read until kBlocked, and likewise write after `writable`.
   virtual void onReady(uint64_t tag, Ready ready) = 0;
 };
 
-/// Which connections of others a rule names.
+/// A condition on connections of other hosts.
 struct StreamRule {
-  std::optional<Prefix> network{};  ///< of the destination; none: any, of both families
+  std::optional<Prefix> network{};  ///< prefix of the destination; none: any, of both families
   uint16_t firstPort = 1, lastPort = 65535;
   bool operator==(const StreamRule&) const = default;
 };
@@ -73,19 +113,20 @@ struct StreamPair {
   bool operator==(const StreamPair&) const = default;
 };
 
-/// Which new TCP connections through this host end at it.
+/// Which new TCP connections through this host are intercepted, that is, end at it.
 struct Interception {
-  std::string device;                ///< only what is routed into this interface, and did not come from it
-  std::vector<std::string> outside;  ///< nor from these interfaces, which strangers are behind
-  uint32_t mark = 0;  ///< what the packets of such connections are marked with, for a policy rule
-  std::vector<AddressRange> destinations;  ///< ordered, apart from each other
-  std::vector<StreamRule> match;           ///< any of them, and
-  std::vector<StreamRule> exclude;         ///< none of them
-  std::vector<StreamPair> avoid;           ///< nor between these
+  std::string device;  ///< only connections routed into this interface that did not come from it
+  /// Not connections from these interfaces, behind which there are strangers.
+  std::vector<std::string> outside;
+  uint32_t mark = 0;  ///< mark on the packets of such connections; a policy routing rule matches it
+  std::vector<AddressRange> destinations;  ///< in ascending order, not adjacent
+  std::vector<StreamRule> match;           ///< at least one must match, and
+  std::vector<StreamRule> exclude;         ///< none may match
+  std::vector<StreamPair> avoid;           ///< nor connections between these hosts
   bool operator==(const Interception&) const = default;
 };
 
-/// TCP connections of others that end at this gateway, and those that it opens in their place.
+/// Intercepts other hosts' TCP connections at this gateway, and opens connections on their behalf.
 class StreamHost {
  public:
   struct Accepted {
@@ -95,24 +136,27 @@ class StreamHost {
 
   virtual ~StreamHost() = default;
 
-  /// New connections that `what` names come to this host's listeners from now on; without `takeNew` only the packets of
-  /// those that are there already. Throws SystemError: then all is as it was.
+  /// From now on, new connections that match `what` are delivered to this host's listeners. Without
+  /// `takeNew` only packets of connections already intercepted are. If it throws SystemError,
+  /// nothing has changed.
   virtual void intercept(const Interception& what, bool takeNew) = 0;
-  /// The interception ends; connections that are open get no packets any more.
+  /// Ends the interception. Open connections receive no more packets.
   virtual void stopIntercepting() = 0;
 
-  /// The next connection that waits; none: `error` is EAGAIN, EMFILE when one was reset because there are no descriptors,
-  /// or why the host cannot give it.
-  /// `tag`: what onReady() says of it.
+  /// Accepts the next waiting connection; onReady() will name it by `tag`. Without one, `error` is
+  /// EAGAIN when none waits, EMFILE when one was reset because no file descriptor was free, or
+  /// another errno of the failure.
   virtual std::optional<Accepted> accept(uint64_t tag, int& error) = 0;
-  /// Whether onAcceptable() is wanted; it is at first.
+  /// Sets whether onAcceptable() is wanted. Default: yes.
   virtual void wantAccept(bool on) = 0;
-  /// Gives the socket another tag.
+  /// Changes the tag of a socket.
   virtual void retag(StreamSocket& socket, uint64_t tag) = 0;
-  /// Opens a connection, from this source address and port when there is one. nullptr: `error` says why not.
+  /// Opens a connection, from the source address and port if given. On failure returns nullptr and
+  /// sets `error` (errno).
   virtual std::unique_ptr<StreamSocket> connect(const std::optional<Endpoint>& source,
-                                                const Endpoint& destination, uint64_t tag, int& error) = 0;
-  /// Connections that this process may have open at once.
+                                                const Endpoint& destination, uint64_t tag,
+                                                int& error) = 0;
+  /// The most connections that this process can have open at once.
   virtual size_t most() const = 0;
 };
 

@@ -20,13 +20,15 @@ inline constexpr auto kFieldsOf<DeviceDrops> = field::table<DeviceDrops>(
     field::counter("device_read_truncated", FieldUnit::kPackets,
                    "packets from the host longer than a packet buffer", &DeviceDrops::readTooBig),
     field::counter("device_read_no_buffer", FieldUnit::kPackets,
-                   "packets from the host when no packet buffer was free", &DeviceDrops::readNoBuffer),
-    field::counter("device_write_full", FieldUnit::kPackets, "packets not taken: the device's queue was full",
-                   &DeviceDrops::writeFull),
+                   "packets from the host when no packet buffer was free",
+                   &DeviceDrops::readNoBuffer),
+    field::counter("device_write_full", FieldUnit::kPackets,
+                   "packets not taken: the device's queue was full", &DeviceDrops::writeFull),
     field::counter("device_write_failed", FieldUnit::kPackets,
-                   "packets not taken: malformed, or the device is down", &DeviceDrops::writeErrors));
+                   "packets not taken: malformed, or the device is down",
+                   &DeviceDrops::writeErrors));
 
-/// What went through a device.
+/// Traffic through a device.
 struct DeviceTraffic {
   uint64_t readPackets = 0, readBytes = 0, readErrors = 0;
   uint64_t writtenPackets = 0, writtenBytes = 0;
@@ -36,8 +38,8 @@ template <>
 inline constexpr auto kFieldsOf<DeviceTraffic> = field::table<DeviceTraffic>(
     field::counter("device_read_packets", FieldUnit::kPackets, "packets that came from the host",
                    &DeviceTraffic::readPackets),
-    field::counter("device_read_bytes", FieldUnit::kBytes, "packets that came from the host, in bytes",
-                   &DeviceTraffic::readBytes),
+    field::counter("device_read_bytes", FieldUnit::kBytes,
+                   "packets that came from the host, in bytes", &DeviceTraffic::readBytes),
     field::counter("device_read_errors", FieldUnit::kNone,
                    "reads that failed, or brought what could not be cut into packets",
                    &DeviceTraffic::readErrors),
@@ -45,25 +47,28 @@ inline constexpr auto kFieldsOf<DeviceTraffic> = field::table<DeviceTraffic>(
                    &DeviceTraffic::writtenPackets),
     field::counter("device_written_bytes", FieldUnit::kBytes, "packets given to the host, in bytes",
                    &DeviceTraffic::writtenBytes),
-    field::counter(
-        "device_reads", FieldUnit::kNone,
-        "reads that brought something: a read may bring many TCP segments or UDP datagrams (`offloads`)",
-        &DeviceTraffic::reads),
+    field::counter("device_reads", FieldUnit::kNone,
+                   "reads that brought something: a read may bring many TCP segments or UDP "
+                   "datagrams (`offloads`)",
+                   &DeviceTraffic::reads),
     field::counter("device_writes", FieldUnit::kNone,
                    "writes that the host took: a write may hold many TCP segments or UDP datagrams",
                    &DeviceTraffic::writes));
 
 struct DeviceCounters : DeviceDrops, DeviceTraffic {};
 template <>
-inline constexpr auto kFieldsOf<DeviceCounters> = field::table<DeviceCounters>(field::base<DeviceDrops>(),
-                                                                               field::base<DeviceTraffic>());
+inline constexpr auto kFieldsOf<DeviceCounters> =
+    field::table<DeviceCounters>(field::base<DeviceDrops>(), field::base<DeviceTraffic>());
 
 struct DeviceOptions {
   enum class Kind : uint8_t { kTun, kTap };
   Kind kind = Kind::kTun;
-  std::string name;       ///< 1 to 15 bytes; the host numbers a "%d" in it
-  bool offloads = false;  ///< many TCP segments or UDP datagrams in one read or write, where the host can
-  unsigned queues = 1;    ///< the host's queues, flows spread over them; fewer where the host has fewer
+  std::string name;  ///< 1 to 15 bytes; the host replaces a "%d" by a number
+  /// Pass many TCP segments or UDP datagrams in one read or write, where the host supports that.
+  bool offloads = false;
+  /// The number of queues over which the host spreads the flows; fewer where the host supports
+  /// fewer.
+  unsigned queues = 1;
 };
 
 /// A TUN (IP packets) or TAP (Ethernet frames) device.
@@ -74,20 +79,22 @@ class TunDevice {
 
   virtual ~TunDevice() = default;
 
-  /// The name that the host gave.
+  /// The name that the host gave to the device.
   const std::string& name() const { return name_; }
-  /// Somebody deleted the device; nothing will come or go any more. A device that goes becomes readable, and
-  /// read() notices.
+  /// Whether the device was deleted: no packets can be read or written any more. A device that is
+  /// deleted becomes readable, and read() notices the deletion.
   bool gone() const { return gone_; }
   const DeviceCounters& counters() const { return counters_; }
 
-  /// Reads until there is nothing more or `limit` packets have come, the last read's all, and gives each to the sink.
-  /// Returns how many there were, lost ones included; less than `limit` means that the device is empty for now.
+  /// Reads until nothing is left or at least `limit` packets have come; all packets of the last
+  /// read are included. Gives each packet to the sink. Returns how many there were, including lost
+  /// ones. Less than `limit` means that the device is empty for now.
   virtual size_t read(PacketPool& pool, size_t limit, const Sink& sink) = 0;
-  /// Gives the host a packet, at the latest with flush(): what belongs together may go in one system call. What the
-  /// host does not take is counted and gone.
+  /// Gives a packet to the host, at the latest with flush(): packets that belong together may be
+  /// written in one system call. A packet that the host does not take is counted and dropped.
   virtual void write(Packet packet) = 0;
-  /// Gives the host what write() has kept back. Due before the caller waits for anything.
+  /// Gives the packets that write() has held back to the host. Must be called before the caller
+  /// waits for anything.
   virtual void flush() = 0;
 
  protected:

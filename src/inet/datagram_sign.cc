@@ -3,39 +3,44 @@
 #include <algorithm>
 #include <array>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid {
 
 namespace {
 
 constexpr size_t kUdpHead = 8;            ///< RFC 768
-constexpr uint16_t kDnsPort = 53;         ///< its first bytes are drawn at random
+constexpr uint16_t kDnsPort = 53;         ///< a DNS message begins with a random number, which
+                                          ///< could look like another protocol
 constexpr uint16_t kNatTraversal = 4500;  ///< RFC 3948
 
-/// RFC 8999 section 5.1: first byte, version, and two connection ids with their lengths.
+/// Recognizes QUIC's long header (RFC 8999 section 5.1): first byte, version, and two connection
+/// ids with their lengths.
 DatagramSign quicSign(ByteView p) {
   constexpr size_t kIds = 5, kLongestId = 20, kPaddedInitial = 1200;
   constexpr uint32_t kVersion1 = 1, kVersion2 = 0x6b3343cf;
   if (p.size() < kIds + 2 || !(p[0] & 0x80)) return DatagramSign::kNone;
   size_t source = kIds + 1 + p[kIds];
-  if (p[kIds] > kLongestId || source >= p.size() || p[source] > kLongestId) return DatagramSign::kNone;
+  if (p[kIds] > kLongestId || source >= p.size() || p[source] > kLongestId)
+    return DatagramSign::kNone;
   size_t end = source + 1 + p[source];
   if (end > p.size()) return DatagramSign::kNone;
   uint32_t version = load32(&p[1]);
   if (version == kVersion1 || version == kVersion2) return DatagramSign::kOrdered;
-  // RFC 8999 section 6: versions follow.
+  // Version Negotiation (RFC 8999 section 6): a list of versions follows.
   if (version == 0)
     return p.size() > end && (p.size() - end) % 4 == 0 ? DatagramSign::kSetup : DatagramSign::kNone;
   if (!(p[0] & 0x40)) return DatagramSign::kNone;
   if (p.size() >= kPaddedInitial) return DatagramSign::kOrdered;
-  // A client pads its first datagram. A server may begin with a shorter one, a Retry or an ACK, and has an id of its own.
+  // A client pads its first datagram. A server may begin with a shorter one (a Retry or an ACK),
+  // and has a connection id of its own.
   return p[source] > 0 ? DatagramSign::kSetup : DatagramSign::kNone;
 }
 
-/// The messages of the WireGuard paper, section 5.4: initiation, response, cookie reply, data. Data is padded to a
-/// multiple of 16 bytes, but never beyond the device's MTU: with the usual one, 1420, full packets are no multiple. Then
-/// the counter tells, the highest bytes of which stay 0.
+/// Recognizes the messages of the WireGuard paper, section 5.4: initiation, response, cookie reply,
+/// data. Data is padded to a multiple of 16 bytes, but never beyond the device's MTU. The usual
+/// MTU, 1420, is not a multiple of 16. In such full packets the counter is checked instead: its
+/// highest bytes are 0.
 bool isWireGuard(ByteView p) {
   constexpr size_t kLeastData = 32, kFull = 1000;
   if (p.size() < kLeastData || p[1] || p[2] || p[3]) return false;
@@ -53,14 +58,14 @@ bool isWireGuard(ByteView p) {
   }
 }
 
-/// A hard reset: opcode, session id, and what authenticates it. With tls-auth an HMAC, a counter and the time follow,
-/// then, as without it, the list of acknowledged packets and the packet's own number, 0. With tls-crypt the counter
-/// and the time come first, then the HMAC, and the rest is encrypted. To a client of tls-crypt-v2 a server adds what it
-/// offers, 6 bytes.
+/// Recognizes a hard reset: opcode, session id, and authentication. With tls-auth an HMAC, a
+/// counter and the time follow, and then, as without tls-auth, the list of acknowledged packets and
+/// the packet's own number, 0. With tls-crypt the counter and the time come first, then the HMAC,
+/// and the rest is encrypted. A server adds 6 bytes with its options for a client of tls-crypt-v2.
 bool isOpenVpn(ByteView p) {
   constexpr size_t kPlain = 14, kCounter = 9, kCounterAndTime = 8, kTlsCrypt = 54, kOffer = 6;
   constexpr uint32_t kFirstCounters = 16,
-                     kCounterBits = 0x00ffffff;  // tls-crypt-v2 says 0x0f in the highest byte
+                     kCounterBits = 0x00ffffff;  // with tls-crypt-v2 the highest byte is 0x0f
   if (p.size() < kPlain) return false;
   auto counts = [&](size_t at) {
     uint32_t counter = load32(&p[at]) & kCounterBits;
@@ -69,14 +74,15 @@ bool isOpenVpn(ByteView p) {
   constexpr uint8_t kClientV2 = 7 << 3, kServerV2 = 8 << 3, kClientV3 = 10 << 3;
   if (p[0] == kClientV3) return p.size() > kTlsCrypt && counts(kCounter);
   if (p[0] != kClientV2 && p[0] != kServerV2) return false;
-  size_t acks = p[0] == kServerV2 ? 12 : 0;  // one number, and the session id of the other side
+  size_t acks = p[0] == kServerV2 ? 12 : 0;  // an acknowledged number and the peer's session id
   if (p.size() < kPlain + acks) return false;
   auto endsPlain = [&] {
     return load32(&p[p.size() - 4]) == 0 && p[p.size() - 5 - acks] == (acks > 0 ? 1 : 0);
   };
   size_t added = p.size() - kPlain - acks;
   if (added == 0) return endsPlain();
-  bool isTlsCrypt = p.size() == kTlsCrypt + acks || (acks > 0 && p.size() == kTlsCrypt + acks + kOffer);
+  bool isTlsCrypt =
+      p.size() == kTlsCrypt + acks || (acks > 0 && p.size() == kTlsCrypt + acks + kOffer);
   if (isTlsCrypt && counts(kCounter)) return true;
   constexpr std::array<size_t, 6> kHmacs{16, 20, 28, 32, 48, 64};
   return std::any_of(kHmacs.begin(), kHmacs.end(), [&](size_t hmac) {
@@ -84,7 +90,8 @@ bool isOpenVpn(ByteView p) {
   });
 }
 
-/// RFC 3948 section 2: a marker of zeros before IKE, one byte to keep the mapping, else ESP.
+/// UDP encapsulation of IPsec (RFC 3948 section 2): IKE has a marker of zeros, a NAT keepalive is
+/// one byte, everything else is ESP.
 DatagramSign natTraversalSign(ByteView p) {
   constexpr size_t kLeastEsp = 16;
   constexpr uint32_t kReservedSpis = 256;
@@ -94,7 +101,8 @@ DatagramSign natTraversalSign(ByteView p) {
   return load32(p.data()) >= kReservedSpis ? DatagramSign::kOrdered : DatagramSign::kNone;
 }
 
-/// A record of DTLS 1.0 or 1.2. Data of DTLS 1.3 has another header, which says nothing: there the rate tells.
+/// Recognizes a record of DTLS 1.0 or 1.2. Data of DTLS 1.3 has another header, which cannot be
+/// recognized; such flows are judged by their rate.
 DatagramSign dtlsSign(ByteView p) {
   constexpr size_t kHeader = 13;
   constexpr uint8_t kChangeCipherSpec = 20, kHandshake = 22, kApplicationData = 23;
@@ -102,12 +110,14 @@ DatagramSign dtlsSign(ByteView p) {
   uint16_t version = load16(&p[1]);
   if (version != 0xfeff && version != 0xfefd) return DatagramSign::kNone;
   if (kHeader + load16(&p[11]) > p.size()) return DatagramSign::kNone;
-  if (p[0] == kApplicationData) return load16(&p[3]) > 0 ? DatagramSign::kOrdered : DatagramSign::kNone;
-  return p[0] >= kChangeCipherSpec && p[0] <= kHandshake ? DatagramSign::kSetup : DatagramSign::kNone;
+  if (p[0] == kApplicationData)
+    return load16(&p[3]) > 0 ? DatagramSign::kOrdered : DatagramSign::kNone;
+  return p[0] >= kChangeCipherSpec && p[0] <= kHandshake ? DatagramSign::kSetup
+                                                         : DatagramSign::kNone;
 }
 
-/// Tailscale's peers look for each other, before and between WireGuard's messages, from the same ports: the probes begin
-/// with these bytes.
+/// Tailscale's peers probe for each other before and between WireGuard messages, from the same
+/// ports. The probes begin with these bytes.
 bool isTailscaleProbe(ByteView p) {
   constexpr std::array<uint8_t, 6> kMagic{0x54, 0x53, 0xf0, 0x9f, 0x92, 0xac};
   return p.size() > kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), p.begin());

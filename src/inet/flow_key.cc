@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/bytes.h"
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid {
 
@@ -88,8 +88,10 @@ size_t FlowKeyHash::operator()(const FlowKey& key) const {
 
 std::string FlowKey::toString() const {
   std::string name = protocolName(protocol) + " ";
-  if (sport == 0 && dport == 0) return name + source().toString() + " > " + destination().toString();
-  return name + Endpoint{source(), sport}.toString() + " > " + Endpoint{destination(), dport}.toString();
+  if (sport == 0 && dport == 0)
+    return name + source().toString() + " > " + destination().toString();
+  return name + Endpoint{source(), sport}.toString() + " > " +
+         Endpoint{destination(), dport}.toString();
 }
 
 }  // namespace braid

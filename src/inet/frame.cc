@@ -22,7 +22,8 @@ Address readV4(Reader& r) {
 
 std::optional<ArpFields> parseArp(ByteView b) {
   Reader r(b);
-  bool isIpOverEthernet = r.u16() == kArpEthernet && r.u16() == Frame::kIpV4 && r.u8() == 6 && r.u8() == 4;
+  bool isIpOverEthernet =
+      r.u16() == kArpEthernet && r.u16() == Frame::kIpV4 && r.u8() == 6 && r.u8() == 4;
   ArpFields arp;
   arp.operation = r.u16();
   arp.senderMac = readMac(r);
@@ -60,7 +61,8 @@ std::optional<Frame> parseFrame(ByteView bytes) {
   }
   if (!r.ok()) return std::nullopt;
   frame.isMulticast = frame.dst[0] & 1;
-  frame.isBroadcast = std::all_of(frame.dst.begin(), frame.dst.end(), [](uint8_t b) { return b == 0xff; });
+  frame.isBroadcast =
+      std::all_of(frame.dst.begin(), frame.dst.end(), [](uint8_t b) { return b == 0xff; });
   frame.payloadOffset = bytes.size() - r.remaining();
   parsePayload(bytes.subspan(frame.payloadOffset), frame);
   return frame;

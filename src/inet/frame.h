@@ -24,7 +24,8 @@ struct ArpFields {
   Address target;  ///< IPv4
 };
 
-/// What the gateway wants to know of an Ethernet frame from a TAP device (no preamble, no check sequence).
+/// What the gateway needs to know about an Ethernet frame from a TAP device (no preamble, no frame
+/// check sequence).
 struct Frame {
   static constexpr uint16_t kIpV4 = 0x0800;
   static constexpr uint16_t kArp = 0x0806;
@@ -39,16 +40,18 @@ struct Frame {
   bool isBroadcast = false;
   uint8_t vlanTags = 0;                        ///< 0..kMaxVlanTags
   std::array<uint16_t, kMaxVlanTags> vlans{};  ///< VLAN ids (12 bits), outer first
-  uint16_t etherType =
-      0;  ///< behind the tags; below 0x600 it is an IEEE 802.3 length, above two tags it is kVlan
-  size_t payloadOffset = 0;  ///< first byte behind etherType; lies within the frame or at its end
-  std::optional<InnerPacket>
-      ip;  ///< for kIpV4 and kIpV6 when well-formed; its offsets count from payloadOffset
+  /// The EtherType after the VLAN tags. Below 0x600 it is an IEEE 802.3 length. With more than
+  /// kMaxVlanTags tags it is that of the next tag.
+  uint16_t etherType = 0;
+  size_t payloadOffset = 0;  ///< first byte after etherType; within the frame or at its end
+  /// The IP packet of a kIpV4 or kIpV6 frame, when well-formed. Its offsets count from
+  /// payloadOffset.
+  std::optional<InnerPacket> ip;
   std::optional<ArpFields> arp;  ///< for kArp when well-formed
 };
 
-/// nullopt when the frame ends before its EtherType. An IP packet or ARP that is malformed or of another
-/// version than the EtherType says is no error: `ip` or `arp` is missing then.
+/// Parses a frame. nullopt when the frame ends before its EtherType. A malformed IP packet or ARP,
+/// or an IP version other than the EtherType says, is not an error: `ip` or `arp` is then empty.
 std::optional<Frame> parseFrame(ByteView bytes);
 
 }  // namespace braid

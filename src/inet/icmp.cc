@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
-#include "inet/checksum.h"
 #include "inet/inner_packet.h"
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid {
 
 namespace {
 
-constexpr size_t kIcmpHeader = 8;           ///< RFC 792, RFC 4443 section 2.1 with the error's second word
+constexpr size_t kIcmpHeader = 8;  ///< RFC 792, RFC 4443 section 2.1 with the error's second word
 constexpr size_t kV4ErrorSize = 576;        ///< RFC 1812 section 4.3.2.3, whole packet
 constexpr size_t kV6ErrorSize = 1280;       ///< RFC 4443 section 2.4(c), whole packet
 constexpr uint8_t kInternetControl = 0xc0;  ///< precedence 6 (RFC 1812 section 4.3.2.5)
@@ -33,10 +32,11 @@ struct IcmpError {
 bool isIcmpError(ByteView offender, const InnerPacket& p) {
   bool isIcmp = p.protocol == (p.isV4() ? ip::kIcmp : ip::kIcmpV6);
   if (!isIcmp) return false;
-  if (p.l4Length == 0) return true;  // cannot be told, so stay silent
+  if (p.l4Length == 0) return true;  // no type field: may be an error, so do not answer
   uint8_t type = offender[p.l4Offset];
   if (p.isV6()) return type < kV6FirstInformation || type == kV6Redirect;
-  // Unreachable, source quench, redirect, time exceeded, parameter problem (RFC 1812 section 4.3.1).
+  // Unreachable, source quench, redirect, time exceeded, parameter problem (RFC 1812
+  // section 4.3.1).
   return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
 }
 
@@ -45,7 +45,8 @@ bool isUnspecifiedOrLoopbackV6(const Address& a) {
          a.bytes[15] <= 1;
 }
 
-/// Whether the address names a single host, which an answer can come from and reach.
+/// Whether the address is that of a single host, so that it can be the source or destination of an
+/// answer.
 bool namesHost(const Address& a) {
   uint8_t first = a.bytes[0];
   if (a.isV6()) return first != 0xff && !isUnspecifiedOrLoopbackV6(a);
@@ -131,8 +132,8 @@ IcmpError unreachable(bool isV4, Unreachable why) {
 Packet buildTooBig(PacketPool& pool, ByteView offender, uint16_t mtu) {
   auto p = parseInnerPacket(offender);
   if (!p || !mayAnswer(offender, *p)) return {};
-  IcmpError error =
-      p->isV4() ? IcmpError{kV4Unreachable, kV4FragmentationNeeded, mtu} : IcmpError{kV6PacketTooBig, 0, mtu};
+  IcmpError error = p->isV4() ? IcmpError{kV4Unreachable, kV4FragmentationNeeded, mtu}
+                              : IcmpError{kV6PacketTooBig, 0, mtu};
   return build(pool, offender, *p, error);
 }
 

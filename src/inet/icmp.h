@@ -3,39 +3,43 @@
 #include <cstdint>
 
 #include "base/packet.h"
-#include "inet/endpoint.h"
+#include "inet/addresses.h"
 
 namespace braid {
 
-/// ICMP errors that the gateway answers to an inner packet that it cannot carry (RFC 792, RFC 1812
-/// section 4.3.2, RFC 4443).
+/// ICMP errors that the gateway sends in answer to an inner packet that it cannot carry (RFC 792,
+/// RFC 1812 section 4.3.2, RFC 4443). "Offender" below is that inner packet.
 ///
-/// Each function gives a whole IP packet from the offender's destination to its source, with as much of the
-/// offender as fits 576 bytes (IPv4, RFC 1812 section 4.3.2.3) or 1280 bytes (IPv6, RFC 4443 section 2.4(c))
-/// and the pool's payload size. The caller limits the rate (RFC 1812 section 4.3.2.8).
+/// Each function returns a whole IP packet from the offender's destination to its source. It quotes
+/// as much of the offender as fits into 576 bytes (IPv4, RFC 1812 section 4.3.2.3) or 1280 bytes
+/// (IPv6, RFC 4443 section 2.4(c)), and into the pool's payload size. The caller limits the rate
+/// (RFC 1812 section 4.3.2.8).
 ///
-/// The destination is the source of the answer because the kernel drops what a device brings in from one of the
-/// host's own addresses. The destination is routed into the device: reverse path filters, strict ones too, take
-/// packets from there.
+/// The answer's source is the offender's destination, not an address of this host, because the
+/// kernel drops packets that a device brings in from one of the host's own addresses. The
+/// offender's destination is routed into the device, so that reverse path filters, strict ones too,
+/// accept it as a source.
 ///
-/// The packet is empty when the pool is exhausted, the offender is malformed, or it must not be answered (RFC
-/// 1812 section 4.3.2.7, RFC 4443 section 2.4(e)): an ICMP error or redirect; a later fragment; from or to an
-/// address that is unspecified, loopback, multicast, broadcast or reserved. A subnet's broadcast address cannot
-/// be told here. (RFC 4443 would allow Packet Too Big to multicast; Braid does not send it.)
+/// The packet is an empty handle when the pool is exhausted, the offender is malformed, or it must
+/// not be answered (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4(e)): it is an ICMP error or
+/// redirect, a later fragment, or from or to an address that is unspecified, loopback, multicast,
+/// broadcast or reserved. A subnet's broadcast address cannot be recognized here. (RFC 4443 would
+/// allow Packet Too Big in answer to multicast; Braid does not send it.)
 
-/// Fragmentation needed (RFC 1191: type 3 code 4) or Packet Too Big (RFC 4443 section 3.2). `mtu` is the
-/// largest packet that is carried, IP header included, bytes. For IPv4 the caller has seen DF.
+/// Builds Fragmentation Needed (RFC 1191: type 3 code 4) or Packet Too Big (RFC 4443 section 3.2).
+/// `mtu` is the largest packet that can be carried, IP header included, in bytes. For IPv4 the
+/// caller has checked that DF is set.
 Packet buildTooBig(PacketPool& pool, ByteView offender, uint16_t mtu);
 
-/// Why an inner packet goes nowhere.
+/// Why an inner packet cannot be delivered.
 enum class Unreachable : uint8_t {
-  kNoRoute,     ///< no peer has the destination: IPv4 code 0 (net), IPv6 code 0 (no route)
-  kHost,        ///< its peer is not there now: IPv4 code 1 (host), IPv6 code 3 (address)
+  kNoRoute,  ///< no peer has the destination: IPv4 code 0 (net), IPv6 code 0 (no route)
+  kHost,     ///< the destination's peer is not connected: IPv4 code 1 (host), IPv6 code 3 (address)
   kProhibited,  ///< refused by configuration: IPv4 code 13, IPv6 code 1
 };
 
-/// Destination unreachable: IPv4 type 3 (RFC 792, RFC 1812 section 5.2.7.1), IPv6 type 1 (RFC 4443
-/// section 3.1).
+/// Builds Destination Unreachable: IPv4 type 3 (RFC 792, RFC 1812 section 5.2.7.1), IPv6 type 1
+/// (RFC 4443 section 3.1).
 Packet buildUnreachable(PacketPool& pool, ByteView offender, Unreachable why);
 
 }  // namespace braid

@@ -1,14 +1,14 @@
 #include "inet/inner_packet.h"
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 namespace braid {
 
 namespace {
 
 bool beginsWithPorts(uint8_t protocol) {
-  return protocol == ip::kTcp || protocol == ip::kUdp || protocol == ip::kUdpLite || protocol == ip::kSctp ||
-         protocol == ip::kDccp;
+  return protocol == ip::kTcp || protocol == ip::kUdp || protocol == ip::kUdpLite ||
+         protocol == ip::kSctp || protocol == ip::kDccp;
 }
 
 void setTrafficClass(InnerPacket& p, uint8_t trafficClass) {
@@ -61,7 +61,8 @@ bool walkExtensions(ByteView b, InnerPacket& p) {
       p.isFirstFragment = p.isFragment && offset == 0;
       p.l4Offset += 8;
     } else {
-      uint32_t length = p.protocol == ip::kAuthentication ? (header[1] + 2u) * 4 : (header[1] + 1u) * 8;
+      uint32_t length =
+          p.protocol == ip::kAuthentication ? (header[1] + 2u) * 4 : (header[1] + 1u) * 8;
       if (length > b.size() - p.l4Offset) return false;
       p.l4Offset += length;
     }
@@ -118,7 +119,8 @@ FlowKey InnerPacket::flowKey() const {
 }
 
 std::optional<InnerPacket> parseInnerPacket(ByteView packet) {
-  // Filled where the caller will have it: a copy of what was just written byte by byte waits for those writes.
+  // Fills the return value in place. Copying a struct that was just written byte by byte would
+  // stall until those writes have completed.
   std::optional<InnerPacket> out;
   if (packet.empty()) return out;
   InnerPacket& p = out.emplace();

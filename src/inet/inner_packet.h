@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/bytes.h"
-#include "inet/endpoint.h"
+#include "inet/addresses.h"
 #include "inet/flow_key.h"
 
 namespace braid {
@@ -34,43 +34,47 @@ struct TcpFields {
   bool isAck() const { return flags & kAck; }
 };
 
-/// What the gateway wants to know of an IP packet. Offsets count from the first byte of the IP header; all
-/// lie within `size`, and `size` within the buffer that was parsed. Checksums are not verified: the packets
-/// come from the kernel or from an authenticated peer, and the far kernel verifies them.
+/// What the gateway needs to know about an IP packet. Offsets count from the first byte of the IP
+/// header. They all lie within `size`, and `size` lies within the parsed buffer. Checksums are not
+/// verified: packets come from the kernel or from an authenticated peer, and the receiving host
+/// verifies them.
 struct InnerPacket {
   Address src;
   Address dst;
-  uint8_t protocol = 0;        ///< the transport; for IPv6 what follows the extension headers
-  uint32_t size = 0;           ///< the IP packet's own length; the buffer may hold more, which is not packet
-  uint32_t l4Offset = 0;       ///< start of the transport header, or of the fragment's data
-  uint32_t l4Length = 0;       ///< size - l4Offset: transport header and payload
-  uint32_t payloadLength = 0;  ///< after the TCP or UDP header where that is whole, else l4Length
+  uint8_t protocol = 0;   ///< the transport protocol; for IPv6 the one after the extension headers
+  uint32_t size = 0;      ///< the IP packet's own length; the buffer may be longer
+  uint32_t l4Offset = 0;  ///< start of the transport header, or of the fragment's data
+  uint32_t l4Length = 0;  ///< size - l4Offset: transport header and payload
+  uint32_t payloadLength = 0;  ///< after a complete TCP or UDP header, else l4Length
   Ecn ecn = Ecn::kNotEct;
   uint8_t dscp = 0;         ///< 0..63 (RFC 2474)
   uint8_t hopLimit = 0;     ///< TTL for IPv4
-  bool isFragment = false;  ///< one of several; an IPv6 atomic fragment (RFC 6946) is not
+  bool isFragment = false;  ///< one of several fragments; an IPv6 atomic fragment (RFC 6946) is not
   bool isFirstFragment = false;
   bool dontFragment = false;  ///< the DF bit; always true for IPv6, where only the source fragments
-  bool hasPorts = false;      ///< TCP, UDP, UDP-Lite, SCTP or DCCP, not a later fragment, ports not cut off
-  uint16_t sport = 0;         ///< host order, 0 without ports
+  /// The packet is TCP, UDP, UDP-Lite, SCTP or DCCP, is not a later fragment, and is long enough to
+  /// contain the ports.
+  bool hasPorts = false;
+  uint16_t sport = 0;  ///< host order, 0 without ports
   uint16_t dport = 0;
   std::optional<TcpFields> tcp;  ///< a well-formed TCP header; never for fragments
 
   bool isV4() const { return src.isV4(); }
   bool isV6() const { return src.isV6(); }
   bool isLaterFragment() const { return isFragment && !isFirstFragment; }
-  /// All fragments of one packet, the first too, give the same key: ports 0. Thus they stay in order.
-  /// (Exception: IPv6 with extension headers behind the fragment header, where later fragments cannot know
-  /// the transport.)
+  /// The flow of this packet. All fragments of one packet, the first too, have the same key with
+  /// ports 0, so that they stay in order. Exception: with IPv6 extension headers after the fragment
+  /// header, later fragments cannot tell the transport protocol.
   FlowKey flowKey() const;
 };
 
-/// IPv4 (RFC 791) or IPv6 (RFC 8200) from its first byte. nullopt when the version is another, a length field
-/// is too small for its header or too large for the buffer, or IPv6 extension headers are cut off or more
-/// than kMaxExtensionHeaders. A malformed transport header is no error: `tcp` or the ports are missing then.
+/// Parses an IPv4 (RFC 791) or IPv6 (RFC 8200) packet. nullopt when the version is another one,
+/// when a length field is too small for its header or too large for the buffer, or when IPv6
+/// extension headers are cut off or more than kMaxExtensionHeaders. A malformed transport header is
+/// not an error: `tcp` or the ports are then missing.
 std::optional<InnerPacket> parseInnerPacket(ByteView packet);
 
-/// Ours: real packets have one to three.
+/// Chosen: real packets have one to three.
 inline constexpr int kMaxExtensionHeaders = 8;
 
 }  // namespace braid

@@ -43,10 +43,12 @@ void Answers::onAnswer(const std::string& key, DaemonAnswer answer) {
   for (Done& done : waiting) done(shared);
 }
 
-// Old ones go, and when that is not enough the oldest; what somebody waits for stays.
+// Removes old entries, and then the oldest until there is room. Entries that somebody waits for
+// stay.
 void Answers::makeRoom() {
   Time now = clock_();
-  std::erase_if(entries_, [&](const auto& e) { return !e.second.isAsked && now - e.second.at > kForgotten; });
+  std::erase_if(entries_,
+                [&](const auto& e) { return !e.second.isAsked && now - e.second.at > kForgotten; });
   while (entries_.size() >= kKept) {
     auto oldest = entries_.end();
     for (auto it = entries_.begin(); it != entries_.end(); ++it) {

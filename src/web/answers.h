@@ -10,19 +10,38 @@
 #include <vector>
 
 #include "base/time.h"
-#include "web/daemon_link.h"
 
 namespace braid {
 
-/// What the daemon said, shared by all who look: however many browsers ask, the daemon is asked the same thing only as
-/// often as an answer gets old, and few things at once.
+/// A daemon's answer.
+struct DaemonAnswer {
+  std::string text;      ///< one line of JSON
+  nlohmann::json value;  ///< `text` parsed; null without an answer
+  std::string
+      problem;  ///< why there is no answer, or what the daemon refused, in plain words; empty: none
+  double at = 0;  ///< when it came, in seconds since 1970
+};
+
+/// The connection to the daemon.
+class DaemonLink {
+ public:
+  using Done = std::function<void(DaemonAnswer)>;
+  virtual ~DaemonLink() = default;
+  /// Sends one request, {"cmd":...}, and calls back once: later, or never when the link is
+  /// destroyed before.
+  virtual void ask(const nlohmann::json& request, Done done) = 0;
+};
+
+/// The daemon's answers, shared by all browsers. However many browsers ask, the same request is
+/// sent to the daemon only when its answer is too old, and at most kAtOnce requests are sent at
+/// once.
 class Answers {
  public:
   using Shared = std::shared_ptr<const DaemonAnswer>;
   using Done = std::function<void(const Shared&)>;
   using Clock = std::function<Time()>;
-  static constexpr size_t kAtOnce = 2;  ///< questions that are on their way
-  static constexpr size_t kKept = 300;  ///< answers; an older one gives way
+  static constexpr size_t kAtOnce = 2;  ///< requests being answered
+  static constexpr size_t kKept = 300;  ///< answers kept; then older ones are dropped
   static constexpr Duration kForgotten = 2min;
 
   /// `daemon` must outlive this.
@@ -30,15 +49,15 @@ class Answers {
   Answers(const Answers&) = delete;
   Answers& operator=(const Answers&) = delete;
 
-  /// Calls back with an answer that is at most so old: at once, or when the daemon has answered. A failure is as good as
-  /// an answer.
+  /// Calls back with an answer that is at most `age` old: at once, or when the daemon has answered.
+  /// A failure counts as an answer.
   void get(const nlohmann::json& request, Duration age, Done done);
   size_t kept() const { return entries_.size(); }
 
  private:
   struct Entry {
     Time at{};
-    Shared answer;  ///< null: there was none yet
+    Shared answer;  ///< null: no answer yet
     std::vector<Done> waiting;
     bool isAsked = false;
   };

@@ -7,8 +7,8 @@
 
 namespace braid {
 
-/// Keeps `most` of the rows, those of which `busy` gives the largest numbers, in their old order; of rows that are alike the
-/// first ones.
+/// Keeps the `most` rows for which `busy` returns the largest numbers, in their old order. Of rows
+/// with equal numbers, the first are kept.
 template <typename Row, typename Busy>
 void keepBusiest(std::vector<Row>& rows, size_t most, Busy busy) {
   if (rows.size() <= most) return;
@@ -16,7 +16,8 @@ void keepBusiest(std::vector<Row>& rows, size_t most, Busy busy) {
   for (size_t i = 0; i < rows.size(); ++i) order.emplace_back(-busy(rows[i]), i);
   std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end());
   order.resize(most);
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::sort(order.begin(), order.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<Row> kept;
   for (const auto& [negative, place] : order) kept.push_back(std::move(rows[place]));
   rows = std::move(kept);

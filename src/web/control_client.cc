@@ -21,7 +21,7 @@ double wallNow() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// One question on its way.
+/// One request in progress.
 class Question : public std::enable_shared_from_this<Question> {
  public:
   Question(asio::io_context& loop, std::string path, std::string request, DaemonLink::Done done)
@@ -37,23 +37,27 @@ class Question : public std::enable_shared_from_this<Question> {
       if (!error) self->fail("the daemon does not answer");
     });
     if (path_.size() >= 108) return later("the path of its control socket is too long");
-    socket_.async_connect(asio::local::stream_protocol::endpoint(path_),
-                          [self = shared_from_this()](error_code error) { self->onConnected(error); });
+    socket_.async_connect(
+        asio::local::stream_protocol::endpoint(path_),
+        [self = shared_from_this()](error_code error) { self->onConnected(error); });
   }
 
  private:
   void later(const std::string& problem) {
-    asio::post(socket_.get_executor(), [self = shared_from_this(), problem] { self->fail(problem); });
+    asio::post(socket_.get_executor(),
+               [self = shared_from_this(), problem] { self->fail(problem); });
   }
   void onConnected(error_code error) {
     if (error == asio::error::access_denied)
       return fail("no permission for its control socket " + path_ + ": join the socket's group");
     if (error) return fail("no daemon answers at " + path_);
-    // A daemon that is busy says so without reading: what it says counts, and not whether it read.
-    asio::async_write(socket_, asio::buffer(request_), [self = shared_from_this()](error_code, size_t) {
-      asio::async_read_until(self->socket_, asio::dynamic_buffer(self->answer_, ControlClient::kMaxAnswer),
-                             '\n', [self](error_code failed, size_t) { self->onAnswer(failed); });
-    });
+    // A busy daemon refuses without reading. So a failed write does not matter; the answer counts.
+    asio::async_write(
+        socket_, asio::buffer(request_), [self = shared_from_this()](error_code, size_t) {
+          asio::async_read_until(
+              self->socket_, asio::dynamic_buffer(self->answer_, ControlClient::kMaxAnswer), '\n',
+              [self](error_code failed, size_t) { self->onAnswer(failed); });
+        });
   }
   void onAnswer(error_code error) {
     if (error) return fail("the daemon ended the connection");
@@ -69,7 +73,9 @@ class Question : public std::enable_shared_from_this<Question> {
     out.text = std::move(answer_);
     finish(std::move(out));
   }
-  void fail(const std::string& problem) { finish({.text = {}, .value = {}, .problem = problem, .at = 0}); }
+  void fail(const std::string& problem) {
+    finish({.text = {}, .value = {}, .problem = problem, .at = 0});
+  }
   void finish(DaemonAnswer answer) {
     if (!done_) return;
     error_code ignored;
@@ -80,7 +86,7 @@ class Question : public std::enable_shared_from_this<Question> {
   }
 
   std::string path_, request_, answer_;
-  DaemonLink::Done done_;  ///< null: was called
+  DaemonLink::Done done_;  ///< null: it was called
   asio::local::stream_protocol::socket socket_;
   asio::steady_timer timer_;
 };

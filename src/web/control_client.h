@@ -3,18 +3,19 @@
 #include <boost/asio/io_context.hpp>
 #include <string>
 
-#include "web/daemon_link.h"
+#include "web/answers.h"
 
 namespace braid {
 
-/// Asks a daemon at its control socket; each question has a connection of its own, so that a restart of the daemon
-/// costs one answer at most.
+/// Asks a daemon at its control socket. Each request has its own connection, so that a restart of
+/// the daemon costs at most one answer.
 class ControlClient : public DaemonLink {
  public:
-  static constexpr size_t kMaxAnswer = 16 << 20;  ///< bytes; twice what a daemon sends
-  static constexpr int kTimeoutSeconds = 10;      ///< for the whole answer
+  /// Bytes; twice the largest answer that a daemon sends.
+  static constexpr size_t kMaxAnswer = 16 << 20;
+  static constexpr int kTimeoutSeconds = 10;  ///< for the whole answer
 
-  /// `socket`: its path. `loop` must outlive the client.
+  /// `socket`: the socket's path. `loop` must outlive the client.
   ControlClient(boost::asio::io_context& loop, std::string socket)
       : loop_(loop), socket_(std::move(socket)) {}
   void ask(const nlohmann::json& request, Done done) override;

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "tunnel/status.h"
+#include "tunnel/api/status.h"
 #include "web/busiest.h"
 #include "web/json_fields.h"
 
@@ -13,29 +13,31 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double kGap = 3;  // looks that were missed: what was counted meanwhile is not of one step
-constexpr double kForgotten = DayBook::kStep * static_cast<double>(DayBook::kSteps);
+// In samples. After a longer gap, the counts cannot be assigned to one step.
+constexpr double kGap = 3;
+constexpr double kForgotten = DayStore::kStep * static_cast<double>(DayStore::kSteps);
 
 double millisecondsOf(const Json& path, const char* key) {
   const Json& value = memberOf(path, key);
   return value.is_number() ? value.get<double>() : 0;
 }
 
-// The worse one of two states.
+// Orders the states of paths, from the best to the worst.
 int badness(const std::string& state) {
   constexpr const char* kStates[] = {"", "active", "validating", "suspect", "failed", "closed"};
-  return static_cast<int>(std::find(std::begin(kStates), std::end(kStates), state) - std::begin(kStates));
+  return static_cast<int>(std::find(std::begin(kStates), std::end(kStates), state) -
+                          std::begin(kStates));
 }
 
 }  // namespace
 
-void DayBook::add(const DaemonAnswer& status) {
+void DayStore::add(const DaemonAnswer& status) {
   if (!status.problem.empty()) return;
   for (const Json& peer : itemsOf(status.value, "peers")) look(peer, status.at);
 }
 
-// The subflows of a path together; its state is that of its best one.
-void DayBook::look(const Json& peer, double at) {
+// Adds up the subflows of each path. The state of a path is that of its best subflow.
+void DayStore::look(const Json& peer, double at) {
   struct Now {
     Total total;
     double rtt = 0, queue = 0;
@@ -72,10 +74,10 @@ void DayBook::look(const Json& peer, double at) {
   }
 }
 
-void DayBook::count(Path& path, const Total& now, double at) {
+void DayStore::count(Path& path, const Total& now, double at) {
   double passed = at - std::exchange(path.seen, at);
   Total before = std::exchange(path.total, now);
-  if (passed > kGap * toSeconds(kLook)) {  // or it was never seen
+  if (passed > kGap * toSeconds(kLook)) {  // this is also the case for a path that was never seen
     path.step = {};
     return;
   }
@@ -94,7 +96,7 @@ void DayBook::count(Path& path, const Total& now, double at) {
   step.left += lost - std::min(lost, now.recovered - before.recovered);
 }
 
-DayBook::Path* DayBook::pathOf(const std::string& peer, const std::string& name, double at) {
+DayStore::Path* DayStore::pathOf(const std::string& peer, const std::string& name, double at) {
   for (Path& path : paths_)
     if (path.peer == peer && path.name == name) return &path;
   std::erase_if(paths_, [&](const Path& path) { return path.seen < at - kForgotten; });
@@ -105,13 +107,13 @@ DayBook::Path* DayBook::pathOf(const std::string& peer, const std::string& name,
   return &fresh;
 }
 
-uint64_t DayBook::Path::bytes() const {
+uint64_t DayStore::Path::bytes() const {
   uint64_t sum = 0;
   for (size_t i = 0; i < steps.size(); ++i) sum += steps[i].out + steps[i].in;
   return sum;
 }
 
-Json DayBook::tell(const std::string& peer) const {
+Json DayStore::tell(const std::string& peer) const {
   std::vector<const Path*> told;
   for (const Path& path : paths_)
     if (peer.empty() || path.peer == peer) told.push_back(&path);
@@ -121,15 +123,15 @@ Json DayBook::tell(const std::string& peer) const {
     Json::array_t rows;
     for (size_t i = 0; i < path->steps.size(); ++i) {
       const Step& s = path->steps[i];
-      rows.push_back({static_cast<int64_t>(s.until), s.seconds, s.out, s.in, s.sent, s.lost, s.left, s.rtt,
-                      s.queue, s.state});
+      rows.push_back({static_cast<int64_t>(s.until), s.seconds, s.out, s.in, s.sent, s.lost, s.left,
+                      s.rtt, s.queue, s.state});
     }
     paths.push_back({{"peer", path->peer}, {"path", path->name}, {"steps", std::move(rows)}});
   }
   return {{"step_s", kStep},
           {"columns",
-           {"until_unix_s", "seconds", "sent_bytes", "received_bytes", "sent_packets", "lost_packets",
-            "left_packets", "srtt_ms", "queue_delay_ms", "state"}},
+           {"until_unix_s", "seconds", "sent_bytes", "received_bytes", "sent_packets",
+            "lost_packets", "left_packets", "srtt_ms", "queue_delay_ms", "state"}},
           {"paths", std::move(paths)}};
 }
 

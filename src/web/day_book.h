@@ -5,24 +5,27 @@
 #include <string>
 #include <vector>
 
-#include "base/ring.h"
+#include "base/containers.h"
 #include "web/answers.h"
 
 namespace braid {
 
-/// What the paths carried and lost in the last 24 hours: the daemon itself keeps an hour. Bounded, and of this process:
-/// it begins anew with it, and goes on when the daemon is restarted.
-class DayBook {
+/// What the paths carried and lost in the last 24 hours; the daemon itself keeps only one hour.
+/// Bounded. Kept in this process: it starts empty with the process, and continues when the daemon
+/// restarts.
+class DayStore {
  public:
-  static constexpr Duration kLook = 30s;     ///< between two answers that are taken in
-  static constexpr double kStep = 120;       ///< seconds
-  static constexpr size_t kSteps = 720;      ///< of a path
-  static constexpr size_t kMostPaths = 128;  ///< of further ones nothing is kept; ours: about 8 MB
-  static constexpr size_t kTold = 32;        ///< paths in one answer: those that carried most
+  static constexpr Duration kLook = 30s;  ///< time between two samples
+  static constexpr double kStep = 120;    ///< seconds
+  static constexpr size_t kSteps = 720;   ///< per path
+  /// Most paths that are kept, about 8 MB; further ones are ignored.
+  static constexpr size_t kMostPaths = 128;
+  static constexpr size_t kTold = 32;  ///< paths in one answer: those that carried most
 
-  /// An answer to {"cmd":"status"}; a failed one is a gap.
+  /// Adds an answer to {"cmd":"status"}; a failed one leaves a gap.
   void add(const DaemonAnswer& status);
-  /// {"step_s", "columns", "paths": [{"peer", "path", "steps"}]}, oldest first. `peer`: whose; empty: of all.
+  /// {"step_s", "columns", "paths": [{"peer", "path", "steps"}]}, oldest first. `peer`: only the
+  /// paths of this peer; empty: of all peers.
   nlohmann::json tell(const std::string& peer) const;
   size_t paths() const { return paths_.size(); }
 
@@ -30,20 +33,20 @@ class DayBook {
   struct Step {
     double until = 0, seconds = 0;
     uint64_t out = 0, in = 0, sent = 0, lost = 0, left = 0;
-    double rtt = 0, queue = 0;  ///< ms, the most that was seen
+    double rtt = 0, queue = 0;  ///< ms, the largest that was seen
     std::string state;          ///< the worst that was seen
   };
-  /// What the daemon has counted of a path so far.
+  /// The daemon's counters of a path at the last sample.
   struct Total {
     uint64_t out = 0, in = 0, sent = 0, lost = 0, spurious = 0, recovered = 0;
   };
   struct Path {
     std::string peer, name;
-    double seen = 0;  ///< 0: never
+    double seen = 0;  ///< time of the last sample; 0: never
     Total total;
-    Step step;  ///< that is not over
+    Step step;  ///< the current step
     Ring<Step> steps;
-    uint64_t bytes() const;  ///< sent and received in them
+    uint64_t bytes() const;  ///< sent and received in `steps`
   };
 
   void look(const nlohmann::json& peer, double at);

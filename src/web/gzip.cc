@@ -10,8 +10,8 @@ namespace braid {
 namespace {
 
 constexpr int kGzip = 15 + 16;  // the largest window, and a gzip header
-constexpr int kLevel = 1;       // the fastest: JSON and text repeat themselves so much that it is enough
-constexpr int kMemory = 8;      // zlib's own
+constexpr int kLevel = 1;       // the fastest: JSON and text are so repetitive that it is enough
+constexpr int kMemory = 8;      // zlib's default
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -24,10 +24,11 @@ bool isWord(std::string_view text, std::string_view word) {
                     [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
 }
 
-// "q=0", "q=0.0", ...: not this one.
+// "q=0", "q=0.0", ...: this encoding is refused.
 bool isRefused(std::string_view weight) {
   size_t equals = weight.find('=');
-  if (equals == std::string_view::npos || !isWord(trimmed(weight.substr(0, equals)), "q")) return false;
+  if (equals == std::string_view::npos || !isWord(trimmed(weight.substr(0, equals)), "q"))
+    return false;
   std::string_view value = trimmed(weight.substr(equals + 1));
   return !value.empty() && value.find_first_not_of("0.") == std::string_view::npos;
 }

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/intrusive_list.h"
+#include "base/containers.h"
 #include "web/secret_file.h"
 
 namespace braid {
@@ -25,9 +25,11 @@ namespace http = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr auto kAcceptPause = std::chrono::seconds(1);  // without accepting when file descriptors ran out
+constexpr auto kAcceptPause =
+    std::chrono::seconds(1);  // pause in accepting when file descriptors ran out
 
-std::optional<std::string> headerOf(const http::request<http::empty_body>& request, http::field name) {
+std::optional<std::string> headerOf(const http::request<http::empty_body>& request,
+                                    http::field name) {
   auto found = request.find(name);
   if (found == request.end()) return std::nullopt;
   return std::string(found->value());
@@ -41,7 +43,8 @@ Reply replyOf(WebResponse response, const http::request<http::empty_body>& reque
   reply.result(response.status);
   reply.set(http::field::content_type, response.type);
   for (const auto& [name, value] : response.headers) reply.set(name, value);
-  reply.keep_alive(request.keep_alive() && response.status < 400);  // whoever is refused keeps no place
+  reply.keep_alive(request.keep_alive() &&
+                   response.status < 400);  // a refused client does not keep its connection
   reply.body() = std::move(response.body);
   reply.prepare_payload();
   if (request.method() == http::verb::head) {
@@ -52,10 +55,10 @@ Reply replyOf(WebResponse response, const http::request<http::empty_body>& reque
   return reply;
 }
 
-/// A connection, for the server's bounds.
+/// A connection, as the server's limits see it.
 struct HttpConnection {
   virtual ~HttpConnection() = default;
-  /// Ends it, and gives its place to another one at once.
+  /// Closes it, and frees its place at once.
   virtual void drop() = 0;
   ListLink<HttpConnection> link;
 };
@@ -63,18 +66,18 @@ struct HttpConnection {
 struct HttpConnections {
   size_t count = 0;
   IntrusiveList<HttpConnection, &HttpConnection::link>
-      waiting;  ///< for the other side, the longest wait first
+      waiting;  ///< those that wait for the other side, the longest wait first
 };
 
-/// One connection. Stream: beast::tcp_stream, or that in TLS.
+/// One connection. Stream: beast::tcp_stream, or TLS over it.
 template <typename Stream>
 class HttpClient : public HttpConnection, public std::enable_shared_from_this<HttpClient<Stream>> {
  public:
   static constexpr bool kIsTls = !std::is_same_v<Stream, beast::tcp_stream>;
 
   template <typename... Context>
-  HttpClient(std::shared_ptr<HttpConnections> all, Site& site, const HttpLimits& limits, tcp::socket socket,
-             Context&... tls)
+  HttpClient(std::shared_ptr<HttpConnections> all, Site& site, const HttpLimits& limits,
+             tcp::socket socket, Context&... tls)
       : all_(std::move(all)), site_(site), limits_(limits), stream_(std::move(socket), tls...) {
     ++all_->count;
   }
@@ -115,7 +118,8 @@ class HttpClient : public HttpConnection, public std::enable_shared_from_this<Ht
         std::chrono::duration_cast<std::chrono::milliseconds>(time));
   }
 
-  // Waits for the first byte of a request for `time`, and for its end no longer than a request may take.
+  // Waits at most `time` for the first byte of a request, and then at most limits_.request for its
+  // end.
   void read(Duration time) {
     parser_.emplace();
     parser_->header_limit(static_cast<uint32_t>(limits_.header));
@@ -137,14 +141,16 @@ class HttpClient : public HttpConnection, public std::enable_shared_from_this<Ht
   void onRequest(error_code error) {
     setWaiting(false);
     if (error == http::error::end_of_stream) return close();
-    if (error == http::error::header_limit) return refuse(431, "the head of the request is too long");
+    if (error == http::error::header_limit)
+      return refuse(431, "the head of the request is too long");
     if (error == http::error::body_limit) return refuse(413, "a request has no body here");
     if (error && error.category() == http::make_error_code(http::error::bad_target).category())
       return refuse(400, "no request of HTTP/1.1");
-    if (error) return;  // the other side is gone, or has taken too long
+    if (error) return;  // the other side is gone, or took too long
     const auto& head = parser_->get();
     WebRequest request{std::string(head.method_string()), std::string(head.target()),
-                       headerOf(head, http::field::host), headerOf(head, http::field::authorization),
+                       headerOf(head, http::field::host),
+                       headerOf(head, http::field::authorization),
                        headerOf(head, http::field::accept_encoding)};
     expire(limits_.response);
     site_.handle(request, [self = this->shared_from_this()](WebResponse response) {
@@ -184,7 +190,7 @@ class HttpClient : public HttpConnection, public std::enable_shared_from_this<Ht
   Site& site_;
   HttpLimits limits_;
   Stream stream_;
-  beast::flat_buffer buffer_{16384};  // more than a head is refused before it is full
+  beast::flat_buffer buffer_{16384};  // a longer header is refused before the buffer is full
   std::optional<http::request_parser<http::empty_body>> parser_;
   Reply reply_;
 };
@@ -212,15 +218,17 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
   }
 
   void accept(size_t which) {
-    acceptors[which].async_accept([self = shared_from_this(), which](error_code error, tcp::socket socket) {
-      if (self->isClosed || error == asio::error::operation_aborted) return;
-      if (!error) self->welcome(std::move(socket));
-      if (error != asio::error::no_descriptors && error != asio::error::no_memory) return self->accept(which);
-      self->pause.expires_after(kAcceptPause);
-      self->pause.async_wait([self, which](error_code ended) {
-        if (!ended) self->accept(which);
-      });
-    });
+    acceptors[which].async_accept(
+        [self = shared_from_this(), which](error_code error, tcp::socket socket) {
+          if (self->isClosed || error == asio::error::operation_aborted) return;
+          if (!error) self->welcome(std::move(socket));
+          if (error != asio::error::no_descriptors && error != asio::error::no_memory)
+            return self->accept(which);
+          self->pause.expires_after(kAcceptPause);
+          self->pause.async_wait([self, which](error_code ended) {
+            if (!ended) self->accept(which);
+          });
+        });
   }
 
   void welcome(tcp::socket socket) {
@@ -234,7 +242,8 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
       using Client = HttpClient<beast::ssl_stream<beast::tcp_stream>>;
       std::make_shared<Client>(all, site, limits, std::move(socket), *tls)->start();
     } else {
-      std::make_shared<HttpClient<beast::tcp_stream>>(all, site, limits, std::move(socket))->start();
+      std::make_shared<HttpClient<beast::tcp_stream>>(all, site, limits, std::move(socket))
+          ->start();
     }
   }
 
@@ -256,7 +265,8 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
 };
 
 HttpServer::HttpServer(asio::io_context& loop, const std::vector<Endpoint>& listen,
-                       std::shared_ptr<asio::ssl::context> tls, Site& site, const HttpLimits& limits)
+                       std::shared_ptr<asio::ssl::context> tls, Site& site,
+                       const HttpLimits& limits)
     : impl_(std::make_shared<Impl>(loop, std::move(tls), site, limits)) {
   for (const Endpoint& endpoint : listen) impl_->listen(endpoint);
   for (size_t i = 0; i < impl_->acceptors.size(); ++i) impl_->accept(i);
@@ -268,7 +278,8 @@ HttpServer::~HttpServer() {
 
 std::vector<uint16_t> HttpServer::ports() const {
   std::vector<uint16_t> out;
-  for (const tcp::acceptor& acceptor : impl_->acceptors) out.push_back(acceptor.local_endpoint().port());
+  for (const tcp::acceptor& acceptor : impl_->acceptors)
+    out.push_back(acceptor.local_endpoint().port());
   return out;
 }
 
@@ -276,13 +287,15 @@ size_t HttpServer::clients() const {
   return impl_->all->count;
 }
 
-std::shared_ptr<asio::ssl::context> makeTls(const std::string& certificate, const std::string& key) {
+std::shared_ptr<asio::ssl::context> makeTls(const std::string& certificate,
+                                            const std::string& key) {
   auto tls = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   SSL_CTX_set_min_proto_version(tls->native_handle(), TLS1_2_VERSION);
   error_code error;
   tls->use_certificate_chain_file(certificate, error);
   if (error)
-    throw std::runtime_error("--certificate " + certificate + ": " + error.message() + "; it must be PEM");
+    throw std::runtime_error("--certificate " + certificate + ": " + error.message() +
+                             "; it must be PEM");
   tls->use_private_key(asio::buffer(readSecretFile("--key", key)), asio::ssl::context::pem, error);
   if (error || SSL_CTX_check_private_key(tls->native_handle()) != 1)
     throw std::runtime_error("--key " + key + ": " +

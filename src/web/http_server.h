@@ -7,32 +7,36 @@
 #include <vector>
 
 #include "base/time.h"
-#include "inet/endpoint.h"
+#include "inet/addresses.h"
 #include "web/site.h"
 
 namespace braid {
 
-/// How long a browser may take, and how many there may be. Ours.
+/// Limits of the server: time per phase of a connection, and the number of connections.
 struct HttpLimits {
-  size_t clients = 64;  ///< connections at once; a further one ends the one that has been silent for longest
+  size_t clients =
+      64;  ///< connections at once; a further one closes the one that has been silent for longest
   Duration handshake = 10s;  ///< TLS
-  Duration request = 10s;    ///< from the first byte waited for to the end of a request's head
+  Duration request = 10s;    ///< from the first byte to the end of a request's header
   Duration idle = 60s;       ///< until the next request
-  Duration response = 30s;   ///< until all of an answer is taken
-  size_t header = 8192;      ///< bytes of a request's head
+  Duration response = 30s;   ///< until all of an answer is sent
+  size_t header = 8192;      ///< bytes of a request's header
 };
 
-/// HTTP/1.1 over TCP or TLS, by Boost.Beast. A request with a body is refused: there is nothing to send here.
+/// HTTP/1.1 over TCP or TLS, by Boost.Beast. Refuses requests with a body, because no request needs
+/// one.
 class HttpServer {
  public:
-  /// `tls`: null for none. Throws std::runtime_error with a remedy. All must outlive the server, but the options.
+  /// `tls`: null for none. Throws std::runtime_error with a remedy. `loop` and `site` must outlive
+  /// the server.
   HttpServer(boost::asio::io_context& loop, const std::vector<Endpoint>& listen,
-             std::shared_ptr<boost::asio::ssl::context> tls, Site& site, const HttpLimits& limits = {});
+             std::shared_ptr<boost::asio::ssl::context> tls, Site& site,
+             const HttpLimits& limits = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// Ports that are listened at, in the order of the addresses.
+  /// The ports listened on, in the order of the addresses.
   std::vector<uint16_t> ports() const;
   size_t clients() const;
 
@@ -42,6 +46,7 @@ class HttpServer {
 };
 
 /// TLS 1.2 or later, with these files. Throws std::runtime_error with a remedy.
-std::shared_ptr<boost::asio::ssl::context> makeTls(const std::string& certificate, const std::string& key);
+std::shared_ptr<boost::asio::ssl::context> makeTls(const std::string& certificate,
+                                                   const std::string& key);
 
 }  // namespace braid

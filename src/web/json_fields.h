@@ -1,7 +1,7 @@
 #pragma once
 
-// Fields of a daemon's answer by reference: answers of concentrators are megabytes long. What is missing or of another
-// type gives null, 0 or nothing.
+// Members of a daemon's answer, by reference, because answers of concentrators are megabytes long.
+// A member that is missing or of another type gives null, 0 or an empty value.
 
 #include <cstdint>
 #include <limits>
@@ -17,7 +17,7 @@ inline const nlohmann::json& memberOf(const nlohmann::json& object, const char* 
   auto found = object.find(key);
   return found == object.end() ? kNull : *found;
 }
-/// The items of a list.
+/// The items of a list; empty when the member is not a list.
 inline const nlohmann::json::array_t& itemsOf(const nlohmann::json& object, const char* key) {
   static const nlohmann::json::array_t kNone;
   const nlohmann::json& list = memberOf(object, key);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gateway/control/gateway_status.h"
-#include "tunnel/status.h"
+#include "tunnel/api/status.h"
 #include "web/busiest.h"
 #include "web/json_fields.h"
 
@@ -29,7 +29,7 @@ std::string flowKey(const Json& peer, const Json& flow) {
   return peerKey(peer) + "\n" + wordOf(flow, kName<&FlowStatus::name>);
 }
 
-// What is told as the daemon said it.
+// Copies members that are shown as the daemon gave them.
 void copy(Json& out, const Json& from, std::initializer_list<const char*> names) {
   for (const char* name : names) out[name] = memberOf(from, name);
 }
@@ -80,7 +80,7 @@ void LiveView::addFlows(Answers::Shared flows) {
   if (flows_->problem.empty()) keep(flowLooks_, std::move(look), kRateSeconds * 2);
 }
 
-// The newest ones, and of those before one in a while.
+// Keeps all of the newest answers, and of older ones about one per kSpacing.
 void LiveView::keep(std::deque<Look>& looks, Look look, double window) {
   size_t n = looks.size();
   double fresh = look.at - kRateSeconds * 2;
@@ -90,8 +90,9 @@ void LiveView::keep(std::deque<Look>& looks, Look look, double window) {
   while (looks.front().at < looks.back().at - window) looks.pop_front();
 }
 
-// Over `seconds` at least, or as long as it is known.
-LiveView::Growth LiveView::growthOf(const std::deque<Look>& looks, const std::string& key, double seconds) {
+// The growth over at least `seconds`, or over the time that is known.
+LiveView::Growth LiveView::growthOf(const std::deque<Look>& looks, const std::string& key,
+                                    double seconds) {
   if (looks.size() < 2) return {};
   auto last = looks.back().counts.find(key);
   if (last == looks.back().counts.end()) return {};
@@ -99,7 +100,7 @@ LiveView::Growth LiveView::growthOf(const std::deque<Look>& looks, const std::st
   for (size_t i = looks.size() - 1; i-- > 0 && out.seconds < seconds;) {
     double span = looks.back().at - looks[i].at;
     auto before = looks[i].counts.find(key);
-    if (span > 3 * seconds) break;  // nobody has looked meanwhile: it is not of now
+    if (span > 3 * seconds) break;  // nobody looked in between: it says nothing about now
     if (before == looks[i].counts.end()) break;
     bool restarted = false;
     Counters grown{};
@@ -118,12 +119,13 @@ Json LiveView::rate(const Growth& growth, size_t which) {
   return static_cast<double>(growth.counters[which]) / growth.seconds;
 }
 
-// Shares of what was sent that were lost, before and after recovery.
+// The shares of sent packets that were lost, before and after recovery.
 void LiveView::putLosses(Json& row, const Counters& c) {
   uint64_t lost = c[kLost] - std::min(c[kLost], c[kSpurious]);
   uint64_t left = lost - std::min(lost, c[kRecovered]);
   auto share = [&](uint64_t of) {
-    return c[kSent] > 0 ? Json(static_cast<double>(of) / static_cast<double>(c[kSent])) : Json(nullptr);
+    return c[kSent] > 0 ? Json(static_cast<double>(of) / static_cast<double>(c[kSent]))
+                        : Json(nullptr);
   };
   row["loss_before"] = share(lost);
   row["loss_after"] = share(left);
@@ -152,10 +154,11 @@ Json LiveView::pathRow(const Json& peer, const Json& path) const {
   copy(row, path,
        {kName<&SubflowStatus::id>, kName<&SubflowStatus::uplink>, kName<&SubflowStatus::local>,
         kName<&SubflowStatus::remote>, kName<&SubflowStatus::state>, kName<&SubflowStatus::srtt>,
-        kName<&SubflowStatus::minRtt>, kName<&SubflowStatus::queueDelay>, kName<&SubflowStatus::mtu>,
-        kName<&SubflowStatus::resting>, kName<&SubflowStatus::suppressed>, kName<&SendCounts::sentPackets>,
-        kName<&SendCounts::sentBytes>, kName<&ReceiveCounts::receivedBytes>, kName<&SendCounts::lostPackets>,
-        kName<&ProtectionCounts::recovered>, "use"});
+        kName<&SubflowStatus::minRtt>, kName<&SubflowStatus::queueDelay>,
+        kName<&SubflowStatus::mtu>, kName<&SubflowStatus::resting>,
+        kName<&SubflowStatus::suppressed>, kName<&SendCounts::sentPackets>,
+        kName<&SendCounts::sentBytes>, kName<&ReceiveCounts::receivedBytes>,
+        kName<&SendCounts::lostPackets>, kName<&ProtectionCounts::recovered>, "use"});
   row["peer"] = peerKey(peer);
   std::string by = wordOf(path, kName<&SubflowStatus::uplink>);
   row["path"] = by.empty() ? wordOf(path, kName<&SubflowStatus::remote>) : by;
@@ -195,7 +198,8 @@ Json LiveView::flowsOf(const std::string& wanted, const char* list) const {
       Growth growth = growthOf(flowLooks_, flowKey(peer, flow), kRateSeconds);
       row["peer"] = peerKey(peer);
       row["up_bytes_per_s"] = rate(growth, kOut);
-      if (flow.contains(kName<&StreamStatus::receivedBytes>)) row["down_bytes_per_s"] = rate(growth, kIn);
+      if (flow.contains(kName<&StreamStatus::receivedBytes>))
+        row["down_bytes_per_s"] = rate(growth, kIn);
       rows.push_back(std::move(row));
     }
   }
@@ -203,11 +207,12 @@ Json LiveView::flowsOf(const std::string& wanted, const char* list) const {
   auto busy = [](const Json& row) {
     return numberIn(row, "up_bytes_per_s") + numberIn(row, "down_bytes_per_s");
   };
-  std::stable_sort(rows.begin(), rows.end(), [&](const Json& a, const Json& b) { return busy(a) > busy(b); });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Json& a, const Json& b) { return busy(a) > busy(b); });
   return rows;
 }
 
-// Of all that are meant, told or not.
+// Sums over all selected peers, whether they are listed or not.
 Json LiveView::totals(const Json& status, const std::string& wanted) const {
   uint64_t peers = 0, up = 0, paths = 0, active = 0, flows = 0, streams = 0;
   double out = 0, in = 0;
@@ -241,8 +246,9 @@ Json LiveView::totals(const Json& status, const std::string& wanted) const {
 }
 
 Json LiveView::view(const std::string& peer) const {
-  Json out = {{"at_unix_s", status_ ? Json(status_->at) : Json(nullptr)},
-              {"problem", status_ && !status_->problem.empty() ? Json(status_->problem) : Json(nullptr)}};
+  Json out = {
+      {"at_unix_s", status_ ? Json(status_->at) : Json(nullptr)},
+      {"problem", status_ && !status_->problem.empty() ? Json(status_->problem) : Json(nullptr)}};
   if (!status_ || !status_->problem.empty()) return out;
   const Json& status = status_->value;
   out["gateway"] = memberOf(status, "gateway");

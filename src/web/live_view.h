@@ -11,30 +11,33 @@
 
 namespace braid {
 
-/// What the page shows of now: the daemon's figures, and the rates and losses that follow from two or more answers.
-/// Bounded: what is told of many peers, paths and flows are the busiest.
+/// What the page shows of the present: the daemon's figures, and the rates and losses computed from
+/// two or more answers. Bounded: of many peers, paths and flows, only the busiest are listed.
 class LiveView {
  public:
-  static constexpr double kRateSeconds = 2;   ///< a rate is the mean of so long at least, when that is known
-  static constexpr double kLossSeconds = 60;  ///< of losses
-  static constexpr double kSpacing = 5;       ///< between answers of which only the counters are kept
-  static constexpr size_t kPeers = 100, kPaths = 32, kFlows = 40;  ///< that are told
+  static constexpr double kRateSeconds =
+      2;  ///< a rate is the mean over at least this time, if known for that long
+  static constexpr double kLossSeconds = 60;  ///< window of losses
+  /// Seconds between older answers, of which only the counters are kept.
+  static constexpr double kSpacing = 5;
+  static constexpr size_t kPeers = 100, kPaths = 32, kFlows = 40;  ///< most that are listed
 
-  /// Take answers in the order of their times; a failed one is shown as one. The same twice counts once.
+  /// Add answers in the order of their times. A failed answer is shown as a failure. The same
+  /// answer twice counts once.
   void addStatus(Answers::Shared status);
   void addFlows(Answers::Shared flows);
-  /// `peer`: whose paths and flows are told; empty: of all.
+  /// `peer`: lists only the paths and flows of this peer; empty: of all peers.
   nlohmann::json view(const std::string& peer) const;
 
  private:
-  /// Bytes out and in, packets sent, lost, lost in error, recovered.
+  /// Bytes sent and received; packets sent, lost, wrongly declared lost, recovered.
   using Counters = std::array<uint64_t, 6>;
   using Counts = std::unordered_map<std::string, Counters>;
   struct Look {
     double at = 0;
     Counts counts;
   };
-  /// What was counted meanwhile of something; nothing before it was seen twice.
+  /// How much the counters of an object grew, and in which time; empty before it was seen twice.
   struct Growth {
     double seconds = 0;
     Counters counters{};
@@ -51,7 +54,7 @@ class LiveView {
   nlohmann::json pathsOf(const nlohmann::json& status, const std::string& peer) const;
   nlohmann::json flowsOf(const std::string& peer, const char* list) const;
 
-  Answers::Shared status_, flows_;  ///< the last ones; null: none came
+  Answers::Shared status_, flows_;  ///< the last ones; null: none yet
   std::deque<Look> looks_, flowLooks_;
 };
 

@@ -1,4 +1,4 @@
-// braid-web: shows what a gateway does. docs/operations.md describes it for its users.
+// braid-web: shows what a gateway does. docs/operations.md describes it for users.
 
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -10,17 +10,17 @@
 #include <cstdlib>
 #include <exception>
 
-#include "gateway/log.h"
+#include "gateway/log/log.h"
 #include "host/linux/loop.h"
 #include "web/control_client.h"
 #include "web/http_server.h"
-#include "web/options.h"
+#include "web/site.h"
 
 namespace {
 
 void lookForTheDay(braid::Site& site, boost::asio::steady_timer& timer) {
   site.look();
-  timer.expires_after(braid::DayBook::kLook);
+  timer.expires_after(braid::DayStore::kLook);
   timer.async_wait([&](boost::system::error_code ended) {
     if (!ended) lookForTheDay(site, timer);
   });
@@ -33,7 +33,7 @@ int serve(int argc, char** argv) {
   braid::setupLogging(options->logLevel, braid::detectLogStyle());
   if (::geteuid() == 0)
     spdlog::warn("runs as root, which it does not need: the group of the control socket is enough");
-  ::signal(SIGPIPE, SIG_IGN);  // a browser that went away is no reason to end
+  ::signal(SIGPIPE, SIG_IGN);  // must not end because a browser went away
   boost::asio::io_context loop(1);
   braid::ControlClient daemon(loop, options->socket);
   braid::Answers answers(daemon, braid::monotonicNow);
@@ -42,7 +42,8 @@ int serve(int argc, char** argv) {
   if (!options->certificate.empty()) tls = braid::makeTls(options->certificate, options->key);
   braid::HttpServer server(loop, options->listen, tls, site);
   for (const braid::Endpoint& at : options->listen)
-    spdlog::info("serves {}://{}/ with what {} says", tls ? "https" : "http", at.toString(), options->socket);
+    spdlog::info("serves {}://{}/ with what {} says", tls ? "https" : "http", at.toString(),
+                 options->socket);
   boost::asio::steady_timer looks(loop);
   lookForTheDay(site, looks);
   boost::asio::signal_set ends(loop, SIGTERM, SIGINT);

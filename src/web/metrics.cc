@@ -7,7 +7,7 @@
 
 #include "base/drop.h"
 #include "gateway/control/gateway_status.h"
-#include "tunnel/status.h"
+#include "tunnel/api/status.h"
 #include "web/json_fields.h"
 
 namespace braid {
@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Something that has figures, and the labels that say which one it is.
+/// An object that has figures, and the labels that identify it.
 struct Labelled {
   const Json* object;
   std::string labels;  ///< "" or `{peer="hub"}`
@@ -48,7 +48,7 @@ void putNumber(std::string& out, double value) {
   out.append(text, end);
 }
 
-// What the unit of the table is in units of Prometheus, which are the SI's without prefix.
+// Factor from the table's unit to Prometheus's unit, which is the SI unit without a prefix.
 double scaleOf(const FieldInfo& info) {
   return info.unit == FieldUnit::kMilliseconds ? 1e-3 : 1;
 }
@@ -64,13 +64,13 @@ void putHead(std::string& out, const std::string& name, const std::string& help,
   out.append("# TYPE ").append(name).append(" ").append(type).append("\n");
 }
 
-// One figure of all that have it.
+// Writes one figure of all objects that have it.
 void putFigure(std::string& out, const std::string& scope, const FieldInfo& info, const All& all) {
   std::string name = metricName(scope, info);
   bool begun = false;
   for (const Labelled& each : all) {
     const Json& value = memberOf(*each.object, info.name);
-    if (!value.is_number() && !value.is_boolean()) continue;  // unknown, or without limit
+    if (!value.is_number() && !value.is_boolean()) continue;  // unknown, or unlimited
     if (!std::exchange(begun, true))
       putHead(out, name, helpOf(info), info.kind == FieldKind::kCounter ? "counter" : "gauge");
     out.append(name).append(each.labels).append(" ");
@@ -86,7 +86,8 @@ void putFigure(std::string& out, const std::string& scope, const FieldInfo& info
 template <HasFields T>
 void putAll(std::string& out, const std::string& scope, const All& all) {
   forEachField(T{}, [&](const FieldInfo& info, const auto&) {
-    if (info.kind == FieldKind::kText || info.kind == FieldKind::kRemark || info.kind == FieldKind::kObject)
+    if (info.kind == FieldKind::kText || info.kind == FieldKind::kRemark ||
+        info.kind == FieldKind::kObject)
       return;
     putFigure(out, scope, info, all);
   });
@@ -103,13 +104,13 @@ void putOne(std::string& out, const std::string& name, const std::string& help, 
   }
 }
 
-// A path has the state that its label names.
+// Writes 1 for each path, with its state as a label.
 void putStates(std::string& out, const All& paths) {
   std::vector<std::pair<std::string, double>> samples;
   for (const Labelled& path : paths) {
     std::string state = wordOf(*path.object, infoOf<&SubflowStatus::state>().name);
-    samples.emplace_back(path.labels.substr(0, path.labels.size() - 1) + ",state=" + labelValue(state) + "}",
-                         1);
+    samples.emplace_back(
+        path.labels.substr(0, path.labels.size() - 1) + ",state=" + labelValue(state) + "}", 1);
   }
   putOne(out, "braid_path_state", "1: the path is in the state of the label", "gauge", samples);
 }
@@ -135,12 +136,13 @@ void putActuators(std::string& out, const Json& shim) {
 
 std::string metricName(const std::string& scope, const FieldInfo& info) {
   std::string name = info.name;
-  // What the tables' units are called there; "_count" is the end of a histogram's.
-  constexpr std::pair<std::string_view, std::string_view> kEnds[] = {{"_bytes_per_s", "_bytes_per_second"},
-                                                                     {"_unix_s", "_timestamp_seconds"},
-                                                                     {"_ms", "_seconds"},
-                                                                     {"_s", "_seconds"},
-                                                                     {"_count", "s"}};
+  // The metric endings for the tables' units; "_count" is reserved for histograms.
+  constexpr std::pair<std::string_view, std::string_view> kEnds[] = {
+      {"_bytes_per_s", "_bytes_per_second"},
+      {"_unix_s", "_timestamp_seconds"},
+      {"_ms", "_seconds"},
+      {"_s", "_seconds"},
+      {"_count", "s"}};
   for (const auto& [end, other] : kEnds) {
     if (!name.ends_with(end)) continue;
     name.replace(name.size() - end.size(), end.size(), other);
@@ -153,12 +155,14 @@ std::string metricName(const std::string& scope, const FieldInfo& info) {
 std::string metricsText(const DaemonAnswer& status) {
   std::string out;
   bool isUp = status.problem.empty() && status.value.is_object();
-  putOne(out, "braid_up", "1: the daemon answers at its control socket", "gauge", {{"", isUp ? 1 : 0}});
+  putOne(out, "braid_up", "1: the daemon answers at its control socket", "gauge",
+         {{"", isUp ? 1 : 0}});
   if (!isUp) return out;
   const Json& all = status.value;
   const Json& gateway = memberOf(all, "gateway");
   putOne(out, "braid_build_info", "version and mode of the daemon", "gauge",
-         {{labelled({{"version", wordOf(gateway, "version")}, {"mode", wordOf(gateway, "mode")}}), 1}});
+         {{labelled({{"version", wordOf(gateway, "version")}, {"mode", wordOf(gateway, "mode")}}),
+           1}});
   putAll<GatewayStatus>(out, "gateway", {{&gateway, ""}});
   putAll<TunnelStatus>(out, "gateway", {{&all, ""}});
   putDrops(out, memberOf(all, "drops"));
@@ -180,7 +184,8 @@ std::string metricsText(const DaemonAnswer& status) {
     for (const Json& path : itemsOf(peer, "subflows")) {
       std::string by = wordOf(path, "uplink");
       if (by.empty()) by = wordOf(path, "remote");
-      paths.push_back({&path, labelled({{"peer", name}, {"path", by}, {"id", wordOf(path, "id")}})});
+      paths.push_back(
+          {&path, labelled({{"peer", name}, {"path", by}, {"id", wordOf(path, "id")}})});
     }
   }
   putAll<UplinkStatus>(out, "uplink", uplinks);

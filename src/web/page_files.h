@@ -5,7 +5,7 @@
 
 namespace braid {
 
-/// A file of the page, which is in the program.
+/// A file of the web page, embedded in the program.
 struct PageFile {
   std::string_view path;  ///< "/style.css"
   std::string_view content;

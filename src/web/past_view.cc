@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ctl/explain.h"
+#include "ctl/views/explain.h"
 #include "web/busiest.h"
 #include "web/json_fields.h"
 
@@ -13,15 +13,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The answers of one telling, as they come in.
+/// One call of PastView::tell(): collects the answers as they arrive.
 class Telling : public std::enable_shared_from_this<Telling> {
  public:
   Telling(Answers& answers, std::string peer, PastView::Done done)
       : answers_(answers), peer_(std::move(peer)), done_(std::move(done)) {}
 
   void start() {
-    answers_.get({{"cmd", "history"}}, PastView::kAge,
-                 [self = shared_from_this()](const Answers::Shared& index) { self->onIndex(index); });
+    answers_.get(
+        {{"cmd", "history"}}, PastView::kAge,
+        [self = shared_from_this()](const Answers::Shared& index) { self->onIndex(index); });
   }
 
  private:
@@ -44,7 +45,8 @@ class Telling : public std::enable_shared_from_this<Telling> {
     left_ = paths_.size() + peers_.size();
     if (left_ == 0) return finish();
     for (size_t i = 0; i < questions.size(); ++i) ask(questions[i], paths_[i]);
-    for (size_t i = 0; i < peers.size(); ++i) ask({{"cmd", "history"}, {"peer", peers[i]}}, peers_[i]);
+    for (size_t i = 0; i < peers.size(); ++i)
+      ask({{"cmd", "history"}, {"peer", peers[i]}}, peers_[i]);
   }
 
   void ask(const Json& question, Answers::Shared& place) {
@@ -55,7 +57,7 @@ class Telling : public std::enable_shared_from_this<Telling> {
                  });
   }
 
-  // One that was forgotten meanwhile has no steps: it is left out.
+  // A path or peer that the daemon has forgotten meanwhile has no steps and is left out.
   void finish() {
     if (!index_->problem.empty()) return done_({{"problem", index_->problem}});
     PastAnswers past{.index = index_->value, .paths = {}, .peers = {}};

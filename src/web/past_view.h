@@ -9,15 +9,17 @@
 
 namespace braid {
 
-/// What the page shows of the last hour: the steps of paths, and what `braidctl explain` makes of them.
+/// What the page shows of the last hour: the steps of the paths, and the summary that `braidctl
+/// explain` gives.
 class PastView {
  public:
   using Done = std::function<void(nlohmann::json)>;
-  static constexpr Duration kAge = 9s;  ///< of the answers: the daemon ends a step every 10 s
-  static constexpr size_t kPaths = 32;  ///< that are told: those that carried most
+  /// Largest age of the answers: the daemon ends a step every 10 s.
+  static constexpr Duration kAge = 9s;
+  static constexpr size_t kPaths = 32;  ///< most that are listed: those that carried most
   static constexpr double kSeconds = 3600;
 
-  /// Asks the daemon and calls back once. `peer`: whose past; empty: of all.
+  /// Asks the daemon and calls back once. `peer`: asks for this peer only; empty: for all peers.
   static void tell(Answers& answers, const std::string& peer, Done done);
 };
 

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "host/linux/private_file.h"
-#include "host/unique_fd.h"
+#include "host/linux/files.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -19,10 +19,12 @@ std::string credentialsFolder() {
   return folder ? folder : "";
 }
 
-// The open file is looked at, not the name.
+// Checks the open file, not the name.
 std::string readSecretFile(const std::string& option, const std::string& path) {
   constexpr size_t kMost = 64 << 10;
-  auto fail = [&](const std::string& why) { throw std::runtime_error(option + " " + path + ": " + why); };
+  auto fail = [&](const std::string& why) {
+    throw std::runtime_error(option + " " + path + ": " + why);
+  };
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (!file || ::fstat(file.get(), &info) != 0)

@@ -1,15 +1,185 @@
 #include "web/site.h"
 
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <stdexcept>
 #include <string_view>
 
-#include "gateway/control/object_writer.h"
+#include "ctl/client/client.h"
+#include "gateway/control/status_json.h"
+#include "inet/addresses.h"
 #include "web/gzip.h"
 #include "web/metrics.h"
 #include "web/page_files.h"
 #include "web/past_view.h"
+#include "web/secret_file.h"
 
 namespace braid {
+
+namespace {
+
+// A bare address gets the usual port.
+Endpoint listenAddress(const std::string& text) {
+  if (auto endpoint = Endpoint::parse(text)) return *endpoint;
+  if (auto address = Address::parse(text)) return {*address, WebOptions::kPort};
+  throw std::runtime_error("--listen " + text +
+                           ": no address; use ADDRESS:PORT, such as 127.0.0.1:9380 or [::1]:9380");
+}
+
+bool isLoopback(const Address& address) {
+  return address == *Address::parse("::1") || (address.isV4() && address.bytes[0] == 127);
+}
+
+// The token: the first line of the file.
+std::string readToken(const std::string& file) {
+  std::string text = readSecretFile("--token-file", file), token = text.substr(0, text.find('\n'));
+  if (!token.empty() && token.back() == '\r') token.pop_back();
+  if (token.size() < Access::kShortestToken)
+    throw std::runtime_error("--token-file " + file + ": a token has " +
+                             std::to_string(Access::kShortestToken) +
+                             " characters at least; openssl rand -hex 24 makes one");
+  return token;
+}
+
+// systemd puts credentials into a folder for this service only. A name without a folder means a
+// file there.
+std::string credential(const std::string& file) {
+  std::string folder = credentialsFolder();
+  return !folder.empty() && !file.empty() && file.find('/') == std::string::npos
+             ? folder + "/" + file
+             : file;
+}
+
+}  // namespace
+
+std::string dangerOf(const WebOptions& options) {
+  bool open = std::any_of(options.listen.begin(), options.listen.end(),
+                          [](const Endpoint& e) { return !isLoopback(e.address); });
+  bool hasTls = !options.certificate.empty() && !options.key.empty();
+  if (options.certificate.empty() != options.key.empty())
+    return "--certificate and --key go together";
+  if (!open || (hasTls && !options.token.empty())) return {};
+  return "anybody could look from outside: an address that is not a loopback one needs "
+         "--token-file, "
+         "--certificate and "
+         "--key";
+}
+
+std::optional<WebOptions> readWebOptions(int argc, const char* const* argv, int& exitCode) {
+  CLI::App app{
+      "Shows what a gateway of Braid does: a live page, figures for Prometheus, and JSON."};
+  WebOptions options;
+  std::string socket, tokenFile;
+  std::vector<std::string> listen;
+  app.set_version_flag("--version", "braid-web " BRAID_VERSION);
+  app.add_option("socket,--socket", socket,
+                 "Control socket of the daemon: a path, or NAME for /run/braid/NAME.sock");
+  app.add_option("--listen", listen, "ADDRESS:PORT to serve at, again for more; 127.0.0.1:9380");
+  app.add_option("--host", options.hosts,
+                 "Name of this host in browsers, again for more; its addresses are known");
+  app.add_option("--token-file", tokenFile,
+                 "File with the token that a browser or Prometheus must give");
+  app.add_option("--certificate", options.certificate,
+                 "Certificates for TLS (PEM), the host's own first");
+  app.add_option("--key", options.key, "Private key for TLS (PEM)");
+  app.add_option("--log-level", options.logLevel, "trace, debug, info, warning, error")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exitCode = app.exit(error);
+    return std::nullopt;
+  }
+  if (listen.empty()) listen = {"127.0.0.1"};
+  for (const std::string& each : listen) options.listen.push_back(listenAddress(each));
+  options.certificate = credential(options.certificate);
+  options.key = credential(options.key);
+  if (!tokenFile.empty()) options.token = readToken(credential(tokenFile));
+  if (std::string danger = dangerOf(options); !danger.empty()) throw std::runtime_error(danger);
+  options.socket = findSocket(socket);
+  return options;
+}
+
+namespace {
+
+bool sameText(std::string_view a, std::string_view b) {
+  auto lower = [](unsigned char c) { return std::tolower(c); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+// The host of "host", "host:port", "[v6]" or "[v6]:port"; empty: malformed.
+std::string_view hostOf(std::string_view header) {
+  std::string_view host = header, rest;
+  if (header.starts_with('[')) {
+    size_t end = header.find(']');
+    if (end == std::string_view::npos) return {};
+    host = header.substr(1, end - 1);
+    rest = header.substr(end + 1);
+  } else if (size_t colon = header.find(':'); colon != std::string_view::npos) {
+    host = header.substr(0, colon);
+    rest = header.substr(colon);
+  }
+  bool isPort = rest.empty() || (rest.size() <= 6 && rest.front() == ':' &&
+                                 std::all_of(rest.begin() + 1, rest.end(),
+                                             [](unsigned char c) { return std::isdigit(c) != 0; }));
+  return isPort ? host : std::string_view();
+}
+
+// Takes the same time wherever the texts differ.
+bool sameSecret(std::string_view a, std::string_view b) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> x{}, y{};
+  SHA256(reinterpret_cast<const unsigned char*>(a.data()), a.size(), x.data());
+  SHA256(reinterpret_cast<const unsigned char*>(b.data()), b.size(), y.data());
+  return CRYPTO_memcmp(x.data(), y.data(), x.size()) == 0;
+}
+
+// The password of "user:password" in base64; nullopt: malformed.
+std::optional<std::string> passwordOf(std::string_view encoded) {
+  if (encoded.empty() || encoded.size() > 1024 || encoded.size() % 4 != 0) return std::nullopt;
+  std::string text(encoded.size() / 4 * 3, '\0');
+  int decoded = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                reinterpret_cast<const unsigned char*>(encoded.data()),
+                                static_cast<int>(encoded.size()));
+  if (decoded < 0) return std::nullopt;
+  size_t padding = encoded.size() - (encoded.find_last_not_of('=') + 1);
+  text.resize(static_cast<size_t>(decoded) - std::min<size_t>(padding, 2));
+  size_t colon = text.find(':');
+  return colon == std::string::npos ? std::nullopt : std::optional(text.substr(colon + 1));
+}
+
+}  // namespace
+
+Access::Access(std::vector<std::string> hosts, std::string token)
+    : hosts_(std::move(hosts)), token_(std::move(token)) {}
+
+bool Access::isOwnHost(std::string_view header) const {
+  std::string_view host = hostOf(header);
+  if (host.empty()) return false;
+  if (Address::parse(host) || sameText(host, "localhost")) return true;
+  return std::any_of(hosts_.begin(), hosts_.end(),
+                     [&](const std::string& h) { return sameText(h, host); });
+}
+
+bool Access::isLetIn(const std::optional<std::string>& authorization) const {
+  if (token_.empty()) return true;
+  if (!authorization) return false;
+  size_t space = authorization->find(' ');
+  if (space == std::string::npos) return false;
+  std::string_view scheme = std::string_view(*authorization).substr(0, space);
+  std::string_view rest = std::string_view(*authorization).substr(space + 1);
+  if (sameText(scheme, "Bearer")) return sameSecret(rest, token_);
+  if (!sameText(scheme, "Basic")) return false;
+  std::optional<std::string> password = passwordOf(rest);
+  return password && sameSecret(*password, token_);
+}
+
 namespace {
 
 constexpr size_t kLongestTarget = 2048;
@@ -17,7 +187,7 @@ constexpr const char* kPlain = "text/plain; charset=utf-8";
 constexpr const char* kJson = "application/json";
 constexpr const char* kMetrics = "text/plain; version=0.0.4; charset=utf-8";
 
-// The page asks nobody but this server, and is in nobody's frame.
+// The page sends requests only to this server, and no other page may show it in a frame.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -70,7 +240,8 @@ void guard(WebResponse& response) {
   headers.emplace_back("Cache-Control", "no-store");
 }
 
-// Answers are text that repeats itself. There is no secret in them that compression could tell (BREACH).
+// Compresses an answer, because its text repeats itself. It holds no secret that compression could
+// reveal (BREACH).
 void compress(WebResponse& response) {
   if (response.body.size() < kLeastToCompress) return;
   response.headers.emplace_back("Vary", "Accept-Encoding");
@@ -80,7 +251,7 @@ void compress(WebResponse& response) {
   response.headers.emplace_back("Content-Encoding", "gzip");
 }
 
-// nullopt: nobody is refused.
+// nullopt: the request is not refused.
 std::optional<WebResponse> refusalOf(const WebRequest& request, const Access& access) {
   if (request.method != "GET" && request.method != "HEAD") {
     WebResponse out = refusal(405, "only GET and HEAD");
@@ -88,9 +259,11 @@ std::optional<WebResponse> refusalOf(const WebRequest& request, const Access& ac
     return out;
   }
   if (!request.host || !access.isOwnHost(*request.host))
-    return refusal(421, "this host is not known by that name; use an address, or give braid-web --host NAME");
+    return refusal(
+        421, "this host is not known by that name; use an address, or give braid-web --host NAME");
   if (!access.isLetIn(request.authorization)) {
-    WebResponse out = refusal(401, "a token is needed: as password, or as \"Authorization: Bearer TOKEN\"");
+    WebResponse out =
+        refusal(401, "a token is needed: as password, or as \"Authorization: Bearer TOKEN\"");
     out.headers.emplace_back("WWW-Authenticate", "Basic realm=\"Braid\", charset=\"UTF-8\"");
     return out;
   }
@@ -101,13 +274,15 @@ std::optional<WebResponse> refusalOf(const WebRequest& request, const Access& ac
 
 std::optional<std::string> queryValue(const std::string& target, const std::string& name) {
   size_t mark = target.find('?');
-  std::string_view rest = mark == std::string::npos ? "" : std::string_view(target).substr(mark + 1);
+  std::string_view rest =
+      mark == std::string::npos ? "" : std::string_view(target).substr(mark + 1);
   while (!rest.empty()) {
     std::string_view pair = rest.substr(0, rest.find('&'));
     rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
     size_t equals = pair.find('=');
     if (pair.substr(0, equals) != name) continue;
-    return equals == std::string_view::npos ? std::optional(std::string()) : decoded(pair.substr(equals + 1));
+    return equals == std::string_view::npos ? std::optional(std::string())
+                                            : decoded(pair.substr(equals + 1));
   }
   return std::string();
 }
@@ -129,8 +304,9 @@ void Site::handle(const WebRequest& request, Done done) {
 void Site::serve(const std::string& path, const std::string& peer, Done done) {
   if (path == "/api/live") return live(peer, std::move(done));
   if (path == "/api/past") {
-    return PastView::tell(answers_, peer,
-                          [done = std::move(done)](const nlohmann::json& past) { done(jsonResponse(past)); });
+    return PastView::tell(answers_, peer, [done = std::move(done)](const nlohmann::json& past) {
+      done(jsonResponse(past));
+    });
   }
   if (path == "/api/day") return done(jsonResponse(day_.tell(peer)));
   if (path == "/api/status") {
@@ -157,19 +333,21 @@ void Site::serve(const std::string& path, const std::string& peer, Done done) {
 }
 
 void Site::look() {
-  answers_.get({{"cmd", "status"}}, kStatusAge, [this](const Answers::Shared& status) { day_.add(*status); });
+  answers_.get({{"cmd", "status"}}, kStatusAge,
+               [this](const Answers::Shared& status) { day_.add(*status); });
 }
 
 void Site::live(const std::string& peer, Done done) {
-  answers_.get(
-      {{"cmd", "status"}}, kStatusAge, [this, peer, done = std::move(done)](const Answers::Shared& status) {
-        live_.addStatus(status);
-        if (!status->problem.empty()) return done(jsonResponse(live_.view(peer)));
-        answers_.get({{"cmd", "flows"}}, kStatusAge, [this, peer, done](const Answers::Shared& flows) {
-          live_.addFlows(flows);
-          done(jsonResponse(live_.view(peer)));
-        });
-      });
+  answers_.get({{"cmd", "status"}}, kStatusAge,
+               [this, peer, done = std::move(done)](const Answers::Shared& status) {
+                 live_.addStatus(status);
+                 if (!status->problem.empty()) return done(jsonResponse(live_.view(peer)));
+                 answers_.get({{"cmd", "flows"}}, kStatusAge,
+                              [this, peer, done](const Answers::Shared& flows) {
+                                live_.addFlows(flows);
+                                done(jsonResponse(live_.view(peer)));
+                              });
+               });
 }
 
 }  // namespace braid

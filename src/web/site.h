@@ -1,19 +1,64 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "web/access.h"
+#include "inet/addresses.h"
 #include "web/answers.h"
 #include "web/day_book.h"
 #include "web/live_view.h"
 
 namespace braid {
 
-/// What matters of a request, as it came.
+/// The command line of braid-web.
+struct WebOptions {
+  static constexpr uint16_t kPort = 9380;
+
+  std::string socket;  ///< path of the control socket
+  std::vector<Endpoint> listen;
+  std::vector<std::string> hosts;
+  std::string token;             ///< empty: none
+  std::string certificate, key;  ///< files; empty: no TLS
+  std::string logLevel = "info";
+};
+
+/// Reads the command line and the files that it names. nullopt: the program ends with `exitCode`;
+/// the reason was printed. Throws std::runtime_error with a remedy.
+std::optional<WebOptions> readWebOptions(int argc, const char* const* argv, int& exitCode);
+
+/// Says what is unsafe: listening at an address other than loopback without both a token and TLS.
+/// Empty: it is safe.
+std::string dangerOf(const WebOptions& options);
+
+/// Decides which requests are served. Without a token, every client that can connect may look; the
+/// socket is a loopback one then.
+class Access {
+ public:
+  static constexpr size_t kShortestToken = 16;  ///< bytes
+
+  /// `hosts`: names by which browsers know this host. `token`: empty for none.
+  explicit Access(std::vector<std::string> hosts = {}, std::string token = {});
+
+  /// Whether a request's host is an address or one of this host's own names; only these are served.
+  /// A foreign web page can make a browser send requests to a name that the page's owner lets point
+  /// here, and read the answers (DNS rebinding). It cannot do that with these hosts.
+  bool isOwnHost(std::string_view host) const;
+  /// `authorization`: the header's value, "Bearer TOKEN", or "Basic" with the token as password,
+  /// which browsers ask the user for.
+  bool isLetIn(const std::optional<std::string>& authorization) const;
+  bool wantsToken() const { return !token_.empty(); }
+
+ private:
+  std::vector<std::string> hosts_;
+  std::string token_;
+};
+
+/// The parts of a request that are used, as received.
 struct WebRequest {
   std::string method, target;
   std::optional<std::string> host, authorization;
@@ -27,21 +72,22 @@ struct WebResponse {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
-/// What is served, without sockets: the page's files, /api/status, /api/live, /api/past, /api/day, /metrics. There is nothing to
-/// change here: only GET and HEAD are known.
+/// Serves the page's files, /api/status, /api/live, /api/past, /api/day and /metrics; has no
+/// sockets itself. Nothing can be changed here: only GET and HEAD are accepted.
 class Site {
  public:
   using Done = std::function<void(WebResponse)>;
-  static constexpr Duration kStatusAge = 900ms;  ///< of what the page shows: it asks every second
+  /// Largest age of an answer that the page shows: it asks every second.
+  static constexpr Duration kStatusAge = 900ms;
   static constexpr Duration kMetricsAge = 900ms;
 
   /// `answers` must outlive the site.
   Site(Access access, Answers& answers) : access_(std::move(access)), answers_(answers) {}
 
-  /// Calls back once: at once, or when the daemon has answered. To HEAD the body is that of GET: whoever sends it knows
-  /// its length.
+  /// Calls back once: at once, or when the daemon has answered. The response to HEAD
+  /// has the body of GET, so that the caller knows its length.
   void handle(const WebRequest& request, Done done);
-  /// Takes a look for the day; call every DayBook::kLook.
+  /// Takes a sample for the day view; call every DayStore::kLook.
   void look();
 
  private:
@@ -51,10 +97,11 @@ class Site {
   Access access_;
   Answers& answers_;
   LiveView live_;
-  DayBook day_;
+  DayStore day_;
 };
 
-/// The value of `name` in the query of a target, decoded; nullopt: the target is malformed. Without such a name empty.
+/// The decoded value of `name` in a target's query; empty when the name is missing; nullopt: the
+/// target is malformed.
 std::optional<std::string> queryValue(const std::string& target, const std::string& name);
 
 }  // namespace braid

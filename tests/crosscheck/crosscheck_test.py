@@ -1,4 +1,4 @@
-"""How the results of two programs become differences, and these a table."""
+"""The computation of differences from the results of two programs, and their table."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""An edge with two concentrators: one dies and comes back, with real kernels."""
+"""An edge with two concentrators: one fails and returns, with real kernels."""
 
 import signal
 import socket
@@ -9,7 +9,7 @@ from lab import Link
 from lab.second import add_second, seconds_to_new_connection, used
 from pair_case import V4, PairCase
 
-PROMPT = 3.0  # seconds; scripts/target operate.5 has the promise, a test may meet a busy machine
+PROMPT = 3.0  # seconds; scripts/target operate.5 has the exact limit, because a test may run on a busy machine
 RETURN = 2
 
 

@@ -1,5 +1,5 @@
-"""What every end-to-end test does about other programs on the machine: a failing test tells how busy it was, and what
-is promised about time may be tried again."""
+"""Handling of other programs on the machine, for all end-to-end tests: a failing test reports how busy the machine was,
+and checks of time limits may be repeated."""
 
 import unittest
 
@@ -9,11 +9,11 @@ ATTEMPTS = 3
 
 
 class Late(AssertionError):
-    """A bound on time or speed that was missed, perhaps because another program had the CPU."""
+    """A limit of time or speed was missed, perhaps because another program had the CPU."""
 
 
 class DiagnosedCase(unittest.TestCase):
-    """A test case that shows figures of the machine when it fails. Subclasses say more with tell()."""
+    """A test case that shows figures of the machine when it fails. Subclasses add to it with tell()."""
 
     def run(self, result=None):
         machine = Machine()
@@ -29,14 +29,13 @@ class DiagnosedCase(unittest.TestCase):
         """Prints what helps to understand a failure."""
 
     def in_time(self, holds, what):
-        """A bound on time or speed inside of attempts(); `what` has the figures."""
+        """Checks a limit of time or speed inside attempts(). `what` has the figures."""
         if not holds:
             raise Late(what)
 
     def attempts(self, experiment):
-        """Makes the experiment again when a bound of in_time() does not hold, up to three times. The bounds stay what
-        they are, and all of them must hold in one and the same experiment; whatever else is wrong fails the test at
-        once."""
+        """Repeats the experiment when a limit of in_time() is missed, up to three times. The limits do not change, and
+        all must hold in the same experiment. Any other failure fails the test at once."""
         missed = []
         while len(missed) < ATTEMPTS:
             if missed:

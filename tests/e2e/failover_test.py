@@ -1,4 +1,4 @@
-"""Paths that are lost and return while a download runs: the inner TCP connection goes on."""
+"""Paths that fail and return while a download runs: the inner TCP connection continues."""
 
 import subprocess
 import time
@@ -8,7 +8,7 @@ from lab.gateway import binary, shares
 from pair_case import V4, PairCase
 
 STALL_LIMIT = 1.0  # seconds; the targets pair.2 and pair.3 measure the stall itself
-BACK_LIMIT = 2.0  # seconds until both gateways use a path that is back: probes are a second apart at most
+BACK_LIMIT = 2.0  # seconds until both gateways use a path that has returned: probes are at most a second apart
 
 
 class Failover(PairCase):
@@ -16,14 +16,14 @@ class Failover(PairCase):
         self.lab.edge_gateway.wait_up(subflows=2)
 
     def begun(self):
-        """A download of which a quarter is there."""
+        """A download of which a quarter has arrived."""
         download = self.download(self.file(12_000_000))
         download.wait_for_size(3_000_000)
         return download
 
     def wait_back(self, uplink):
-        """Both gateways use the path again. Each finds out by itself: the concentrator, from where a download comes,
-        may have called the path silent when the edge had nothing on it."""
+        """Waits until both gateways use the path again. Each detects this by itself: the concentrator, which sends the
+        download, may have found the path silent while the edge had nothing in flight on it."""
         self.lab.edge_gateway.wait_path(uplink, "active")
         number = next(flow["id"] for flow in self.lab.edge_gateway.paths() if flow["uplink"] == uplink)
         began = time.monotonic()
@@ -39,7 +39,8 @@ class Failover(PairCase):
         self.assertGreater(shares(before, self.lab.edge_gateway.paths()).get(uplink, 0), 0.1)
 
     def lose(self, uplink, fail, restore):
-        """Takes an uplink away under a download, which goes on, and gives it back: it is used again."""
+        """Takes an uplink down during a download, which must continue, and up again; then the uplink must be used
+        again."""
         self.lab.edge_gateway.wait_up(subflows=2)
         download = self.begun()
         at = download.elapsed()
@@ -97,7 +98,7 @@ class Failover(PairCase):
 
 
 class OneWay(PairCase):
-    """An idle path that is dead in one direction."""
+    """An idle path that has failed in one direction."""
 
     GATEWAYS = False
     KEEPALIVE = 2
@@ -114,7 +115,7 @@ class OneWay(PairCase):
         cls.lab.gateway.wait_up(subflows=2)
 
     def states(self, uplink="lte"):
-        """What both gateways say of its subflow, the edge first."""
+        """The state of its subflow at both gateways, the edge first."""
         number = next(flow["id"] for flow in self.lab.edge_gateway.paths() if flow["uplink"] == uplink)
         return [next(flow for flow in gateway.paths() if flow["id"] == number)
                 for gateway in (self.lab.edge_gateway, self.lab.gateway)]
@@ -123,7 +124,7 @@ class OneWay(PairCase):
         return all(flow["state"] in states for flow in self.states())
 
     def doctors(self):
-        """What the doctor says of ways at the edge and at the concentrator."""
+        """The doctor's findings about paths at the edge and at the concentrator."""
         out = []
         for gateway in (self.lab.edge_gateway, self.lab.gateway):
             done = subprocess.run(gateway.namespace.words(binary("braidctl"), "doctor", gateway.path),
@@ -132,7 +133,7 @@ class OneWay(PairCase):
         return out
 
     def test_both_gateways_and_their_doctors_know_it(self):
-        time.sleep(11)  # before that the doctor asks for patience
+        time.sleep(11)  # before this time the doctor only asks to wait
         hears = "what this gateway sends does not arrive, and the peer is heard"
         deaf = "nothing comes from the peer, and what this gateway sends arrives"
         for direction, said in (("ab", (hears, deaf)), ("ba", (deaf, hears))):

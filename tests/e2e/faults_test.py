@@ -1,5 +1,5 @@
-"""Faults of the system under a running pair: refused calls, refused starts, daemons that stand still. All of them:
-scripts/target shield.7."""
+"""System faults under a running pair: refused calls, refused starts, stopped daemons. scripts/target shield.7 tests all
+of them."""
 
 import unittest
 

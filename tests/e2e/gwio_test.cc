@@ -1,4 +1,4 @@
-// The daemon's borders against a real kernel.
+// The daemon's interfaces to the operating system, tested against a real kernel.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,15 +24,15 @@
 #include <string>
 #include <thread>
 
-#include "gateway/uplink.h"
+#include "gateway/uplinks/uplink.h"
 #include "host/linux/linux_host.h"
 #include "host/linux/linux_tun_device.h"
 #include "host/linux/loop.h"
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
-#include "host/linux/privileges.h"
+#include "host/linux/service.h"
 #include "host/linux/udp_socket.h"
-#include "host/system_error.h"
+#include "host/system.h"
 #include "tests/e2e/net_namespace.h"
 #include "tests/older_kernel.h"
 
@@ -69,7 +69,8 @@ std::string errorOf(F&& f) {
   return "no error";
 }
 
-/// A promise of milliseconds is tried so often, as another program may have the CPU; it must hold once.
+/// Tests of limits in milliseconds have this many attempts, because another program may have the
+/// CPU. One attempt must succeed.
 constexpr int kAttempts = 3;
 
 bool readable(int fd, int ms = 2000) {
@@ -114,12 +115,14 @@ class UdpWire : public NetNamespaceTest {
   testing::StrictMock<MockObserver> observer_;
 };
 
-// Sizes, marks and ends as a tunnel has them: full datagrams in a row, a short one behind, another mark, another size.
+// A sequence of sizes and ECN marks as in a tunnel: several full datagrams, a short one, another
+// mark, another size.
 TEST_F(UdpWire, RunsOfDatagramsCrossTogetherAndApart) {
   for (bool v4 : {true, false}) {
     for (bool sender : {true, false}) {
       for (bool receiver : {true, false}) {
-        SCOPED_TRACE(testing::Message() << "v4 " << v4 << ", sender " << sender << ", receiver " << receiver);
+        SCOPED_TRACE(testing::Message()
+                     << "v4 " << v4 << ", sender " << sender << ", receiver " << receiver);
         SocketOptions from = any(v4, "near"), to = any(v4);
         from.offloads = sender;
         to.offloads = receiver;
@@ -155,7 +158,8 @@ TEST_F(UdpWire, RunsOfDatagramsCrossTogetherAndApart) {
   }
 }
 
-// Found by review: of datagrams that the kernel does not merge, a turn took 32, since each read counted as 64.
+// Found by review: of datagrams that the kernel does not merge, a turn received only 32, since each
+// read counted as 64.
 TEST_F(UdpWire, ATurnTakesAsManyDatagramsWhetherTheKernelMergesThemOrNot) {
   Loop loop;
   LinuxHost host(loop);
@@ -186,8 +190,9 @@ TEST_F(UdpWire, WithoutTheKernelsHelpDatagramsCrossOneByOne) {
   SocketOptions from = any(true, "near"), to = any(true);
   from.offloads = to.offloads = true;
   std::unique_ptr<UdpSocket> near;
-  onOlderKernel({{__NR_getsockopt, 2, UDP_SEGMENT, ENOPROTOOPT}, {__NR_setsockopt, 2, UDP_GRO, ENOPROTOOPT}},
-                [&] { near = std::make_unique<UdpSocket>(1, from); });
+  onOlderKernel(
+      {{__NR_getsockopt, 2, UDP_SEGMENT, ENOPROTOOPT}, {__NR_setsockopt, 2, UDP_GRO, ENOPROTOOPT}},
+      [&] { near = std::make_unique<UdpSocket>(1, from); });
   ASSERT_TRUE(near);
   UdpSocket far = inOther([&] { return UdpSocket(2, to); });
   Endpoint end{address("192.0.2.2"), far.local().port};
@@ -202,7 +207,7 @@ TEST_F(UdpWire, WithoutTheKernelsHelpDatagramsCrossOneByOne) {
   EXPECT_EQ(receive(*near, 100).size(), 100u) << "sent together, received apart";
 }
 
-// One that is too large in the middle of others is refused, and only that one.
+// A datagram that is too large among others is refused, and only that one.
 TEST_F(UdpWire, AProbeThatIsTooLargeDoesNotTakeOthersWithIt) {
   SocketOptions from = any(true, "near");
   from.offloads = true;
@@ -221,7 +226,8 @@ TEST_F(UdpWire, EcnBitsAndAddressesCrossTheWireInBatches) {
     UdpSocket near(1, any(v4, "near"));
     UdpSocket far = inOther([&] { return UdpSocket(2, any(v4)); });
     Endpoint to{address(v4 ? "192.0.2.2" : "2001:db8::2"), far.local().port};
-    for (int i = 0; i < 150; ++i) ASSERT_TRUE(near.enqueue(datagram(to, 100, static_cast<Ecn>(i % 4))));
+    for (int i = 0; i < 150; ++i)
+      ASSERT_TRUE(near.enqueue(datagram(to, 100, static_cast<Ecn>(i % 4))));
     EXPECT_TRUE(near.flush(observer_));
     auto got = receive(far, 150);
     ASSERT_EQ(got.size(), 150u);
@@ -314,7 +320,7 @@ TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrder) {
   tiny.bufferBytes = 1;
   UdpSocket near(1, tiny);
   UdpSocket far = inOther([&] { return UdpSocket(2, any(true)); });
-  // A slow link holds what was sent against the socket's buffer.
+  // Datagrams that wait at a slow link count against the socket's buffer.
   shell("tc qdisc add dev near root tbf rate 2mbit burst 3000 limit 1000000");
   Endpoint to{address("192.0.2.2"), far.local().port};
   for (int i = 0; i < 30; ++i) {
@@ -359,7 +365,8 @@ TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrderWhoeverSends) {
   near.flush(observer_);
   Timer tick(loop, [] {});
   bool wasBlocked = false;
-  for (Time end = monotonicNow() + 10s; near.counters().sentDatagrams < 60 && monotonicNow() < end;) {
+  for (Time end = monotonicNow() + 10s;
+       near.counters().sentDatagrams < 60 && monotonicNow() < end;) {
     tick.arm(monotonicNow() + 10ms);
     loop.runOnce(true);
     wasBlocked |= near.blocked();
@@ -375,8 +382,8 @@ TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrderWhoeverSends) {
 
 class Monitor : public NetNamespaceTest {
  protected:
-  /// The kernel tells of a new device's carrier up to a second later. What a monitor tells of `near` is about
-  /// what comes after that.
+  /// The kernel reports a new device's carrier up to a second later. So the monitor's reports about
+  /// `near` are only checked after that.
   void joinAndSettle() {
     joinNamespaces();
     Time end = monotonicNow() + 10s;
@@ -394,15 +401,16 @@ class Monitor : public NetNamespaceTest {
     ip("-batch " + path);
     ::unlink(path.c_str());
   }
-  /// Commands that add (or "del"ete) so many addresses of `near`.
+  /// Commands that add (or delete, `verb` "del") `count` addresses of `near`.
   static std::string addressLines(const std::string& verb, int count) {
     std::string lines;
     for (int i = 0; i < count; ++i)
-      lines += "addr " + verb + " 10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) +
-               "/32 dev near\n";
+      lines += "addr " + verb + " 10.1." + std::to_string(i / 250) + "." +
+               std::to_string(i % 250 + 1) + "/32 dev near\n";
     return lines;
   }
-  static std::vector<std::string> wait(NetlinkMonitor& m, const std::string& text, Duration* took = nullptr) {
+  static std::vector<std::string> wait(NetlinkMonitor& m, const std::string& text,
+                                       Duration* took = nullptr) {
     Time began = monotonicNow();
     std::vector<std::string> seen;
     while (monotonicNow() < began + 2s) {
@@ -430,8 +438,9 @@ TEST_F(Monitor, KnowsWhatWasThereBefore) {
 }
 
 TEST_F(Monitor, SeesALostCarrierWithinMilliseconds) {
-  // The kernel reports carriers at most once a second, host-wide, but for devices stacked on another one at
-  // once; it knows those by an index that is not their lower device's (net/core/link_watch.c). This makes the
+  // The kernel reports carrier changes at most once per second for the whole host. Only for devices
+  // stacked on another one it reports them at once, and it recognises these by an index that
+  // differs from their lower device's (net/core/link_watch.c). The following command makes the
   // indices differ.
   ip("link add spare type veth peer name spare2");
   joinAndSettle();
@@ -448,7 +457,8 @@ TEST_F(Monitor, SeesALostCarrierWithinMilliseconds) {
     wait(m, "near is up");
     EXPECT_TRUE(m.table().find("near")->up);
     ++attempt;
-    if (took >= 50) std::printf("attempt %d: the word of the lost carrier took %.1f ms\n", attempt, took);
+    if (took >= 50)
+      std::printf("attempt %d: the word of the lost carrier took %.1f ms\n", attempt, took);
   } while (took >= 50 && attempt < kAttempts);
   EXPECT_LT(took, 50);
 }
@@ -494,7 +504,8 @@ std::set<std::string> addressesOf(const NetworkTable& table, const std::string& 
   return out;
 }
 
-// What waited when the queue ran over is older than what is read anew: it must not come on top of that.
+// Messages that waited when the queue overflowed are older than the state that is then read again.
+// The monitor must not apply them on top of it.
 TEST_F(Monitor, AnOverrunOfAShortQueueLeavesTheTruth) {
   joinAndSettle();
   NetlinkMonitor m(4096);
@@ -514,7 +525,8 @@ TEST_F(Monitor, AnOverrunOfAShortQueueLeavesTheTruth) {
   EXPECT_EQ(m.deadline(), kNever);
   EXPECT_EQ(addressesOf(m.table(), "near"), addressesOf(NetlinkMonitor().table(), "near"));
   ip("addr add 10.2.0.1/32 dev near");
-  EXPECT_THAT(wait(m, "near has 10.2.0.1/32"), testing::Contains("near has 10.2.0.1/32")) << "and it goes on";
+  EXPECT_THAT(wait(m, "near has 10.2.0.1/32"), testing::Contains("near has 10.2.0.1/32"))
+      << "and it goes on";
 }
 
 TEST_F(Monitor, AStormOfOverrunsIsReadAnewLessAndLess) {
@@ -553,11 +565,13 @@ TEST_F(Monitor, ListsThatChangeWhileTheyAreReadAreNoReasonToGiveUp) {
   for (int i = 0; i < 1000; ++i) {
     std::string at = std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) + "/32 dev near\n";
     fill += "addr add 10.1." + at + "route add 10.9." + at;
-    churn += "addr del 10.1." + at + "route del 10.9." + at + "addr add 10.1." + at + "route add 10.9." + at;
+    churn += "addr del 10.1." + at + "route del 10.9." + at + "addr add 10.1." + at +
+             "route add 10.9." + at;
   }
   runBatch(fill);
   std::string path = writeBatch(churn);
-  shell("(for i in $(seq 1000); do [ -e " + path + " ] && ip -batch " + path + "; done) >/dev/null 2>&1 &");
+  shell("(for i in $(seq 1000); do [ -e " + path + " ] && ip -batch " + path +
+        "; done) >/dev/null 2>&1 &");
   NetlinkMonitor m(4096);
   Time now = monotonicNow();
   for (int i = 0; i < 20; ++i) {
@@ -623,8 +637,10 @@ class Config : public NetNamespaceTest {
     withoutLinkLocal("peer1");
     ip("link set peer1 up");
   }
-  /// Link-local addresses come and go in their own time.
-  static void withoutLinkLocal(const std::string& device) { ip("link set " + device + " addrgenmode none"); }
+  /// Link-local addresses appear and disappear with delays.
+  static void withoutLinkLocal(const std::string& device) {
+    ip("link set " + device + " addrgenmode none");
+  }
   static std::string everything() {
     return ip("-o link | sed 's/ qdisc [^ ]*//; s/ state [^ ]*//; s/NO-CARRIER,//; s/,M-DOWN//; "
               "s/LOWERLAYERDOWN//'") +
@@ -672,9 +688,11 @@ TEST_F(Config, ChangesTheHostAndTakesEverythingBack) {
     NetlinkConfig c;
     configure(c);
     EXPECT_THAT(ip("link show eth1"), testing::AllOf(HasSubstr("mtu 1300"), HasSubstr("UP")));
-    EXPECT_THAT(ip("addr show eth1"), testing::AllOf(HasSubstr("10.66.0.1/24"), HasSubstr("fd66::1/64")));
+    EXPECT_THAT(ip("addr show eth1"),
+                testing::AllOf(HasSubstr("10.66.0.1/24"), HasSubstr("fd66::1/64")));
     EXPECT_THAT(ip("route"), HasSubstr("10.77.0.0/16 dev eth1 proto 66"));
-    EXPECT_THAT(ip("route show table 6600"), HasSubstr("default via 192.0.2.1 dev eth1 proto 66 onlink"));
+    EXPECT_THAT(ip("route show table 6600"),
+                HasSubstr("default via 192.0.2.1 dev eth1 proto 66 onlink"));
     EXPECT_THAT(ip("rule"),
                 HasSubstr("6600:\tfrom all oif eth1 lookup main suppress_prefixlength 0 proto 66"));
     EXPECT_THAT(ip("rule"), HasSubstr("6601:\tfrom all oif eth1 lookup 6600 proto 66"));
@@ -694,9 +712,10 @@ TEST_F(Config, WhatOthersTakeAwayIsPutBack) {
   c.setMaster("eth1", "br0");
   std::string configured = everything();
   EXPECT_THAT(c.restore().back, IsEmpty());
-  for (const char* change : {"addr flush dev eth1", "link set eth1 down", "route flush proto 66",
-                             "route flush table 6600", "rule del priority 6600", "-6 rule del priority 6600",
-                             "rule del priority 6601", "link set eth1 mtu 1280", "link set eth1 nomaster"}) {
+  for (const char* change :
+       {"addr flush dev eth1", "link set eth1 down", "route flush proto 66",
+        "route flush table 6600", "rule del priority 6600", "-6 rule del priority 6600",
+        "rule del priority 6601", "link set eth1 mtu 1280", "link set eth1 nomaster"}) {
     ip(change);
     EXPECT_NE(everything(), configured) << change;
     HostNetwork::Restored restored = c.restore();
@@ -793,14 +812,16 @@ TEST_F(Config, StaleRoutesOfATableAreRemovedButNotOthers) {
 TEST_F(Config, RulesForMarksOfInterfacesThatAreGoneAreRemoved) {
   ip("rule add fwmark 0x42ffffff lookup 77 protocol 66 priority 6500");
   ip("-6 rule add fwmark 0x42ffffff lookup 77 protocol 66 priority 6500");
-  ip("rule add fwmark 0x42000001 lookup 77 protocol 66 priority 6500");  // the loopback interface is there
+  ip("rule add fwmark 0x42000001 lookup 77 protocol 66 priority 6500");  // the loopback interface
+                                                                         // is there
   ip("rule add fwmark 0x42fffffe lookup 77 protocol static priority 6500");  // another's
   ip("rule add fwmark 0x43ffffff lookup 77 protocol 66 priority 6500");
   NetlinkConfig c;
   c.removeStaleMarks(0x42000000);
   std::string left = ip("rule") + ip("-6 rule");
   EXPECT_THAT(left, Not(HasSubstr("0x42ffffff")));
-  for (const char* mark : {"0x42000001", "0x42fffffe", "0x43ffffff"}) EXPECT_THAT(left, HasSubstr(mark));
+  for (const char* mark : {"0x42000001", "0x42fffffe", "0x43ffffff"})
+    EXPECT_THAT(left, HasSubstr(mark));
 }
 
 TEST_F(Config, PacketsWithAMarkAreDeliveredHere) {
@@ -815,7 +836,7 @@ TEST_F(Config, PacketsWithAMarkAreDeliveredHere) {
     marked.family = here.destination.address.family;
     marked.priority = 6500;
     marked.table = marked.mark = 0x42000007;
-    for (int times = 0; times < 2; ++times) {  // what is there already is taken over
+    for (int times = 0; times < 2; ++times) {  // existing settings are taken over
       c.addRoute(here);
       c.addRule(marked);
     }
@@ -840,8 +861,10 @@ TEST_F(Config, WhatOthersSetIsNamedAndLeftAlone) {
               HasSubstr("there is already address 10.66.0.1/24 that was set by others"));
   EXPECT_THAT(errorOf([&] { c.addRoute(route("10.77.0.0/16", "eth1")); }),
               HasSubstr("there is already route 10.77.0.0/16 via 10.66.0.9 dev eth1"));
-  // Kernels that compare the protocol let the same rule stand twice; then only ours goes.
-  EXPECT_THAT(errorOf([&] { c.addRule(rule(6601, 6600)); }), AnyOf(HasSubstr("set by others"), "no error"));
+  // Kernels that compare the protocol allow the same rule twice. Then undo() must remove only the
+  // daemon's rule.
+  EXPECT_THAT(errorOf([&] { c.addRule(rule(6601, 6600)); }),
+              AnyOf(HasSubstr("set by others"), "no error"));
   c.undo();
   EXPECT_EQ(everything(), before);
 }
@@ -870,14 +893,15 @@ TEST_F(Config, BridgePortAndBack) {
 TEST_F(Config, ErrorsNameTheRemedy) {
   NetlinkConfig c;
   EXPECT_THAT(errorOf([&] { c.setLinkUp("nosuch"); }), HasSubstr("no interface named 'nosuch'"));
-  EXPECT_THAT(errorOf([&] { c.addRoute(route("10.0.0.0/8", "eth1")); }), HasSubstr("the interface is down"));
+  EXPECT_THAT(errorOf([&] { c.addRoute(route("10.0.0.0/8", "eth1")); }),
+              HasSubstr("the interface is down"));
   ip("link set eth1 up");
   RouteSpec r = route("10.0.0.0/8", "eth1");
   r.via = address("203.0.113.1");
   EXPECT_THAT(errorOf([&] { c.addRoute(r); }), HasSubstr("gateway is not reachable"));
 }
 
-// Runs f in a child without any capability; gives what it threw.
+// Runs f in a child process without any capability. Returns the exception's text.
 template <typename F>
 std::string withoutCapabilities(F&& f) {
   int fds[2];
@@ -1037,7 +1061,9 @@ class DeviceWire : public NetNamespaceTest {
   }
   static constexpr unsigned kTcpSegments = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
   static constexpr unsigned kUdpSegments = 0x20 | 0x40;  // TUN_F_USO4, TUN_F_USO6
-  static bool isUdp(const Packet& p) { return p.size() > 28 && p.data()[0] == 0x45 && p.data()[9] == 17; }
+  static bool isUdp(const Packet& p) {
+    return p.size() > 28 && p.data()[0] == 0x45 && p.data()[9] == 17;
+  }
 
   PacketPool pool_{1500, 256};
 };
@@ -1061,7 +1087,8 @@ TEST_F(DeviceWire, TunCarriesPacketsBothWays) {
   ASSERT_NE(at, packets.end());
   EXPECT_EQ(at->size(), 20u + 8 + 3);
   EXPECT_EQ(at->headroom(), PacketPool::kHeadroom);
-  // The answer is the question with both ends exchanged: the checksums stay right.
+  // The answer is the question with both addresses and ports swapped, so the checksums stay
+  // correct.
   uint8_t* ip4 = at->data();
   std::swap_ranges(ip4 + 12, ip4 + 16, ip4 + 16);
   std::swap_ranges(ip4 + 20, ip4 + 22, ip4 + 22);
@@ -1121,21 +1148,24 @@ TEST_F(DeviceWire, TapCarriesFrames) {
   ip("addr add 10.9.0.1/24 dev braid8");
   ip("link set braid8 up");
   shell("ping -c1 -W0.1 10.9.0.2 || true");
-  auto isArp = [](const Packet& p) { return p.size() >= 42 && p.data()[12] == 0x08 && p.data()[13] == 0x06; };
+  auto isArp = [](const Packet& p) {
+    return p.size() >= 42 && p.data()[12] == 0x08 && p.data()[13] == 0x06;
+  };
   auto frames = readUntil(tap, isArp);
   EXPECT_TRUE(std::any_of(frames.begin(), frames.end(), isArp));
 }
 
-// A device behind which is a mirror: what the host sends to 10.9.0.2 comes back from there. So a TCP connection to that
-// address ends at the host itself, and each byte crosses the device twice. The device outlives its owners: what one of
-// them wanted is not forced on the next.
+// A device with a mirror behind it: packets of the host to 10.9.0.2 come back from there. So a TCP
+// connection to that address ends at the host itself, and each byte crosses the device twice. The
+// device outlives its owners; the settings of one owner must not apply to the next.
 TEST_F(DeviceWire, TcpSegmentsCrossTheDeviceTogether) {
   enum class Offloads { kOn, kTcpOnly, kOff, kUnknown };
-  using Case = std::pair<Offloads, unsigned>;  // and threads beside this one
+  using Case = std::pair<Offloads, unsigned>;  // and other threads
   for (auto [offloads, threads] :
        {Case{Offloads::kOn, 0}, Case{Offloads::kTcpOnly, 0}, Case{Offloads::kOff, 0},
         Case{Offloads::kUnknown, 0}, Case{Offloads::kOn, 2}, Case{Offloads::kOff, 1}}) {
-    SCOPED_TRACE(testing::Message() << "offloads " << static_cast<int>(offloads) << ", threads " << threads);
+    SCOPED_TRACE(testing::Message()
+                 << "offloads " << static_cast<int>(offloads) << ", threads " << threads);
     PacketPool pool(1500, 4096);
     Loop loop;
     Workers workers(loop);
@@ -1234,8 +1264,8 @@ TEST_F(DeviceWire, TcpSegmentsCrossTheDeviceTogether) {
   }
 }
 
-// More than a queue holds of one flow, then one packet of each of many others: most of these are in other queues, and
-// among the first packets that are read.
+// Writes more packets of one flow than a queue holds, then one packet of each of many other flows.
+// Most of these are in other queues, and so among the first packets that are read.
 TEST_F(DeviceWire, AFloodFillsItsOwnQueue) {
   constexpr unsigned kFlood = 3000, kOthers = 64, kMost = 256;
   LinuxTunDevice tun({Kind::kTun, "braid7", true, 16});
@@ -1269,7 +1299,8 @@ TEST_F(DeviceWire, AFloodFillsItsOwnQueue) {
   EXPECT_LE(flood, static_cast<size_t>(LinuxTunDevice::kKernelQueue));
 }
 
-// The kernel puts a flow where the other direction was written: of a flood that is answered, never where pings are.
+// The kernel puts a flow into the queue to which the other direction was written. So a flood that
+// is answered is never in the queue of the pings.
 TEST_F(DeviceWire, AFloodThatIsAnsweredIsNotInTheWayOfPings) {
   LinuxTunDevice tun({Kind::kTun, "braid7", true, 2});
   ASSERT_EQ(tun.queues(), 2u);
@@ -1283,7 +1314,8 @@ TEST_F(DeviceWire, AFloodThatIsAnsweredIsNotInTheWayOfPings) {
   auto ping = [&] {
     sockaddr_in to{AF_INET, 0, {htonl(0x0a090002)}, {}};
     std::array<uint8_t, 8> echo{8, 0, 0xf7, 0xff};
-    EXPECT_EQ(::sendto(raw, echo.data(), echo.size(), 0, reinterpret_cast<sockaddr*>(&to), sizeof to), 8);
+    EXPECT_EQ(
+        ::sendto(raw, echo.data(), echo.size(), 0, reinterpret_cast<sockaddr*>(&to), sizeof to), 8);
   };
   for (uint16_t port = 6000; port < 6008; ++port) {
     o.port = port;
@@ -1315,19 +1347,21 @@ TEST_F(DeviceWire, AFloodThatIsAnsweredIsNotInTheWayOfPings) {
   ::close(raw);
 }
 
-// The packets of several flows come in turns; each flow's are one write all the same, and stay in order.
+// Packets of several flows arrive interleaved. Those of each flow are nevertheless one write, and
+// stay in order.
 TEST_F(DeviceWire, RunsOfSeveralFlowsGrowAtTheSameTime) {
   constexpr size_t kFlows = 3, kEach = 5;
   LinuxTunDevice tun({Kind::kTun, "braid7", true});
-  if (::ioctl(tun.fd(), TUNSETOFFLOAD, kTcpSegments | kUdpSegments) != 0) GTEST_SKIP() << "Linux before 6.2";
+  if (::ioctl(tun.fd(), TUNSETOFFLOAD, kTcpSegments | kUdpSegments) != 0)
+    GTEST_SKIP() << "Linux before 6.2";
   ip("addr add 10.9.0.1/24 dev braid7");
   ip("link set braid7 up");
   SocketOptions o;
   o.local = address("10.9.0.1");
   std::vector<std::unique_ptr<UdpSocket>> sockets;
   for (size_t flow = 0; flow < kFlows; ++flow) {
-    o.port =
-        static_cast<uint16_t>(6000 + flow);  // with ports of the kernel's choice two flows may share a run
+    o.port = static_cast<uint16_t>(
+        6000 + flow);  // with ports chosen by the kernel two flows might share a run
     sockets.push_back(std::make_unique<UdpSocket>(static_cast<SocketId>(flow + 1), o));
   }
   testing::StrictMock<MockObserver> observer;
@@ -1370,7 +1404,10 @@ TEST_F(DeviceWire, RunsOfSeveralFlowsGrowAtTheSameTime) {
 
 TEST_F(DeviceWire, TakenNamesAreNamed) {
   LinuxTunDevice tun({Kind::kTun, "braid7"});
-  EXPECT_THAT(errorOf([] { LinuxTunDevice({Kind::kTun, "braid7"}); }), HasSubstr("another process uses"));
+  EXPECT_THAT(errorOf([] {
+                LinuxTunDevice({Kind::kTun, "braid7"});
+              }),
+              HasSubstr("another process uses"));
   EXPECT_THAT(errorOf([] {
                 LinuxTunDevice({Kind::kTun, "lo"});
               }),

@@ -1,5 +1,5 @@
-"""ICMP errors reach who must hear of them, hosts behind a gateway and its own applications, whatever the reverse path
-filter: the path's MTU, what cannot be reached, and the hops of a trace. No setting of the kernel helps."""
+"""ICMP errors reach hosts behind a gateway and the gateway's own applications, with any reverse path filter: path MTU,
+unreachable destinations, and the hops of a traceroute. No kernel settings are changed for this."""
 
 import errno
 import json
@@ -18,11 +18,11 @@ HUB_LAN = {V4: "192.168.100.1", V6: "fd00:0:0:100::1"}
 HUB = {V4: "10.255.0.1", V6: "fd00:0:0:ff::1"}
 NOBODY = {V4: "10.255.0.77", V6: "fd00:0:0:ff::77"}  # in the tunnel's network, behind no peer
 FILTERS = {"strict": 1, "loose": 2}
-# The kernel has no reverse path filter of IPv6; firewalld makes such a one (IPv6_rpfilter).
+# The kernel has no reverse path filter for IPv6; firewalld adds one like this (IPv6_rpfilter).
 IPV6_FILTER = ("add table ip6 rpfilter; add chain ip6 rpfilter in { type filter hook prerouting priority -290; }; "
                "add rule ip6 rpfilter in iifname braid0 fib saddr . iif oif missing drop")
 ETHERNET_HEADER = 14
-AT_ONCE = 3  # seconds: packets for a peer wait for one; a connection that nobody refuses takes minutes
+AT_ONCE = 3  # seconds: packets for a peer wait for one second; a connection without a refusal takes minutes
 IP_MTU, IPV6_MTU = 14, 24  # linux/in.h, in6.h
 PROBE_ALWAYS = 2  # IP_PMTUDISC_DO, IPV6_PMTUDISC_DO
 
@@ -31,8 +31,8 @@ class ErrorsCase(PairCase):
     LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
 
     def each(self, check, *gateways):
-        """Calls check(V4) and check(V6) for each reverse path filter of the gateways. Uplinks have none: there answers
-        may come by another."""
+        """Calls check(V4) and check(V6) for each reverse path filter of the gateways. Uplinks have none, because
+        answers may arrive on another uplink."""
         for name, value in FILTERS.items():
             for space in gateways:
                 space.sysctl(net__ipv4__conf__braid0__rp_filter=value, net__ipv4__conf__lan0__rp_filter=value)
@@ -69,7 +69,7 @@ class ErrorsCase(PairCase):
         return namespace.inside(send)
 
     def refused(self, namespace, address):
-        """The error that ends an attempt to connect, or None if nothing did at once."""
+        """The error that ends an attempt to connect, or None if it does not end at once."""
         def connect():
             with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as end:
                 end.settimeout(AT_ONCE)
@@ -84,7 +84,7 @@ class ErrorsCase(PairCase):
         return namespace.inside(connect)
 
     def hop(self, namespace, source, address, ttl):
-        """Who answers a packet that may make so many hops."""
+        """The address that answers a packet with this hop limit."""
         out = namespace.run("ping", "-n", "-c", 1, "-t", ttl, "-W", 2, "-I", source, address, check=False)
         found = re.search(r"(?:From|bytes from) ([0-9a-f.:]+?):? ", out)
         return found[1] if found else None

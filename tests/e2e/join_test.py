@@ -21,7 +21,7 @@ from pair_case import V4, V6, PairCase
 
 TUNSETIFF, IFF_TUN, IFF_TAP, IFF_NO_PI = 0x400454ca, 1, 2, 0x1000  # linux/if_tun.h
 
-# Stands in for systemd's: starts the daemon as the unit does, and is done when the daemon answers, or has ended.
+# Replaces systemd's systemctl: starts the daemon as the unit does; returns when the daemon answers or has ended.
 SYSTEMCTL = """#!/bin/sh
 for word; do case $word in enable|disable) verb=$word;; braid@*) name=${word#braid@};; esac; done
 pid={directory}/{machine}-$name.pid
@@ -45,7 +45,7 @@ rm $pid
 exit 0
 """
 
-# Folders of the machine's own in place of the host's.
+# Gives the machine its own folders instead of the host's.
 PREPARE = """set -e
 mount -t tmpfs tmpfs /run
 mkdir -p /run/systemd/system /run/braid
@@ -60,7 +60,7 @@ exec sleep infinity
 
 
 class Machine:
-    """A network namespace of the lab with folders, and a service manager, of its own."""
+    """A network namespace of the lab with its own folders and service manager."""
 
     def __init__(self, lab, name, namespace):
         self.lab, self.name = lab, name
@@ -78,7 +78,7 @@ class Machine:
                      f"the machine {name}")
 
     def starts(self, on):
-        """Whether the service manager starts what it is told to."""
+        """Whether the service manager starts services."""
         text = SYSTEMCTL if on else "#!/bin/sh\nexit 0\n"
         self.systemctl.write_text(text.replace("{directory}", str(self.lab.directory)).replace("{machine}", self.name)
                                   .replace("{braidd}", binary("braidd")))
@@ -93,7 +93,7 @@ class Machine:
                               env={**os.environ, "PATH": self.path}, start_new_session=True)
 
     def ctl(self, *command, given=None, timeout=60):
-        """What braidctl prints; a failure carries its words."""
+        """Runs braidctl and returns its output. An error contains the output."""
         done = self.call(binary("braidctl"), *command, given=given, timeout=timeout)
         if done.returncode != 0:
             raise RuntimeError(f"braidctl {' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}"
@@ -125,7 +125,7 @@ class Joining(PairCase):
         cls.told_by_setup = cls.hub.ctl("setup", "--yes", *networks)
 
     def leave(self):
-        """The edge is a bare machine again."""
+        """Makes the edge a bare machine again."""
         self.edge.call("systemctl", "disable", "--now", "braid@edge")
         self.edge.call("sh", "-c", "rm -f /etc/braid/*")
 
@@ -144,7 +144,7 @@ class Joining(PairCase):
         return self.edge.ctl("join", "--yes", *words, given=line + "\n")
 
     def refused(self, line, *words, timeout=60):
-        """The one line that braidctl says, having changed nothing at either side."""
+        """Expects that braidctl fails and changes nothing at either side. Returns its one line of output."""
         done = self.edge.call(binary("braidctl"), "join", "--yes", *words, given=line + "\n", timeout=timeout)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -265,7 +265,7 @@ class Joining(PairCase):
         return f"{text}/{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def ended_in_the_middle(self, line, how):
-        """A join whose daemon does not come, ended by that signal while it waits for the first packet."""
+        """A join in which the daemon does not start, ended by that signal while it waits for the first packet."""
         self.edge.starts(False)
         joining = subprocess.Popen(self.edge.words(binary("braidctl"), "join", "--yes"), stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -358,7 +358,8 @@ class Joining(PairCase):
         self.assertEqual(self.edge.files("/etc/braid"), ["edge.crt", "edge.key", "edge.yaml"])
 
     def test_lans_are_chosen_by_what_links_are_and_not_by_their_names(self):
-        """A container's namespace: its NICs are veth to the host, those of its own containers lead elsewhere."""
+        """A container's namespace: its NICs are veth devices to the host, and those of its own containers lead
+        elsewhere."""
         machine, host, pod = (self.lab.namespace(name) for name in ("machine", "host", "pod"))
 
         def veth(name, space, master=None):
@@ -367,7 +368,8 @@ class Joining(PairCase):
             machine.ip("link", "set", name, *(["master", master] if master else []), "up")
 
         def tun(name, flags):
-            """As a VPN or a virtual machine has it; kept open, for its carrier."""
+            """A TUN or TAP device like that of a VPN or a virtual machine. It is kept open, so that it has a
+            carrier."""
             device = machine.inside(os.open, "/dev/net/tun", os.O_RDWR)
             self.addCleanup(os.close, device)
             machine.inside(fcntl.ioctl, device, TUNSETIFF, struct.pack("16sH22x", name.encode(), flags | IFF_NO_PI))

@@ -1,4 +1,4 @@
-"""The lab itself: links as ordered, and nothing left behind."""
+"""The lab itself: links have the requested properties, and nothing is left behind."""
 
 import os
 import pathlib
@@ -44,7 +44,8 @@ class Links(PairCase):
 
 
 class SinglePackets(PairCase):
-    """Who counts or drops packets in the lab has single ones before it, unless a lab wants to be fast."""
+    """Code that counts or drops packets in the lab gets single packets, not super-packets, unless a lab is configured
+    for speed."""
 
     GATEWAYS = False
     LINKS = [Wire("wire")]
@@ -68,7 +69,7 @@ class SuperPackets(SinglePackets):
 
 class CleanUp(DiagnosedCase):
     def start(self):
-        """A lab in a process of its own; returns the process and the lab's name."""
+        """Starts a lab in a separate process. Returns the process and the lab's name."""
         code = ("import time\nfrom lab import Lab, Link\n"
                 "with Lab([Link('wifi')]) as lab:\n  print(lab.name, flush=True)\n  time.sleep(60)\n")
         process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

@@ -18,7 +18,7 @@ from lab import binary
 from pair_case import V4, V6, PairCase
 
 STALL_LIMIT = IDLE_LIMIT = 1.2  # seconds; the target shield.6 measures both
-SETTLED = 3  # seconds: a gateway writes down who is here at most every 2 s
+SETTLED = 3  # seconds: a gateway saves its list of known initiators at most every 2 s
 
 
 class Lifecycle(PairCase):
@@ -83,7 +83,8 @@ class Lifecycle(PairCase):
         self.kill_each(self.gap_of_a_kill, IDLE_LIMIT, "the edge was not reached")
 
     def kill_each(self, measure, limit, what):
-        """Each daemon in turn is killed while all is well; `measure` gives the seconds that something takes then."""
+        """Kills each daemon in turn during normal operation. `measure` returns the seconds that something then
+        takes."""
         def attempt():
             self.lab.edge_gateway.wait_up(subflows=2)
             time.sleep(SETTLED)
@@ -140,7 +141,7 @@ class Lifecycle(PairCase):
 
 
 class Places(PairCase):
-    """What a daemon finds, and makes, in its folders."""
+    """The files that a daemon finds and creates in its folders."""
 
     GATEWAYS = False
 
@@ -166,7 +167,8 @@ class Places(PairCase):
                 gateway.stop(signal.SIGKILL)
 
     def control_in_a_folder_that_nobody_locks(self):
-        """The edge's control socket is in a folder that another user has locked, as whoever may read it can."""
+        """The edge's control socket is in a folder that another user has locked, which any user with read access can
+        do."""
         gateway = self.lab.edge_gateway
         gateway.socket = self.place / "edge.sock"
         gateway.config["control"]["socket"] = str(gateway.socket)
@@ -235,12 +237,12 @@ class Places(PairCase):
 
     @staticmethod
     def with_mounts(*mounts):
-        """Words before a daemon's own, which has these mounts for itself."""
+        """A command prefix that gives a daemon these private mounts."""
         mount = " && ".join(f"mount {words}" for words in mounts)
         return ["unshare", "--mount", "sh", "-c", f"{mount} && exec \"$@\"", "sh"]
 
     def shows(self, seen, mtu):
-        """Whether a change that is made now, or was before, has arrived where changes are written down."""
+        """Whether a change made now or before has been saved to its file."""
         self.lab.edge.ip("link", "set", "lo", "mtu", 65535)
         self.lab.edge.ip("link", "set", "lo", "mtu", mtu)
         return f"mtu {mtu}" in seen.read_text(encoding="ascii")
@@ -272,7 +274,8 @@ class Places(PairCase):
         edge.wait_up(subflows=2)
 
     def restarts(self, gateway):
-        """Lines of the log: the peer has called back, which only the list of callers can make it do."""
+        """Lines in the log about restart notices from the peer, which it can only send from its list of known
+        initiators."""
         lines = self.lab.log(gateway.name).read_text(encoding="utf-8").splitlines()
         return [line for line in lines if "has restarted, a new session begins" in line]
 

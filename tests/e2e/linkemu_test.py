@@ -103,7 +103,7 @@ class LinkemuTest(DiagnosedCase):
         priority.raise_own()
 
     def setUp(self):
-        """New namespaces: what the last test's connections still send would be counted."""
+        """Uses new namespaces, because packets of the last test's connections would be counted."""
         self.addCleanup(lambda: [subprocess.run(("ip", "netns", "delete", n), check=False) for n in (A, B)])
         for netns in (A, B):
             run("ip", "netns", "add", netns)
@@ -124,7 +124,8 @@ class LinkemuTest(DiagnosedCase):
                 process.wait()
 
     def check_delay(self, ab, ba, **params):
-        """Round trips with delays of so many ms each way; what the machine adds is in those without delays, too."""
+        """Round trips with delays of `delays` ms in each direction. The machine's own delay is measured by round trips
+        without delays."""
         with Linkemu({}, params) as emu:
             without = statistics.median(ping(50).values())
             emu.set("ab", delay_ms=ab)
@@ -144,7 +145,7 @@ class LinkemuTest(DiagnosedCase):
             self.assertEqual(emu.stats("ab")["dropped"]["exact"], 2)
             self.assertEqual(emu.stats("ab")["in"]["packets"], 8)
             self.assertEqual(emu.stats("ba")["dropped"]["exact"], 1)
-            emu.set("ab", drop=[3, 5])  # the same list counts anew
+            emu.set("ab", drop=[3, 5])  # setting the same list restarts the count
             self.assertEqual(sorted(ping(6)), [1, 2, 4, 6])
 
     def test_throughput(self):

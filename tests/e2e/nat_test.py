@@ -1,5 +1,5 @@
-"""A NAT between the edge and the concentrator that changes its mind: stateless rewriting of the edge's source ports
-and addresses by nftables, at the edge's own outer interfaces."""
+"""A NAT between the edge and the concentrator that changes its mappings: nftables rewrites the edge's source ports and
+addresses without state, at the edge's own outer interfaces."""
 
 import unittest
 

@@ -10,12 +10,12 @@
 #include <cstring>
 #include <string>
 
-#include "host/unique_fd.h"
+#include "host/system.h"
 
 namespace braid {
 
-/// A test in a network namespace of its own, gone with the test; a second one, `other()`, stands for a far
-/// host. The process stays in its own namespace between tests.
+/// A test in its own network namespace, which is removed with the test. A second namespace,
+/// `other()`, represents a far host. Between tests the process is in its original namespace.
 class NetNamespaceTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -29,7 +29,7 @@ class NetNamespaceTest : public testing::Test {
   }
   void TearDown() override { ::setns(home_.get(), CLONE_NEWNET); }
 
-  /// Runs f in the other namespace; sockets made there stay there.
+  /// Runs f in the other namespace. Sockets made there stay in it.
   template <typename F>
   auto inOther(F&& f) {
     ::setns(other_.get(), CLONE_NEWNET);

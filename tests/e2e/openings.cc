@@ -1,7 +1,7 @@
-// What a peer can make a gateway do with a few bytes: openings of streams as many as fit into a rate, or datagrams of the
-// same sizes at the same rate that say nothing. The peer is a real one, whose key the gateway knows, with the protocol's
-// own code and none of its bounds. Prints what it sent and what came back as one line of JSON, to measure a gateway of
-// one's own.
+// An attack with few bytes: opens as many streams as fit into a rate, or (for comparison) sends
+// datagrams of the same sizes and rate without content. The peer has a key that the gateway knows.
+// This program uses the protocol's own code without its limits. Prints what it sent and received as
+// one line of JSON. Meant for measuring one's own gateway.
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -25,10 +25,10 @@
 #include "gateway/dtls/dtls.h"
 #include "host/linux/loop.h"
 #include "host/linux/sockaddr.h"
-#include "host/unique_fd.h"
+#include "host/system.h"
 #include "tests/raw_peer.h"
-#include "tunnel/initiator.h"
-#include "tunnel/wire/pin.h"
+#include "tunnel/peer/dialing.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid {
 namespace {
@@ -81,7 +81,7 @@ class Opener {
     const double bytesPerSecond = settings_.mbit * 1e6 / 8;
     double spent = 0, elapsed = 0;
     while ((elapsed = toSeconds(monotonicNow() - begin)) < settings_.seconds) {
-      // What was missed while others had the processor is not made up for beyond some milliseconds.
+      // Time in which other programs had the CPU is made up for only up to some milliseconds.
       spent = std::max(spent, (elapsed - 0.02) * bytesPerSecond);
       for (; spent < elapsed * bytesPerSecond; ++datagrams_) {
         say(settings_.noise ? noise() : openings());
@@ -139,7 +139,7 @@ class Opener {
     }
   }
 
-  /// Takes what comes in that time, and does what keeps a session alive.
+  /// Receives for that time, and sends what keeps the session alive.
   void listen(Duration wait) {
     pollfd event{fd_.get(), POLLIN, 0};
     ::poll(&event, 1, static_cast<int>(toMilliseconds(wait)));
@@ -171,7 +171,8 @@ class Opener {
       if (const auto* challenge = std::get_if<PathChallengeFrame>(&frame))
         say(test::framesOf(PathResponseFrame{challenge->token}));
       isAnswered_ |= std::holds_alternative<PathResponseFrame>(frame);
-      if (const auto* reset = std::get_if<StreamResetFrame>(&frame)) ++resets_[std::to_string(reset->code)];
+      if (const auto* reset = std::get_if<StreamResetFrame>(&frame))
+        ++resets_[std::to_string(reset->code)];
       isClosed_ |= std::holds_alternative<CloseFrame>(frame);
     }
     if (opened->eliciting && opened->subflow == kSubflow) toAck_.push_back(opened->pn);
@@ -196,13 +197,13 @@ class Opener {
   DtlsProvider provider_;
   PacketPool pool_{2048, 64};
   UniqueFd fd_;
-  std::optional<Initiator> initiator_;
+  std::optional<ClientHandshake> initiator_;
   std::optional<test::RawPeer> peer_;
   PacketNumber next_{};
   std::vector<PacketNumber> toAck_;
   bool isAnswered_ = false, isClosed_ = false;
   uint64_t datagrams_ = 0, opened_ = 0;
-  std::map<std::string, uint64_t> resets_;  ///< that came back, by code
+  std::map<std::string, uint64_t> resets_;  ///< resets received, by code
   double seconds_ = 0;
 };
 
@@ -213,14 +214,17 @@ int main(int argc, char** argv) {
   using namespace braid;
   Settings settings;
   std::string target, pin, key, certificate, source, destination;
-  CLI::App app{"Opens streams at a gateway that is one's own, as a peer of it, and keeps no bound."};
+  CLI::App app{
+      "Opens streams at a gateway that is one's own, as a peer of it, and keeps no bound."};
   app.add_option("--to", target, "The gateway's address and port")->required();
   app.add_option("--pin", pin, "The gateway's pin")->required();
   app.add_option("--key", key, "The peer's own key")->required();
   app.add_option("--certificate", certificate, "And its certificate")->required();
   app.add_option("--source", source, "Address of a host behind the peer")->required();
-  app.add_option("--destination", destination, "Address and port that the streams are to reach")->required();
-  app.add_option("--mbit", settings.mbit, "Megabits of IP packets a second")->check(CLI::PositiveNumber);
+  app.add_option("--destination", destination, "Address and port that the streams are to reach")
+      ->required();
+  app.add_option("--mbit", settings.mbit, "Megabits of IP packets a second")
+      ->check(CLI::PositiveNumber);
   app.add_option("--seconds", settings.seconds)->check(CLI::PositiveNumber);
   app.add_flag("--noise", settings.noise, "The same datagrams without openings");
   CLI11_PARSE(app, argc, argv);
@@ -228,7 +232,8 @@ int main(int argc, char** argv) {
     std::optional<Endpoint> to = Endpoint::parse(target), server = Endpoint::parse(destination);
     std::optional<Address> host = Address::parse(source);
     std::optional<Pin> known = parsePin(pin);
-    if (!to || !to->address.isV4() || !server || !server->address.isV4() || !host || !host->isV4() || !known)
+    if (!to || !to->address.isV4() || !server || !server->address.isV4() || !host ||
+        !host->isV4() || !known)
       throw std::runtime_error("a pin or an address is malformed; all are of IPv4");
     settings.target = *to;
     settings.destination = *server;

@@ -1,4 +1,4 @@
-"""braidctl's verbs for operators, on real gateways: what they measure, explain and show is what the links did."""
+"""braidctl's commands for operators, on real gateways: their measurements and explanations must match the links."""
 
 import json
 import os
@@ -24,7 +24,7 @@ class Operate(PairCase):
         return self.lab.edge_gateway.ctl(*words)
 
     def measured(self, *words):
-        """{path: run} of braidctl test; None is all of them."""
+        """{path: run} of braidctl test; the path None means all paths."""
         out = subprocess.run(self.lab.edge.words(binary("braidctl"), "test", "--json", *words, "--socket",
                                                  self.lab.edge_gateway.socket),
                              stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout

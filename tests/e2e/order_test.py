@@ -1,4 +1,4 @@
-"""Which flows of datagrams are kept in order, by programs that are not ours: QUIC, VPNs, and a SIP call."""
+"""Which datagram flows are kept in order, tested with unmodified programs: QUIC, VPNs, and a SIP call."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ from lab.wireguard import WireGuard, keys
 from pair_case import V4, PairCase
 
 CLIENT = "192.168.10.2"
-OPENVPN, SIP, RTP = 1194, 5060, 6000  # sipp's server takes media on the last
+OPENVPN, SIP, RTP = 1194, 5060, 6000  # sipp's server receives media on the last port
 NEAR, FAR, AROUND = "10.99.0.1", "10.99.0.2", 80  # addresses within a VPN, bytes that WireGuard adds
 EXTENSIONS = "keyUsage=digitalSignature\nextendedKeyUsage={}Auth\n"
 

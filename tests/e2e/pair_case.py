@@ -1,4 +1,4 @@
-"""The common ground of the end-to-end tests: one lab per test class, with gateways, nginx and downloads."""
+"""The base class of the end-to-end tests: one lab per test class, with gateways, nginx and downloads."""
 
 import time
 
@@ -33,7 +33,7 @@ class PairCase(DiagnosedCase):
             cls.lab.start_gateways(edge=cls.EDGE, concentrator=cls.CONCENTRATOR)
 
     def tell(self):
-        """Shows what the gateways and links say and the ends of all logs, and saves the logs."""
+        """Shows the status of gateways and links and the ends of all logs, and saves the logs."""
         self.lab.save_logs()
         print(self.lab.told())
 
@@ -48,20 +48,20 @@ class PairCase(DiagnosedCase):
         return Download(self.lab, self.url(path, address), **options)
 
     def verify(self, download, timeout=60):
-        """Waits for the end: the file is whole and came over one TCP connection."""
+        """Waits for the end. The file must be complete and must have arrived over one TCP connection."""
         download.finish(timeout)
         path = "/" + download.url.rpartition("/")[2]
         self.assertEqual(download.sha256, self.nginx.sha256[path])
         self.assertEqual(download.report["num_connects"], 1)
 
     def ping(self, address=V4, count=5, size=56, namespace=None, interval=0.05, wait=2, options=()):
-        """How many echo requests were answered, the last one within `wait` seconds."""
+        """The number of answered echo requests; the last answer may take `wait` seconds."""
         out = (namespace or self.lab.client).run("ping", "-n", "-q", "-c", count, "-i", interval, "-W", wait,
                                                  "-s", size, *options, address, check=False, timeout=30)
         return int(out.partition(" received")[0].rpartition(" ")[2])
 
     def learn_mtu(self, address, size):
-        """Both hosts get to know the path's MTU, at the cost of an answer each."""
+        """Lets both hosts learn the path MTU, which costs each an unanswered request."""
         self.ping(address, count=2, size=size, wait=0.3)
 
     def eventually(self, condition, what, timeout=10):

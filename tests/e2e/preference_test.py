@@ -1,4 +1,4 @@
-"""What is preferred of uplinks: the concentrator is told, files survive restarts, limits hold with real kernels."""
+"""Preferences of uplinks: the concentrator is told, files survive restarts, and limits hold with real kernels."""
 
 import unittest
 
@@ -19,7 +19,7 @@ class Preference(PairCase):
         self.lab.gateway.wait_up(subflows=2)
 
     def prefer(self, uplinks, **keys):
-        """Reloads the edge with these keys at these uplinks and no others."""
+        """Reloads the edge with these keys at only these uplinks."""
         plain = [{"name": u["name"], "interface": u["interface"]} for u in self.edge.config["uplinks"]]
         self.edge.config["uplinks"] = [{**u, **keys} if u["name"] in uplinks else u for u in plain]
         self.edge.reload()

@@ -1,4 +1,5 @@
-"""Unmodified programs over streams, on WiFi and LTE with loss: what ends at the gateways must not show."""
+"""Unmodified programs over streams, on WiFi and LTE with loss. They must not notice that connections end at the
+gateways."""
 
 import hashlib
 import os
@@ -157,7 +158,7 @@ class Programs(ProgramCase):
         config = self.root / "rsyncd.conf"
         config.write_text(f"use chroot = no\nuid = root\ngid = root\n[files]\npath = {source}\n", encoding="ascii")
         self.start("rsync", RSYNC, ["rsync", "--daemon", "--no-detach", f"--config={config}", f"--port={RSYNC}"])
-        for _ in range(2):  # nothing to do the second time
+        for _ in range(2):  # the second time nothing must change
             self.lab.client.run("rsync", "-a", f"rsync://{V4}:{RSYNC}/files/", f"{self.root}/copied/")
         self.assertEqual({path.name: sha256(path) for path in (self.root / "copied").iterdir()}, sums)
         self.assert_streams(2)
@@ -217,7 +218,7 @@ onload = () => {{ document.title = [...document.images].filter(i => i.complete &
         self.start("web", HTTPS, ["nginx", "-e", "stderr", "-c", self.root / "web.conf"])
 
     def seen(self):
-        """(client's address, protocol) of all that the server was asked for."""
+        """(client's address, protocol) of all requests to the server."""
         log = self.root / "access.log"
         lines = log.read_text(encoding="ascii").splitlines()
         log.write_text("", encoding="ascii")

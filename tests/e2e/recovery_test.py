@@ -28,7 +28,7 @@ class RecoveryCase(PairCase):
     LINKS = [GOOD, BAD]
 
     def small_responses(self):
-        """Many small responses, one after the other over one connection, all of them right."""
+        """Many small responses, one after the other over one connection, all of which must be correct."""
         content = (self.lab.directory / "nginx" / "files" / self.file(RESPONSE_BYTES)[1:]).read_bytes()
         url = self.url(f"/{RESPONSE_BYTES}?[1-{RESPONSES}]")
         done = subprocess.run(self.lab.client.words("curl", "-sSf", "-w", "%{stderr}%{num_connects}", url),
@@ -38,12 +38,12 @@ class RecoveryCase(PairCase):
         self.assertEqual(done.stderr.decode(), "1" + "0" * (RESPONSES - 1), "one TCP connection")
 
     def settle(self):
-        """Waits for the acknowledgements of all that was sent."""
+        """Waits until everything sent is acknowledged."""
         looks = []
 
         def quiet():
             looks.append(sum(total(recovery(gateway), "in_flight_bytes") for gateway in self.lab.gateways()))
-            return looks[-3:] == [0, 0, 0]  # what a gateway hears last, it may have to answer
+            return looks[-3:] == [0, 0, 0]  # a gateway may have to answer the last datagram it receives
 
         self.eventually(quiet, "nothing is under way")
 
@@ -58,7 +58,7 @@ class Cofuso(RecoveryCase):
     EDGE = CONCENTRATOR = {"recovery": {"policy": "cofuso", "m-max": 3}}
 
     def trace(self, gateway):
-        """The events of a gateway's trace as (time, name, data); every line is whole and in order."""
+        """The events of a gateway's trace as (time, name, data). Every line must be complete and in order."""
         lines = self.trace_file(gateway).read_text(encoding="ascii").splitlines()
         events = []
         for number, line in enumerate(lines):
@@ -129,7 +129,7 @@ class Classes(RecoveryCase):
     DATAGRAMS, AT_ONCE = 300, 50
 
     def udp_echoes(self):
-        """How many datagrams came back."""
+        """The number of datagrams that came back."""
         server = self.lab.server.inside(self._udp, (V4, 7000))
         client = self.lab.client.inside(self._udp, ("", 0))
         answers = 0

@@ -1,4 +1,5 @@
-"""`nat`, `forwards` and `forwarding` on real kernels: what servers see, what is left at the end, and after kill -9."""
+"""`nat`, `forwards` and `forwarding` on real kernels: the addresses that servers see, and what remains after a normal
+end and after kill -9."""
 
 import contextlib
 import copy
@@ -25,7 +26,7 @@ FORWARDS = [entry for to in EDGE.values() for entry in (
     {"port": 8082, "to": to, "from": ["fd77::/64" if ":" in to else "198.51.100.0/24"]})]
 ROUTER = {"nat": "on", "forwards": FORWARDS}
 ADDRESSES = (V4, V6)
-# What systemd/braid@.service leaves a daemon: two capabilities, no /proc/sys, and two folders of it elsewhere.
+# The restrictions of systemd/braid@.service: two capabilities, no /proc/sys, and two of its folders mounted elsewhere.
 SANDBOX = """
 mount -t tmpfs tmpfs /run
 for family in ipv4 ipv6; do
@@ -100,12 +101,12 @@ class Router(PairCase):
             yield end
 
     def connect(self, namespace, address, port, timeout=5):
-        """The server has other addresses that are routed past the tunnel."""
+        """The server's other addresses are routed past the tunnel."""
         source = (V6 if ":" in address else V4, 0) if namespace is self.lab.server else None
         return namespace.inside(socket.create_connection, (address, port), timeout, source)
 
     def seen(self, server, to, port, client, via, via_port=None):
-        """Which address a server sees when a client asks for `via`; what it sends comes back whole."""
+        """The client address that a server sees when a client connects to `via`. The answer must be complete."""
         with self.listener(server, to, port) as listener, \
                 self.connect(client, via, via_port or port) as near:
             far, name = listener.accept()
@@ -125,7 +126,7 @@ class Router(PairCase):
                 self.assertEqual(self.ping(address), 5)
 
     def test_a_download_is_masqueraded(self):
-        self.lab.server.ip("route", "del", "default")  # no way back to the edge but by the concentrator's address
+        self.lab.server.ip("route", "del", "default")  # the only way back to the edge is by the concentrator's address
         try:
             self.verify(self.download(self.file(8_000_000)))
             self.assertEqual(self.ping(V4), 5)
@@ -188,7 +189,7 @@ class Router(PairCase):
     # ---- begin and end
 
     def change(self, **settings):
-        """Reloads the concentrator with other settings; waits until the rules are those."""
+        """Reloads the concentrator with other settings and waits until the rules match."""
         count = self.lab.log("concentrator").read_text(errors="replace").count("configuration read again")
         self.hub.config = merge_copy(self.hub.config, settings)
         self.hub.reload()
@@ -225,7 +226,7 @@ class Router(PairCase):
 
     @contextlib.contextmanager
     def second_daemon(self, **settings):
-        """Another gateway at the concentrator, for nobody."""
+        """Another gateway at the concentrator, without peers."""
         run(self.lab.binary("braidctl"), "keygen", "second", "--dir", self.lab.directory)
         pin = next(iter(self.hub.config["peers"]))["pin"]
         config = {"identity": {"key": "second.key", "certificate": "second.crt"}, "device": {"name": "braid7"},
@@ -259,7 +260,7 @@ class Router(PairCase):
             path = self.file(8_000_000)
             self.verify(self.download(path))
             self.assertEqual(self.lab.edge_gateway.status()["streams"]["accepted"] - before, 3)
-            # A forwarded port crosses as packets, whatever streams match.
+            # A forwarded port is carried as packets, even when it matches the streams' rules.
             self.assertEqual(self.seen(self.lab.client, EDGE[V4], 80, self.lab.server, HUB[V4], 8080), V4)
         finally:
             for gateway in self.lab.gateways():
@@ -270,7 +271,7 @@ class Router(PairCase):
 
     @contextlib.contextmanager
     def forwarder(self):
-        """The concentrator, whose host does not forward yet and whose gateway is to switch it on when it starts."""
+        """The concentrator on a host without forwarding, which the gateway must enable at its start."""
         hub = self.lab.concentrator
         self.hub.stop()
         sysctl(hub, "all/forwarding", 0)
@@ -396,8 +397,8 @@ class Router(PairCase):
 
     @contextlib.contextmanager
     def advertised(self, namespace):
-        """An interface `ra0` of the namespace with a default route that a router advertisement gave; gives what tells
-        whether the route is there."""
+        """Adds an interface `ra0` with a default route from a router advertisement to the namespace. Returns a function
+        that tells whether the route exists."""
         namespace.ip("link", "add", "ra0", "type", "veth", "peer", "name", "ra1")
         try:
             for name in ("ra0", "ra1"):
@@ -460,8 +461,8 @@ class Router(PairCase):
 
 
 class SpecialDestinations(PairCase):
-    """Where the concentrator's cloud tells secrets, nobody behind a peer asks: `nat: on`, and a server that has these
-    addresses beside the concentrator."""
+    """Hosts behind a peer must not reach the cloud's metadata service, which gives out secrets: with `nat: on`, and a
+    server with these addresses next to the concentrator."""
 
     LINKS = [Link("wifi", 50, 20)]
     GATEWAYS = False
@@ -487,7 +488,7 @@ class SpecialDestinations(PairCase):
                          f"{gateway.name} to take connections over")
 
     def reaches(self, address, port):
-        """Whether a TCP connection of the client reaches the server, and what comes back is whole."""
+        """True when a TCP connection of the client reaches the server and the answer is complete."""
         def listen():
             end = socket.socket(family(address), socket.SOCK_STREAM)
             end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,5 +1,5 @@
-"""`device.routes` that take everything, beside the default routes that hosts have: what goes where, what is left at
-the end, and what is said of a family that is left out."""
+"""`device.routes` for all traffic, beside the hosts' default routes: the routes that packets take, what remains at the
+end, and the messages about an IP version that is left out."""
 
 import re
 import subprocess
@@ -39,7 +39,7 @@ class Everything(PairCase):
                 for family in ANYWHERE]
 
     def ways(self):
-        """By which device packets leave for where no route but a default one leads."""
+        """The device by which packets leave to destinations that only a default route covers."""
         found = [re.search(r" dev (\S+)", self.edge.ip(family, "route", "get", to)) for family, to in ANYWHERE.items()]
         return [match[1] for match in found]
 
@@ -48,7 +48,7 @@ class Everything(PairCase):
         self.gateway.wait_up(subflows=2)
 
     def default6(self, *words):
-        """Another IPv6 default route by the first uplink until the test ends."""
+        """Adds another IPv6 default route by the first uplink until the test ends."""
         route = ("default", "via", "fd01::2", "dev", "wifi0", *words)
         self.edge.ip("-6", "route", "add", *route)
         self.addCleanup(self.edge.ip, "-6", "route", "del", *route)

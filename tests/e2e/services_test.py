@@ -10,7 +10,7 @@ from pair_case import V4, V6, PairCase
 
 
 class Services(PairCase):
-    OFFLOADS = True  # hosts as they are: super-packets come to the gateways
+    OFFLOADS = True  # hosts with default settings, so that gateways receive super-packets
 
     @classmethod
     def setUpClass(cls):

@@ -1,4 +1,4 @@
-"""Two daemons on one machine, each with edges of its own: neither notices what becomes of the other."""
+"""Two daemons on one machine, each with its own edges: neither is affected by the other's end."""
 
 import signal
 import subprocess
@@ -16,7 +16,7 @@ TABLES = {"braid-braid0", "braid_nat-braid0", "braid-braid1", "braid_nat-braid1"
 
 
 class TwoDaemons(PairCase):
-    """Edges 0 and 2 are at the first daemon, 1 and 3 at the second; pings cross as packets, downloads as streams."""
+    """Edges 0 and 2 use the first daemon, 1 and 3 the second. Pings are carried as packets, downloads as streams."""
 
     LINKS = [Link("wifi", 50, 20)]
     SITES = 4
@@ -97,7 +97,7 @@ class TwoDaemons(PairCase):
         self.in_time(max(stalls.values()) < NOTICED, f"seconds of silence of the first one's peers: {stalls}")
 
     def test_the_machine_goes_on_forwarding_when_one_ends(self):
-        """It was off before, so each of them has switched it on and off."""
+        """It was off before, so each daemon has switched it on and off."""
         self.attempts(self.end_the_first)
 
     def end_the_first(self):
@@ -118,7 +118,7 @@ class TwoDaemons(PairCase):
             for gateway in (self.first, self.second):
                 if gateway.process:
                     gateway.stop()
-            hub.sysctl(net__ipv4__ip_forward=1)  # what was on stays on
+            hub.sysctl(net__ipv4__ip_forward=1)  # a setting that was on stays on
 
     def test_edges_of_one_reach_those_of_the_other_through_the_machine(self):
         near, far = self.lab.sites[:2]
@@ -128,7 +128,8 @@ class TwoDaemons(PairCase):
         self.second.stop()
         for change, words in (({"listen": LISTEN}, "another program listens there"),
                               ({"device": {**self.second.config["device"], "name": "braid0"}}, "the name is taken"),
-                              ({"control": {"socket": str(self.first.socket)}}, "another daemon has the control socket")):
+                              ({"control": {"socket": str(self.first.socket)}},
+                               "another daemon has the control socket")):
             with self.subTest(change):
                 config = self.second.config
                 self.second.config = {**config, **change}

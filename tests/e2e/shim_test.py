@@ -1,6 +1,6 @@
 """The ack shim between real kernels: the last segment of a transfer is lost between the receiver and its gateway.
 
-Each connection is new. The segment is dropped once, by its length: the next one of that length passes.
+Each connection is new. The segment is identified by its length and dropped once; the next one of that length passes.
 """
 
 import hashlib
@@ -15,9 +15,9 @@ from lab import Link
 from pair_case import V4, V6, PairCase
 
 PORT = 7000
-INNER_MTU, BRIDGED_MTU = 1437, 1423  # over a path of 1500 bytes; an Ethernet header less in a bridge
+INNER_MTU, BRIDGED_MTU = 1437, 1423  # over a path of 1500 bytes; in a bridge less by an Ethernet header
 BRIDGED_SERVER = "172.16.0.3"
-SIZE = 9 * 1385 + 777  # nine full segments and a rest, whose length tells it from them
+SIZE = 9 * 1385 + 777  # nine full segments and a last one with a different length
 REPEATS = 12
 RTO = 0.2  # seconds: TCP_RTO_MIN of Linux
 HEADERS = {"ip": (40, 52), "ip6": (60, 72)}  # IP and TCP, without and with timestamps
@@ -33,8 +33,8 @@ class ShimCase(PairCase):
         self.receivers = {"down": self.lab.client, "up": self.lab.server}
 
     def lose(self, host, family):
-        """The last segment of each connection to the host is lost before its TCP, the first time. Not at the gateway:
-        what that forwards may be a super-packet, which its interface cuts into segments afterwards."""
+        """Loses the last segment of each connection once, directly before the host's TCP. Not at the gateway, because
+        it may forward a super-packet, which its interface splits into segments later."""
         lengths = ", ".join(str(SIZE % (self.IP_MTU - header) + header) for header in HEADERS[family])
         path = self.lab.directory / "loss.nft"
         path.write_text(f"""
@@ -52,7 +52,7 @@ table inet loss {{
         host.run("nft", "-f", path)
 
     def transfer(self, direction, address):
-        """Seconds from connect() until the receiver has all bytes, which are right."""
+        """Seconds from connect() until the receiver has all bytes, which must be correct."""
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         listener = self.lab.server.inside(self._listen, family, address)
         box = {}
@@ -100,7 +100,7 @@ table inet loss {{
         return got
 
     def median(self, direction, address):
-        """Of the seconds that a transfer takes."""
+        """The median of the seconds that a transfer takes."""
         return statistics.median(self.transfer(direction, address) for _ in range(REPEATS))
 
     def kernels(self, direction):
@@ -108,7 +108,7 @@ table inet loss {{
         twice)"""
         hosts = (self.lab.server, self.lab.client)
         sender, receiver = hosts if direction == "down" else reversed(hosts)
-        again = sender.counters()["Tcp.RetransSegs"]  # first: what comes twice was sent again before
+        again = sender.counters()["Tcp.RetransSegs"]  # read first, because a duplicate arrives after its retransmission
         return again, receiver.counters()["TcpExt.TCPDSACKOldSent"]
 
     def receivers_gateway(self, direction):
@@ -124,7 +124,7 @@ table inet loss {{
             host.sysctl(**{f"net__ipv4__{name}": value for name, value in settings.items()})
 
     def check(self, direction, address):
-        self.transfer(direction, address)  # the path and its size are known then
+        self.transfer(direction, address)  # by then the path and its MTU are known
         self.lose(self.receivers[direction], "ip6" if ":" in address else "ip")
         self.attempts(lambda: self.compare(direction, address))
         self.assertIn("far_replay", self.receivers_gateway(direction).ctl("status"))
@@ -146,12 +146,12 @@ table inet loss {{
         self.assertGreater(without, RTO)
         self.assertGreaterEqual(counts["far_replay"]["useful"], REPEATS // 2, text)
         self.assertLessEqual(spurious, REPEATS // 4, text)
-        self.assertLessEqual(duplicates, spurious, text)  # what the receiver's kernel got twice is counted
+        self.assertLessEqual(duplicates, spurious, text)  # duplicates at the receiver's kernel are counted
         self.in_time(helped < RTO / 2, text)
 
     def all_is_counted(self, duplicates, again):
-        """True on a busy machine as well: of what the receiver's kernel got twice each copy is known, and a lost
-        segment came in the end by a gateway's shim or by the sender's kernel. Word of it may still be on its way."""
+        """Must also hold on a busy machine: the source of each duplicate at the receiver's kernel is known, and a lost
+        segment was finally resent by a gateway's shim or by the sender's kernel. The reports may still be in flight."""
         told = {}
 
         def holds():
@@ -191,7 +191,7 @@ class NoSack(ShimCase):
 
 
 class Bridge(ShimCase):
-    """The shim looks into the frames of two LANs that are joined into one."""
+    """The shim works on the Ethernet frames of two LANs that are joined into one."""
 
     MODE = "tap"
     IP_MTU = BRIDGED_MTU

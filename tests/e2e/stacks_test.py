@@ -24,7 +24,7 @@ class Lwip(PairCase):
                      for stack in ("kernel", "lwip") for host in ("client", "server")}
 
     def check(self, source, target, lossy):
-        """Both stacks send at the same time, each to the other kind of stack."""
+        """Both stacks send at the same time, each to the other stack."""
         self.lab.links.set(lossy, direction="ba", loss=LOSS)
         self.addCleanup(self.lab.links.set, lossy, direction="ba", loss=0)
         flows = []

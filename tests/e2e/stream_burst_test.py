@@ -1,5 +1,5 @@
-"""Bursts of short TCP connections through the stream lane, at the highest rate that this machine's client makes: real
-kernels, sockets and rules. The rates and the daemons' CPU for a connection are in the output."""
+"""Bursts of short TCP connections through the stream lane, at the client's highest rate on this machine, with real
+kernels, sockets and firewall rules. Prints the rates and the daemons' CPU time per connection."""
 
 import json
 import signal
@@ -38,7 +38,7 @@ class Bursts(PairCase):
         self.configure()
 
     def configure(self, edge=None, concentrator=None):
-        """Starts both gateways anew, with these settings of streams in addition."""
+        """Restarts both gateways with these additional settings of streams."""
         for gateway, settings in ((self.lab.edge_gateway, edge), (self.lab.gateway, concentrator)):
             gateway.config["streams"] = STREAMS["streams"] | (settings or {})
             gateway.restart()
@@ -50,7 +50,7 @@ class Bursts(PairCase):
         return gateway.status()["streams"]
 
     def burst(self, address=V4, sources=SOURCES, at_once=AT_ONCE):
-        """What became of the connections of a burst."""
+        """Makes a burst and returns the outcomes of its connections."""
         command = [self.lab.binary("burst"), "ask", f"{address}:{PORT}", "--count", COUNT, "--at-once", at_once,
                    "--patience", PATIENCE]
         for source in sources:
@@ -58,7 +58,7 @@ class Bursts(PairCase):
         return json.loads(self.lab.client.run(*command, timeout=240))
 
     def burst_beside_pings(self, **options):
-        """The same, with pings through the tunnel meanwhile, which must be answered."""
+        """Makes a burst with pings through the tunnel meanwhile, which must be answered."""
         over, lost, seconds = threading.Event(), [], []
 
         def ping():
@@ -80,7 +80,7 @@ class Bursts(PairCase):
             self.assertEqual(sum(lost), 0)
 
     def assert_whole(self, done):
-        """No connection hangs, none brings wrong bytes or too few."""
+        """No connection hangs, and none gets wrong bytes or too few."""
         print(f"{done['rate']:.0f} connections a second: {done}")
         self.assertEqual({key: done[key] for key in ("wrong", "short", "hung", "failed")},
                          {"wrong": 0, "short": 0, "hung": 0, "failed": 0})
@@ -126,12 +126,12 @@ class Bursts(PairCase):
         self.assertEqual(done["reset"], 0)
 
     def test_over_the_bound_of_the_far_gateway(self):
-        """The near gateway knows it as the bound of its peer."""
+        """The near gateway knows this limit of its peer."""
         done = self.over_the_bound(concentrator={"max-connections": BOUND})
         self.assertEqual(done["reset"], 0)
 
     def test_beyond_the_ration(self):
-        """Of a pair as it is by default: the near gateway keeps to it, and the far one refuses none."""
+        """With the default limits: the near gateway respects the far one's limit, so the far one refuses none."""
         ration = {"new-per-peer": 512}
         self.configure(edge=ration, concentrator=ration)
         done = self.burst_beside_pings()
@@ -147,7 +147,7 @@ class Bursts(PairCase):
         self.assert_all_over()
 
     def test_while_the_gateway_does_not_run(self):
-        """More connections than may wait for a peer are in the kernel's queue when the near gateway runs again."""
+        """When the near gateway runs again, the kernel's queue has more connections than may wait for a peer."""
         self.configure(edge={"max-per-peer": BOUND}, concentrator={"max-per-peer": BOUND})
         process = self.lab.edge_gateway.process
         done = {}
@@ -166,7 +166,7 @@ class Bursts(PairCase):
         self.assert_all_over()
 
     def queued(self):
-        """Connections that the kernel has accepted and the near gateway has not."""
+        """Connections that the kernel has accepted but the near gateway has not."""
         return max(int(line.split()[1]) for line in self.lab.edge.run("ss", "-Hltn").splitlines())
 
 

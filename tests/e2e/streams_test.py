@@ -1,4 +1,4 @@
-"""TCP connections that end at the gateways and cross the tunnel as streams: real kernels, sockets and rules."""
+"""TCP connections that end at the gateways and are carried as streams: real kernels, sockets and firewall rules."""
 
 import concurrent.futures
 import contextlib
@@ -26,7 +26,7 @@ from pair_case import V4, V6, PairCase
 
 PORT = 8080  # taken over by default
 PACKETS = 2323  # not taken over
-PROMPT = 2  # seconds: what is told at once takes a round trip, and a lost datagram one repair more
+PROMPT = 2  # seconds: an immediate report takes a round trip, and one more repair if a datagram is lost
 IPV6_FREEBIND = 78  # socket does not know it
 RESET = struct.pack("ii", 1, 0)
 RATIONED = {"streams": {"enabled": "on", "match": [{"ports": 80}, {"ports": 443}, {"ports": "8080-8090"}]}}
@@ -41,7 +41,8 @@ def family(address):
 
 
 def listen(namespace, address, port=PORT, backlog=1024):
-    """At an address of the namespace, by an interface or by a route alone (where IPv6 wants to be told so)."""
+    """Listens at an address of the namespace, which belongs to an interface or only to a route (for IPv6 that must be
+    allowed)."""
     def make():
         listener = socket.socket(family(address), socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -66,7 +67,7 @@ def connect(namespace, address, port=PORT, timeout=10):
 
 
 def receive(end, size):
-    """All of so many bytes, or what came before the end."""
+    """Reads `size` bytes, or what arrives before the end."""
     data = b""
     while len(data) < size:
         part = end.recv(min(size - len(data), 1 << 16))
@@ -82,7 +83,7 @@ def reset(end):
 
 
 def rest(end):
-    """How the connection ends: "end" or "reset", and how many bytes came before that."""
+    """How the connection ends ("end" or "reset"), and how many bytes arrived before."""
     count = 0
     try:
         while part := end.recv(1 << 16):
@@ -93,7 +94,8 @@ def rest(end):
 
 
 def pour(end):
-    """Sends until the connection is over, and how it ended: "reset", or "closed" when another thread has read that."""
+    """Sends until the connection ends. Returns how it ended: "reset", or "closed" when another thread has read the
+    reset."""
     try:
         while True:
             end.sendall(b"z" * (1 << 16))
@@ -172,9 +174,9 @@ class Streams(PairCase):
         self.assert_streams(before, 8)
 
     def test_totals_are_what_crossed_the_lan(self):
-        """Streams and packets, both ways and at both ends, beside the counters of the LANs' interfaces. A total has no
-        more than their IP packets, and no less than those without their headers of IP and TCP and 2 % for what the
-        kernels sent again."""
+        """Compares the counters of streams and packets, in both directions and at both ends, with those of the LANs'
+        interfaces. A total must not exceed their IP packets, and must not be less than these without IP and TCP headers
+        and 2 % for the kernels' retransmissions."""
         def look():
             out = []
             for gateway in (self.lab.edge_gateway, self.lab.gateway):
@@ -224,7 +226,7 @@ class Streams(PairCase):
         self.assert_streams(before, 0)
 
     def test_a_masquerading_concentrator(self):
-        """The host's NAT changes the source of what leaves, and Braid's sockets get the answers."""
+        """The host's NAT changes the source of outgoing packets, and Braid's sockets must get the answers."""
         space = self.lab.concentrator
         space.run("nft", "add table ip nat; add chain ip nat out { type nat hook postrouting priority 100; }; "
                   "add rule ip nat out oifname lan0 masquerade")
@@ -338,7 +340,7 @@ class Streams(PairCase):
                     first.sendall(b"last words")
                     first.shutdown(socket.SHUT_WR)
                     self.assertEqual(rest(second), ("end", 10))
-                    # More than buffers take while nobody reads.
+                    # More bytes than the buffers hold while nobody reads.
                     with concurrent.futures.ThreadPoolExecutor() as pool:
                         read = pool.submit(rest, first)
                         second.sendall(b"z" * 4_000_000)
@@ -379,8 +381,8 @@ class Streams(PairCase):
                 self.eventually(lambda: self.figures()["ended_refused"] == before["ended_refused"] + 1, "counted")
 
     def test_no_stream_reaches_the_gateway_itself(self):
-        """Neither by its LAN's address, which lies in a network of the peer, nor by the tunnel's. The near gateway
-        learns of the former by one connection, and leaves the next ones to the packet lane."""
+        """Neither by its LAN address, which lies in a network of the peer, nor by its tunnel address. The near gateway
+        learns about the former from one connection, and leaves the following ones to the packet lane."""
         before = self.figures(self.lab.gateway)
         with listen(self.lab.concentrator, "192.168.100.1"), \
                 connect(self.lab.client, "192.168.100.1") as client:
@@ -397,7 +399,7 @@ class Streams(PairCase):
         self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"], before["ended_forbidden"] + 1)
 
     def test_no_stream_reaches_a_whole_network_of_a_gateway(self):
-        """Networks that are a host's by a route alone (AnyIP) lie in the peer's networks, and at no interface."""
+        """Networks that are local to a host only by a route (AnyIP) lie in the peer's networks, but at no interface."""
         for address, network, other in (("192.168.100.65", "192.168.100.64/28", "192.168.100.66"),
                                         ("fd00:0:0:100::64:1", "fd00:0:0:100::64:0/112", "fd00:0:0:100::64:2")):
             with self.subTest("of the far gateway", address=address):
@@ -423,7 +425,7 @@ class Streams(PairCase):
                 self.assert_streams(before, 0)
 
     def test_unreachable(self):
-        """A router behind the concentrator says so."""
+        """A router behind the concentrator reports this."""
         self.lab.server.run("nft", "add table inet stop; "
                             "add chain inet stop in { type filter hook input priority 0; }; "
                             "add rule inet stop in tcp dport 8088 reject with icmpx type host-unreachable")
@@ -538,7 +540,7 @@ class Streams(PairCase):
             gateway.wait_up(subflows=2)
             self.wait_taking()
             most = self.figures()["limit"]
-            almost = most - most // 16  # the rest is for what is on its way by then
+            almost = most - most // 16  # the rest is for connections already being opened
             self.assertLess(most, 200)
             with contextlib.ExitStack() as all_ends, listen(self.lab.server, V4) as listener:
                 for count in range(200):
@@ -569,7 +571,7 @@ class Streams(PairCase):
                 self.setUp()
 
     def test_kill_of_either_gateway_in_mid_transfer_resets_both_ends(self):
-        """Both ends send and read without end; of the two threads at an end one is told of the reset."""
+        """Both ends send and read endlessly. One of the two threads at each end is told of the reset."""
         for gateway, address in itertools.product(self.lab.gateways(), ADDRESSES):
             with self.subTest(gateway=gateway.name, address=address), self.pair(address) as ends, \
                     concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -589,7 +591,7 @@ class Streams(PairCase):
                 self.setUp()
 
     def marks(self):
-        """How many rules of the edge's host choose by a mark."""
+        """Number of policy routing rules of the edge's host that match a mark."""
         return (self.lab.edge.ip("rule") + self.lab.edge.ip("-6", "rule")).count("fwmark")
 
     def test_after_a_kill_nothing_is_left(self):
@@ -635,7 +637,7 @@ class Streams(PairCase):
             self.restart_with_streams(gateway)
 
     def test_two_daemons_on_a_host(self):
-        """A second gateway beside the edge's: each has a table, rules and routes of its own."""
+        """A second gateway beside the edge's. Each has its own table, rules and routes."""
         edge = self.lab.edge_gateway
         config = json.loads(json.dumps(edge.config))
         config["device"].update(name="braid1", addresses=["10.254.0.2/24"], routes=["10.77.0.0/24"])
@@ -646,7 +648,7 @@ class Streams(PairCase):
         path.write_text(json.dumps(config), encoding="utf-8")
         second = self.lab.start(self.lab.edge, "second", [self.lab.binary("braidd"), "--config", path])
         self.addCleanup(self.lab.stop, second)
-        # The concentrator knows one gateway by that key: the second one's session takes the place of the first.
+        # The concentrator knows one gateway by that key, so the second one's session replaces the first.
         self.eventually(lambda: self.lab.edge.ip("rule").count("fwmark") == 2, "both have a rule")
         self.assertEqual(self.lab.stop(second), 0)
         self.assertEqual(self.lab.edge.ip("rule").count("fwmark"), 1)
@@ -657,8 +659,8 @@ class Streams(PairCase):
 
 
 class SiteToSite(PairCase):
-    """A host behind one edge connects to one behind another: the stream ends at the concentrator, and the rest of the
-    way is one of packets."""
+    """A host behind one edge connects to a host behind another: the stream ends at the concentrator, and the rest of
+    the way uses packets."""
 
     LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
     SITES = 2
@@ -695,7 +697,7 @@ class SiteToSite(PairCase):
 
 
 class Strangers(PairCase):
-    """Who is on a gateway's outer segment sends it connections for the LAN behind the peer."""
+    """A host on a gateway's outer network segment sends it connections for the LAN behind the peer."""
 
     LINKS = [Link("wifi", 50, 20)]
     GATEWAYS = False
@@ -709,18 +711,18 @@ class Strangers(PairCase):
         tune(cls.stranger)
         cls.plug()
         lab.make_gateways(RATIONED, RATIONED)
-        # The concentrator is the edge's way to everything, so the edge believes it any source.
+        # The concentrator is the edge's route to everything, so the edge accepts any source from it.
         lab.edge_gateway.config["peers"][0]["prefixes"] += ["0.0.0.0/0", "::/0"]
         for gateway in lab.gateways():
             gateway.start()
         for gateway in lab.gateways():
             lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("taking"),
                          f"{gateway.name} to take connections over")
-        # The kernel gives an interface its link-local address up to a second after its carrier. Before, a router finds
-        # no host behind it by IPv6, and asks again only a second later.
+        # The kernel gives an interface its link-local address up to a second after its carrier. Before that, a router
+        # finds no IPv6 host behind it, and retries only a second later.
         for space, device in ((lab.edge, "lan0"), (lab.concentrator, "lan0"), (lab.concentrator, "wan0")):
             lab.wait_for(lambda space=space, device=device: "fe80:" in space.run("ip", "-6", "address", "show", device),
-                         f"{device} of {space.name} to have its link-local address")
+                         f"{device} to have its link-local address")
 
     @classmethod
     def plug(cls):
@@ -744,7 +746,8 @@ class Strangers(PairCase):
             self.addCleanup(self.forwarding, 1)
 
     def outcome(self, address):
-        """Of a connection of the stranger: whether it was answered, reached the host, and was taken over."""
+        """For a connection of the stranger: whether it was answered, reached the host, and was taken over as a
+        stream."""
         before = self.lab.gateway.status()["streams"]["accepted"]
         with listen(self.lab.client, address) as listener:
             try:
@@ -766,7 +769,7 @@ class Strangers(PairCase):
                 self.assertEqual(self.outcome(address), (False, False, 0))
 
     def assert_rules(self, name, count):
-        """So many rules of the concentrator leave out what comes by that interface."""
+        """Number of rules of the concentrator that exclude packets from that interface."""
         def rules():
             return self.lab.concentrator.run("nft", "list", "chain", "inet", "braid-braid0", "new")
 
@@ -809,7 +812,8 @@ class Strangers(PairCase):
         with self.subTest("an uplink by a reload, without a default route"):
             peer = gateway.config["peers"][0]
             gateway.config["uplinks"] = [{"name": "wan", "interface": "wan0"}]
-            peer["endpoints"] = ["198.51.100.99:4433"]  # without one there would be no uplinks; nobody is there
+            # Without a default route there would be no uplinks; it leads nowhere
+            peer["endpoints"] = ["198.51.100.99:4433"]
             gateway.reload()
             self.assert_rules("wan0", 1)
             self.assert_shut_out()
@@ -834,7 +838,7 @@ class Strangers(PairCase):
 
 
 class Openings(PairCase):
-    """A peer that opens streams without end. Its daemon does not run: a program has its key."""
+    """A peer that opens streams endlessly. Its daemon does not run; a program uses its key."""
 
     LINKS = [Wire("wire")]
     SITES = 2
@@ -843,7 +847,7 @@ class Openings(PairCase):
     CLOSED, SECONDS, MBIT = 81, 3, 3  # a port of the server, and an attack: 12,000 openings a second
 
     def counts(self):
-        """(connections of the hub, what it counts of the peer)."""
+        """(connections of the hub, the hub's counters for the peer)."""
         status = self.lab.gateway.status()
         return status["streams"]["connected"], next(peer for peer in status["peers"] if peer["name"] == "edge1")
 
@@ -886,18 +890,19 @@ class Openings(PairCase):
 
 
 class SmallWrites(PairCase):
-    """What a program writes leaves at once, however little it is and whatever is on its way (no Nagle, no timer)."""
+    """Data that a program writes is sent at once, for any size and any amount in flight (no Nagle, no timer)."""
 
     LINKS = [Link("wifi", 50, 10), Link("lte", 30, 10)]
     EDGE = CONCENTRATOR = STREAMS
-    SIZE, COUNT, PAUSE, DELAY = 16, 200, 0.003, 0.005  # bytes, writes, seconds between them and one way
+    # Bytes, writes, seconds between writes, and seconds of one-way delay
+    SIZE, COUNT, PAUSE, DELAY = 16, 200, 0.003, 0.005
 
     def accepted(self):
         return self.lab.edge_gateway.status()["streams"]["accepted"]
 
     @contextlib.contextmanager
     def pair(self):
-        """(client, server): both ends of a stream, without a delay of their own."""
+        """(client, server): both ends of a stream, with TCP_NODELAY."""
         self.eventually(lambda: (self.lab.edge_gateway.status() or {"streams": {}})["streams"].get("taking"),
                         "the edge takes connections over")
         before = self.accepted()
@@ -911,7 +916,7 @@ class SmallWrites(PairCase):
         self.assertEqual(self.accepted() - before, 1)
 
     def ways(self, receiver, sender):
-        """Seconds that each of the small writes took from one host to the other; all clocks are this machine's."""
+        """Seconds that each small write took from one host to the other. Both use this machine's clock."""
         sent, took = [], []
 
         def write():
@@ -940,7 +945,7 @@ class SmallWrites(PairCase):
         self.attempts(experiment)
 
     def test_a_question_in_two_writes_takes_a_round_trip(self):
-        """With Nagle the second half waits for the first one's ACK, which its receiver delays by 40 ms."""
+        """With Nagle's algorithm the second half waits for the ACK of the first, which the receiver delays by 40 ms."""
         def experiment():
             with self.pair() as (client, server):
                 def answer():
@@ -966,13 +971,13 @@ class SmallWrites(PairCase):
 
 
 class Legs(PairCase):
-    """A loss between client and gateway is the gateway's to repair."""
+    """The gateway must repair a loss between client and gateway."""
 
     LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
     EDGE = CONCENTRATOR = STREAMS
 
     def repair(self):
-        """Seconds until an answer is there whose last segment is lost once, on the way from the edge to the client."""
+        """Seconds until an answer is complete whose last segment is lost once between the edge and the client."""
         self.lab.client.run("nft", "add table ip lose; add chain ip lose in { type filter hook input priority 0; }; "
                             "add rule ip lose in tcp sport 8080 tcp flags & (syn|fin|rst) == 0 meta length > 1000 "
                             "limit rate 1/hour burst 1 packets counter drop")
@@ -997,7 +1002,8 @@ class Legs(PairCase):
         self.assertLess(self.repair(), 0.17)
 
     def test_a_route_to_the_lan_may_say_another_least_rto(self):
-        """docs/operations.md advises that for older kernels: shown by a larger one, which no kernel has by itself."""
+        """docs/operations.md recommends this setting for older kernels. The test uses a larger value, which is not the
+        default of any kernel."""
         route = self.lab.edge.run("ip", "-4", "route", "show", "192.168.10.0/24", "dev", "lan0").split()
         self.lab.edge.ip("route", "change", *route, "dev", "lan0", "rto_min", "500ms")
         self.addCleanup(self.lab.edge.ip, "route", "change", *route, "dev", "lan0")

@@ -1,4 +1,4 @@
-"""braid-web beside real gateways: what it serves is what the daemon says, to whom it is let, and through restarts."""
+"""braid-web with real gateways: it serves the daemon's figures, only to allowed clients, and survives restarts."""
 
 import json
 import pathlib
@@ -37,7 +37,7 @@ class WebCase(PairCase):
                              [binary("braid-web"), "--socket", cls.lab.edge_gateway.socket, *words])
 
     def curl(self, *words, namespace=None):
-        """(status, body) of a request; status 0: nothing came."""
+        """(status, body) of a request; status 0: no answer."""
         command = (namespace or self.lab.edge).words("curl", "-s", "-m", "15", "-w", "\n%{http_code}", *words)
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=20)
         body, _, code = done.stdout.rpartition("\n")
@@ -157,7 +157,7 @@ class Web(WebCase):
 
 
 class Streams(WebCase):
-    """Where TCP crosses as streams, at both ends."""
+    """With TCP carried as streams, at both ends."""
 
     LINKS = [Link("dsl", 40, 20), Link("lte", 20, 50)]
     EDGE = CONCENTRATOR = {"streams": {"enabled": "on", "match": [{"ports": 80}]}}
@@ -188,7 +188,7 @@ class Streams(WebCase):
 
 
 class Secure(WebCase):
-    """From elsewhere: with a token and TLS, and as a user who may do nothing."""
+    """Access from another host: with a token and TLS, and as a user without permissions."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,4 +1,4 @@
-"""Gateways with several threads: each byte crosses once and in its order, and the threads have a part in it."""
+"""Gateways with several threads: each byte arrives once and in order, and the threads share the work."""
 
 import unittest
 
@@ -7,11 +7,11 @@ from lab.measure import iperf3, thread_nanoseconds
 from lab.services import Iperf3, make_file
 from pair_case import V4, V6, PairCase
 
-LEAST_SHARE = 0.1  # of a daemon's CPU time under load: what all threads but the first have done
+LEAST_SHARE = 0.1  # least share of a daemon's CPU time under load that all threads except the first used
 
 
 class Workers(PairCase):
-    """Over wires, where the daemons hold the traffic up; the edge has two threads, the concentrator three."""
+    """Over wires, so that the daemons limit the traffic. The edge has two threads, the concentrator three."""
 
     LINKS = [Wire("wire0"), Wire("wire1")]
     OFFLOADS = True
@@ -52,7 +52,7 @@ class Workers(PairCase):
         self.assertEqual(self.ping(count=20), 20)
 
     def test_a_lost_wire_is_not_noticed(self):
-        """Sockets are closed and opened while threads have their datagrams."""
+        """Sockets are closed and opened while threads are processing their datagrams."""
         edge = self.lab.edge_gateway
         download = self.download(self.file(400_000_000))
         download.wait_for_size(10_000_000)

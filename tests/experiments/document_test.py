@@ -9,7 +9,7 @@ from experiments.spec import load_all, load_figures
 
 class Mistakes(Case):
     def refuse(self, old, new, line, *words):
-        """The text with `new` in place of `old` is refused, at that line, with these words."""
+        """The text with `old` replaced by `new` is rejected at that line with this message."""
         self.assertIn(old, TEXT)
         with self.assertRaises(Mistake) as caught:
             self.load(TEXT.replace(old, new, 1))

@@ -1,4 +1,4 @@
-"""The files of sim/experiments, without running anything: each is sound, is about figures that are listed, and has its
+"""Checks the files of sim/experiments without running anything: each is valid, refers to listed figures, and has its
 place in a page."""
 
 import re

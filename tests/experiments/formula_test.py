@@ -1,4 +1,4 @@
-"""What a formula makes of one run's figures."""
+"""The values of formulas for one run's figures."""
 
 import unittest
 

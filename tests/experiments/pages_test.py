@@ -1,4 +1,4 @@
-"""Tables, the pages that hold them, plots, and what is said of all claims and figures."""
+"""Tables, the pages that contain them, plots, and the summary of all claims and figures."""
 
 import dataclasses
 import importlib.util
@@ -132,7 +132,7 @@ class Judged(Case):
         self.assertAlmostEqual(tail["value"], 1.3)
 
     def test_what_is_an_input_of_our_models_is_not_counted(self):
-        """Neither one that holds nor one that does not; its figure has a claim all the same."""
+        """A claim about an input counts neither as met nor as missed, but its figure counts as having a claim."""
         for said, shown in (("paper: 2.4", "| met |"), ("paper: 0.1", "| **missed** |")):
             experiment = self.load(TEXT.replace("paper: 2.4", f"{said}, input: yes"))
             outcome = made_up(experiment, experiment.full)

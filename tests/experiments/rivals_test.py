@@ -1,4 +1,4 @@
-"""How a variant stands against the best of the others."""
+"""The comparison of a variant with the best of the others."""
 
 import unittest
 from types import SimpleNamespace

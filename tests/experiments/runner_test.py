@@ -1,4 +1,4 @@
-"""Runs are kept, run again when their program changed, and are never left out when they fail."""
+"""Runs are stored, are run again when their program has changed, and are never omitted when they fail."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""One experiment from end to end, and the command lines of all as their programs read them. Needs the programs."""
+"""Runs one experiment from end to end, and checks that programs accept the command lines of all. Needs the programs."""
 
 import contextlib
 import io

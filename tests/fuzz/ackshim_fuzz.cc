@@ -1,9 +1,10 @@
-// The ack shim on a script of packets: it must stay within its bounds, say nothing but well-formed ACKs of
-// what the receiver acknowledged and copies of what was given to it, and forget everything in the end.
+// The ack shim on a script of packets. It must keep its limits, send only well-formed ACKs of data
+// that the receiver acknowledged and copies of packets that it was given, and free everything in
+// the end.
 //
-// Each step is 8 bytes: what happens, which flow, two numbers that become sequence numbers near the flow's
-// own, flags, length, window and time. A step whose first byte is 0xff takes the rest of the input as a raw
-// packet.
+// Each step has 8 bytes: the action, the flow, two numbers that become sequence numbers near the
+// flow's own, flags, length, window and time. A step with first byte 0xff takes the rest of the
+// input as a raw packet.
 
 #include <algorithm>
 #include <array>
@@ -12,8 +13,7 @@
 #include <vector>
 
 #include "ackshim/ack_shim.h"
-#include "inet/checksum.h"
-#include "inet/protocol.h"
+#include "inet/ip.h"
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
 
@@ -21,7 +21,7 @@ namespace {
 
 using namespace braid;
 
-struct Tunnel final : TunnelKnowledge {
+struct Tunnel final : FlowActivityQuery {
   bool isCarrying(const FlowKey&) const override { return carrying; }
   bool carrying = false;
 };
@@ -55,7 +55,7 @@ std::vector<uint8_t> packetOf(ByteView step, bool fromHost) {
   }
   store16(tcp + (fromHost ? 0 : 2), static_cast<uint16_t>(1000 + flow));
   store16(tcp + (fromHost ? 2 : 0), 80);
-  // A SYN's data begin at the multiple, and an ACK may count a FIN.
+  // A SYN's data begins at the multiple, and an ACK may include a FIN.
   store32(tcp + 4, uint32_t{step[2]} * 256 - (step[4] & TcpFields::kSyn ? 1 : 0));
   store32(tcp + 8, uint32_t{step[3]} * 256 + (step[6] & 16 ? 1 : 0));
   tcp[12] = static_cast<uint8_t>((ip::kTcpHeader + options.size()) / 4 << 4);
@@ -67,10 +67,12 @@ std::vector<uint8_t> packetOf(ByteView step, bool fromHost) {
 
 bool transportValid(ByteView b, const InnerPacket& p) {
   ByteView segment = b.subspan(p.l4Offset, p.l4Length);
-  return foldSum(sumBytes(segment, pseudoHeaderSum(p.src, p.dst, p.protocol, p.l4Length))) == 0xffff;
+  return foldSum(sumBytes(segment, pseudoHeaderSum(p.src, p.dst, p.protocol, p.l4Length))) ==
+         0xffff;
 }
 
-/// What the shim says: a pure ACK of a number that the peer acknowledged before, or a copy of data or a SYN.
+/// Checks a packet of the shim: it must be a pure ACK of a number that the peer acknowledged
+/// before, or a copy of data or of a SYN.
 void check(ByteView b, const std::set<uint32_t>& acknowledged, const std::set<std::string>& given) {
   auto p = parseInnerPacket(b);
   CHECK(p && p->tcp && p->size == b.size());
@@ -114,7 +116,9 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
     auto p = parseInnerPacket(b);
     if (p && p->tcp) {
       acknowledged.insert(p->tcp->ack);
-      acknowledged.insert(p->tcp->seq);  // where a half begins that was joined, or before that its SYN
+      acknowledged.insert(
+          // first sequence number of a direction that was joined, or its SYN before that
+          p->tcp->seq);
       given.emplace(b.begin() + p->l4Offset, b.begin() + p->size);
     }
     if (p) {

@@ -1,7 +1,7 @@
-// The block decoder on any row of symbols, parities and tails. Input: one byte that picks the bounds, then
-// calls, each a byte for its kind and its fields (below). Sizes and numbers are kept small so that calls
-// meet; one bit of the kind makes them absurd. Whatever comes, memory is bounded and what is given back fits
-// its block.
+// The block decoder on any sequence of symbols, parities and tails. Input: one byte that chooses
+// the limits, then calls; each has a byte for its kind and its fields (below). Sizes and numbers
+// are small, so that calls concern the same blocks; one bit of the kind makes them absurdly large.
+// Memory must stay limited, and restored symbols must fit their block.
 
 #include <algorithm>
 #include <array>
@@ -87,10 +87,11 @@ class Calls {
     if (verdict == BlockDecoder::Verdict::kBad) return;
     require(block.parities >= 1 && block.parities <= kMaxBlockParities && index < block.parities,
             "wrong parity");
-    require(
-        block.rangeCount <= kMaxBlockSymbols && block.symbols() >= 1 && block.symbols() <= kMaxBlockSymbols,
-        "a block of a wrong size");
-    require(block.symbolSize <= kCapacity && part.size() <= block.symbolSize, "a symbol of a wrong size");
+    require(block.rangeCount <= kMaxBlockSymbols && block.symbols() >= 1 &&
+                block.symbols() <= kMaxBlockSymbols,
+            "a block of a wrong size");
+    require(block.symbolSize <= kCapacity && part.size() <= block.symbolSize,
+            "a symbol of a wrong size");
   }
   void tail() {
     const uint16_t block = absurd_ ? in_.u16() : in_.u8() & 15;
@@ -102,10 +103,12 @@ class Calls {
     BlockDecoder::Restored out;
     if (!decoder_.poll(out)) return false;
     ++polled_;
-    require(!out.symbol.empty() && out.symbol.size() <= kCapacity, "a restored symbol of a wrong size");
+    require(!out.symbol.empty() && out.symbol.size() <= kCapacity,
+            "a restored symbol of a wrong size");
     require(out.pn < uint64_t{1} << 62, "a restored symbol with an absurd packet number");
     unsigned sum = 0;
-    for (uint8_t byte : out.symbol) sum += byte;  // all of it may be read
+    // reads all of it, so that the sanitizer checks every byte
+    for (uint8_t byte : out.symbol) sum += byte;
     require(sum <= 255 * kCapacity, "arithmetic");
     return true;
   }

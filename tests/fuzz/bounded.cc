@@ -1,6 +1,6 @@
-// What all fuzzers share: an input may cost a bounded time for each of its bytes, so that a parser that searches what
-// it has read again and again is a finding long before it hangs. The bound holds for libFuzzer and for replays, both
-// under sanitizers.
+// Shared by all fuzzers: each input has a CPU time limit proportional to its size. So a parser that
+// scans the same bytes repeatedly is found long before it hangs. The limit applies to libFuzzer and
+// to replays, both under sanitizers.
 
 #include "tests/fuzz/bounded.h"
 
@@ -13,7 +13,7 @@ namespace braid::fuzz {
 
 namespace {
 
-// CPU time, so that a busy machine is no finding.
+// CPU time, so that a busy machine does not cause a finding.
 double cpuSeconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -33,7 +33,8 @@ double lastSeconds() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace braid::fuzz;
   const double bound = kSecondsPerInput + kSecondsPerByte * static_cast<double>(size);
-  // The first input pays for what is made once, and another process may empty the caches: the best of three counts.
+  // The best of three runs counts, because the first run includes one-time initialisation and
+  // another process may empty the caches.
   double best = bound;
   for (int tries = 0; tries < 3 && best >= bound; ++tries) {
     const double start = cpuSeconds();
@@ -43,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   last = best;
   if (best < bound) return 0;
-  std::fprintf(stderr, "too slow: %.3f s of CPU time for %zu bytes, the bound is %.3f s\n", best, size,
-               bound);
+  std::fprintf(stderr, "too slow: %.3f s of CPU time for %zu bytes, the bound is %.3f s\n", best,
+               size, bound);
   std::abort();
 }

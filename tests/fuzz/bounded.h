@@ -3,13 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The fuzzer: takes any bytes, and aborts when something is not as it must be. The same bytes do the same each time.
+/// The entry point of a fuzzer: takes any bytes, and aborts when a check fails. The same bytes
+/// always give the same run.
 extern "C" void fuzzInput(const uint8_t* data, size_t size);
 
 namespace braid::fuzz {
 
-/// CPU time that an input may take under sanitizers, as a whole and for each byte. Ours; generous, so that only what
-/// grows faster than the input breaks it.
+/// Limit of CPU time for an input under sanitizers: a constant plus a time per byte. Chosen
+/// generously, so that only a cost that grows faster than the input exceeds it.
 inline constexpr double kSecondsPerInput = 0.5;
 inline constexpr double kSecondsPerByte = 500e-6;
 

@@ -1,4 +1,5 @@
-// The file of the peers to call back with anything in it: it is refused, or says the same when it is written again.
+// The file of known initiators with any content: it must be rejected, or be unchanged after it is
+// written again.
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/caller_book.h"
+#include "gateway/state/initiators.h"
 #include "tests/fuzz/bounded.h"
 
 namespace {
 
-std::optional<std::vector<braid::KeptCaller>> read(std::string_view text) {
+std::optional<std::vector<braid::StoredInitiator>> read(std::string_view text) {
   try {
-    return braid::CallerBook::parse(text);
+    return braid::InitiatorStore::parse(text);
   } catch (const std::exception&) {
     return std::nullopt;
   }
@@ -24,7 +25,7 @@ std::optional<std::vector<braid::KeptCaller>> read(std::string_view text) {
 
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   auto callers = read({reinterpret_cast<const char*>(data), size});
-  if (!callers || read(braid::CallerBook::format(*callers)) == callers) return;
+  if (!callers || read(braid::InitiatorStore::format(*callers)) == callers) return;
   std::fprintf(stderr, "caller book: it says something else when it is written again\n");
   std::abort();
 }

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-/// Ends the program as a finding when the condition does not hold.
+/// Aborts the program, which counts as a finding, when the condition is false.
 #define CHECK(condition)                                                             \
   do {                                                                               \
     if (!(condition)) {                                                              \
@@ -14,7 +14,7 @@
 
 namespace braid::fuzz {
 
-/// The same, with words for what is wrong then.
+/// Like CHECK, with a message.
 inline void require(bool condition, const char* what) {
   if (condition) return;
   std::fprintf(stderr, "finding: %s\n", what);

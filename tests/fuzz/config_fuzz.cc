@@ -1,5 +1,5 @@
-// The configuration reader on any text: no exception, no crash, and every mistake has a reason and a remedy. What is
-// behind a byte 0 is a fragment.
+// The configuration reader on any text: no exception, no crash, and every error has a reason and a
+// remedy. Text after a 0 byte is a configuration fragment.
 
 #include <string>
 #include <string_view>
@@ -22,7 +22,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
     size_t next = text.find('\0', at + 1);
     std::string name = "peers.d/" + std::to_string(fragments.size()) + ".yaml";
     fragments.push_back(
-        {name, std::string(text.substr(at + 1, next == std::string_view::npos ? next : next - at - 1))});
+        {name,
+         std::string(text.substr(at + 1, next == std::string_view::npos ? next : next - at - 1))});
     at = next;
   }
   ConfigResult result = parseConfig(text.substr(0, end), "fuzz.yaml", options, fragments);
@@ -36,7 +37,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
     const auto& config = std::get<Config>(result);
     require(!config.peers.empty() || !config.listen.empty(),
             "a configuration without peers that waits for none");
-    require(!config.uplinks.empty() || !config.listen.empty(), "a configuration without a way out or in");
+    require(!config.uplinks.empty() || !config.listen.empty(),
+            "a configuration without a way out or in");
     for (const UplinkConfig& uplink : config.uplinks) {
       require(uplink.subflows >= 1 && uplink.subflows <= 8, "subflows out of range");
       require(!uplink.interface.empty() && uplink.interface.size() < 16, "interface name too long");

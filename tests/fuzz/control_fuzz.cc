@@ -1,5 +1,6 @@
-// One client of the control socket that sends anything in any pieces and takes its answers in any pieces. The
-// input is a row of steps: a byte that says how much to send or take, and behind it the bytes to send.
+// One client of the control socket, which sends anything in pieces of any size and reads its
+// answers in pieces of any size. The input is a sequence of steps: a byte that says how much to
+// send or read, followed by the bytes to send.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -18,7 +19,8 @@ using fuzz::require;
 
 class Gateway : public ControlHandler {
  public:
-  // So many that an answer takes several turns, and now and then fewer: a reload between two of them.
+  // Enough peers that an answer takes several turns, and sometimes fewer peers, as after a reload
+  // between two turns.
   TunnelStatus tunnelStatus() override { return {}; }
   std::vector<std::string> peers() override { return std::vector<std::string>(peers_, "x"); }
   std::optional<PeerStatus> peerStatus(size_t place, size_t flows) override {
@@ -48,8 +50,9 @@ class Gateway : public ControlHandler {
   size_t peers_ = 6, asked_ = 0;
 };
 
-// Every line that comes out is JSON that says whether it went well. `old` bytes of it held no end of a line: to search
-// them again for each byte that comes would cost the square of an answer's size.
+// Checks that every line of the answers is a JSON object with "ok". The first `old` bytes contain
+// no line end. Searching them again for each new byte would take time quadratic in an answer's
+// size.
 void checkLines(std::string& answers, size_t old) {
   size_t end;
   while ((end = answers.find('\n', old)) != std::string::npos) {
@@ -74,7 +77,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
     now += 10us;
     size_t pace = size > 0 ? data[0] : 255;
     if (session.wantsTurn()) {
-      require(!session.wantsInput() && session.output().empty(), "reads or writes while it makes an answer");
+      require(!session.wantsInput() && session.output().empty(),
+              "reads or writes while it makes an answer");
       session.onTurn(now);
     } else if (session.wantsInput()) {
       require(session.output().empty(), "reads on before its answer is taken");
@@ -89,7 +93,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
     } else {
       std::string_view out = session.output();
       require(!out.empty(), "neither reads nor writes");
-      // Pieces of each small size in turns: a byte at a time an answer takes longer than the bound on an input's time.
+      // Uses small sizes in turn. With one byte at a time an answer would exceed the time limit of
+      // an input.
       size_t n = std::min(out.size(), pace * pace / 4 + 1 + steps % 64);
       const size_t old = answers.size();
       answers += out.substr(0, n);

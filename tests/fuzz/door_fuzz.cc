@@ -1,8 +1,9 @@
-// The responder's door: handshake datagrams of strangers, of who knows the pin, and of honest initiators, from a few
-// hosts. Whoever does not know the pin is never answered, who has shown no cookie costs no place and gets less than
-// he sent, and the bounds hold.
+// The responder's handshake server and limiter: handshake datagrams from strangers, from attackers
+// that know the pin, and from honest initiators, sent by a few hosts. Checks that a sender without
+// the pin never gets an answer, that a sender without a cookie takes no place and gets fewer bytes
+// than it sent, and that all limits hold.
 //
-// Input: steps, each a byte for what happens and one for the host, and what the step takes.
+// Input: steps. A step has a byte for the action, a byte for the host, and the action's arguments.
 
 #include <algorithm>
 #include <array>
@@ -13,8 +14,8 @@
 #include "simnet/fake_handshake.h"
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
-#include "tunnel/initiator.h"
-#include "tunnel/responders.h"
+#include "tunnel/peer/accepting.h"
+#include "tunnel/peer/dialing.h"
 
 namespace {
 
@@ -24,7 +25,8 @@ using Bytes = std::vector<uint8_t>;
 constexpr unsigned kGateway = 0, kFriend = 1, kStranger = 2;
 constexpr size_t kHosts = 8;
 
-// Hosts 0..3 are IPv4, of which two are one host with two ports; the others are IPv6, of which two share a link.
+// Hosts 0..3 are IPv4; two of them are one host with two ports. The others are IPv6; two of them
+// share a link.
 Route routeOf(size_t host) {
   static constexpr std::array<const char*, kHosts> kEnds{
       "192.0.2.1:1000",     "192.0.2.1:1001",     "192.0.2.2:1000",         "198.51.100.1:9",
@@ -36,7 +38,7 @@ class World {
  public:
   explicit World(ByteView input) : in_(input), gateway_(sim::pinOf(kGateway), 1) {
     gateway_.setAcceptedPins({sim::pinOf(kFriend)});
-    responders_ = std::make_unique<Responders>(pool_, gateway_, secrets_);
+    handshakeServer_ = std::make_unique<HandshakeServer>(pool_, gateway_, secrets_);
   }
 
   void run() {
@@ -67,13 +69,13 @@ class World {
           break;
       }
     }
-    for (int i = 0; i < 1000 && responders_->nextDeadline() != kNever; ++i) {
-      now_ = std::max(now_, responders_->nextDeadline());
-      responders_->onTimer(now_);
+    for (int i = 0; i < 1000 && handshakeServer_->nextDeadline() != kNever; ++i) {
+      now_ = std::max(now_, handshakeServer_->nextDeadline());
+      handshakeServer_->onTimer(now_);
       listen(nullptr);
     }
-    CHECK(responders_->size() == 0);
-    responders_.reset();
+    CHECK(handshakeServer_->size() == 0);
+    handshakeServer_.reset();
     CHECK(pool_.inUse() == 0);
   }
 
@@ -83,11 +85,12 @@ class World {
     return in_.take(std::min(size, in_.remaining()));
   }
 
-  /// What the responder says; gives how many datagrams. `to`: where they must go, if not anywhere.
+  /// Takes the responder's answers and returns their number. `to`: the route that all must have;
+  /// nullptr: any.
   size_t listen(const Route* to) {
     size_t count = 0;
-    for (Datagram d; responders_->pollDatagram(d); ++count) {
-      CHECK(count < Responders::kMaxReplies);
+    for (Datagram d; handshakeServer_->pollDatagram(d); ++count) {
+      CHECK(count < HandshakeServer::kMaxReplies);
       CHECK(!to || d.route == *to);
       said_ = Bytes(d.bytes.view().begin(), d.bytes.view().end());
       CHECK(said_.size() <= kMaxHandshakeDatagram);
@@ -100,25 +103,27 @@ class World {
         if (initiators_[host]) initiators_[host]->onDatagram(said_, now_);
       }
     }
-    for (Responders::Outcome o; responders_->pollOutcome(o);)
+    for (HandshakeServer::Outcome o; handshakeServer_->pollOutcome(o);)
       CHECK(o.secrets ? o.secrets->peer == sim::pinOf(kFriend) : !o.error.empty());
-    CHECK(responders_->size() <= Responders::kMaxRunning + Responders::kMaxDone);
+    CHECK(handshakeServer_->size() <= HandshakeServer::kMaxRunning + HandshakeServer::kMaxDone);
     return count;
   }
   std::optional<Drop> put(const Route& from, ByteView datagram) {
-    Bytes copy(datagram.begin(), datagram.end());  // of the exact size; it is opened in place
-    return responders_->onDatagram(from, copy, now_);
+    // a copy of the exact size, because it is opened in place
+    Bytes copy(datagram.begin(), datagram.end());
+    return handshakeServer_->onDatagram(from, copy, now_);
   }
 
   void raw(size_t host, ByteView bytes) {
-    const size_t before = responders_->size();
+    const size_t before = handshakeServer_->size();
     CHECK(put(routeOf(host), bytes).has_value());
-    CHECK(listen(nullptr) == 0 && responders_->size() == before);
+    CHECK(listen(nullptr) == 0 && handshakeServer_->size() == before);
     if (initiators_[host]) CHECK(!initiators_[host]->onDatagram(bytes, now_));
     Bytes copy(bytes.begin(), bytes.end());
     CHECK(!seal_.open(copy));
   }
-  /// Who knows the pin writes what he likes, with the cookie that was given to `cookieOf`.
+  /// An attacker that knows the pin sends any content, with the cookie that was given to host
+  /// `cookieOf`.
   void knock(size_t host, uint8_t what, size_t cookieOf) {
     HandshakeHeader header;
     header.kind = static_cast<HandshakeKind>(0x20 + (what & 0x40 ? in_.u8() % 3 : 0));
@@ -131,22 +136,23 @@ class World {
     if (datagram.empty() || !seal_.seal(header, datagram)) return;
     last_ = Bytes(datagram.view().begin(), datagram.view().end());
     const uint64_t begun = gateway_.accepted();
-    const size_t places = responders_->size();
+    const size_t places = handshakeServer_->size();
     const Route from = routeOf(host);
     std::optional<Drop> drop = put(from, last_);
     if (header.kind != HandshakeKind::kInitiator) CHECK(drop == Drop::kHandshakeGarbage);
-    if (!hasCookie) CHECK(gateway_.accepted() == begun && responders_->size() <= places);
+    if (!hasCookie) CHECK(gateway_.accepted() == begun && handshakeServer_->size() <= places);
     const size_t answers = listen(nullptr);
-    if (!hasCookie && places == 0) CHECK(answers <= 1 && (answers == 0 || said_.size() < last_.size()));
+    if (!hasCookie && places == 0)
+      CHECK(answers <= 1 && (answers == 0 || said_.size() < last_.size()));
   }
-  /// Somebody has overheard it.
+  /// A recorded datagram is replayed.
   void repeat(size_t host) {
     if (last_.empty()) return;
     put(routeOf(host), last_);
     listen(nullptr);
-    const size_t before = responders_->size();
+    const size_t before = handshakeServer_->size();
     CHECK(put(routeOf(host), last_).has_value());
-    CHECK(listen(nullptr) == 0 && responders_->size() == before);
+    CHECK(listen(nullptr) == 0 && handshakeServer_->size() == before);
   }
   void flip(size_t host) {
     const size_t bit = in_.u16();
@@ -158,15 +164,15 @@ class World {
   }
   void wait(Duration time) {
     now_ += time;
-    responders_->onTimer(now_);
+    handshakeServer_->onTimer(now_);
     listen(nullptr);
   }
-  /// A real initiator says what it has to say.
+  /// Sends the datagrams of a real initiator.
   void talk(size_t host, unsigned who, bool anew) {
     sim::FakeHandshakeProvider& provider = who == kFriend ? friend_ : stranger_;
     auto& initiator = initiators_[host];
     if (!initiator || anew)
-      initiator = std::make_unique<Initiator>(provider, secrets_, sim::pinOf(kGateway), now_);
+      initiator = std::make_unique<ClientHandshake>(provider, secrets_, sim::pinOf(kGateway), now_);
     initiator->onTimer(now_);
     for (Packet p = pool_.allocate(); initiator->pollDatagram(p); p = pool_.allocate()) {
       last_ = Bytes(p.view().begin(), p.view().end());
@@ -182,12 +188,12 @@ class World {
   SecretRandom secrets_{knownKey(1)};
   sim::FakeHandshakeProvider gateway_;
   sim::FakeHandshakeProvider friend_{sim::pinOf(kFriend), 2}, stranger_{sim::pinOf(kStranger), 3};
-  std::unique_ptr<Responders> responders_;
-  HandshakeSeal seal_{HandshakeSeal::Side::kInitiator, sim::pinOf(kGateway)};
+  std::unique_ptr<HandshakeServer> handshakeServer_;
+  HandshakeEnvelope seal_{HandshakeEnvelope::Side::kInitiator, sim::pinOf(kGateway)};
   Time now_{1h};
   uint64_t nonces_ = 0;
   std::array<HandshakeCookie, kHosts> cookies_{};
-  std::array<std::unique_ptr<Initiator>, kHosts> initiators_;
+  std::array<std::unique_ptr<ClientHandshake>, kHosts> initiators_;
   Bytes last_;  ///< sent to the responder
   Bytes said_;  ///< by the responder
 };

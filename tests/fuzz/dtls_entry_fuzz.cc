@@ -1,11 +1,14 @@
-// Hostile handshake datagrams, out of their envelope: to a responder, and to an initiator under way.
+// Hostile handshake datagrams, without their envelope: to a responder, and to an initiator in the
+// middle of a handshake.
 //
-// Input: one byte (even: responder, odd: initiator), then datagrams, each a 16-bit length and its bytes.
-// OpenSSL's randomness and the certificates are fixed, so that a recorded flight fits and a corpus file leads
-// through a whole handshake. `fuzz_dtls_entry --record FOLDER` writes such files anew (scripts/fuzz --record, after a
-// change of the handshake or an update of OpenSSL), `--complete FOLDER` fails when they are stale.
+// Input: one byte (even: responder, odd: initiator), then datagrams, each with a 16-bit length and
+// its bytes. OpenSSL's randomness and the certificates are fixed, so that a recorded flight stays
+// valid and a corpus file can lead through a whole handshake. `fuzz_dtls_entry --record FOLDER`
+// rewrites such files (run scripts/fuzz --record after a change of the handshake or an update of
+// OpenSSL). `--complete FOLDER` fails when they are stale.
 
-#define OPENSSL_SUPPRESS_DEPRECATED  // RAND_METHOD is the one way to replace randomness for keys too
+#define OPENSSL_SUPPRESS_DEPRECATED  // RAND_METHOD is the one way to replace randomness for keys
+                                     // too
 #include <openssl/ec.h>
 #include <openssl/rand.h>
 
@@ -31,7 +34,7 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr Time kNow{1h};
 
-// Fixed numbers in place of OpenSSL's random ones; each side draws from a stream of its own.
+// Replaces OpenSSL's random numbers by fixed ones. Each side draws from its own stream.
 class FixedRandom {
  public:
   static void install() {
@@ -86,7 +89,7 @@ DtlsOptions fixedOptions() {
   return options;
 }
 
-// One gateway that hears datagrams.
+// One gateway, which receives datagrams.
 class Side {
  public:
   explicit Side(bool initiator) : initiator_(initiator), random_(initiator ? 11 : 12) {
@@ -140,7 +143,8 @@ void write(const std::string& path, uint8_t target, const std::vector<Bytes>& da
   }
 }
 
-// A whole handshake, from each side's ears, and each of its datagrams alone as the first one.
+// Records a whole handshake as received by each side, and each of its datagrams alone as the first
+// one.
 int record(const std::string& folder) {
   Side initiator(true), responder(false);
   std::vector<Bytes> toResponder = initiator.start(), toInitiator;
@@ -148,7 +152,8 @@ int record(const std::string& folder) {
     bool left = out < toResponder.size();
     Side& side = left ? responder : initiator;
     std::vector<Bytes>& answers = left ? toInitiator : toResponder;
-    for (Bytes& b : side.hear(left ? toResponder[out++] : toInitiator[in++])) answers.push_back(std::move(b));
+    for (Bytes& b : side.hear(left ? toResponder[out++] : toInitiator[in++]))
+      answers.push_back(std::move(b));
   }
   for (bool left : {false, true}) {
     const std::vector<Bytes>& all = left ? toInitiator : toResponder;
@@ -167,7 +172,8 @@ void play(Reader datagrams, Side& side) {
   }
 }
 
-// Both recorded handshakes are done at their end. A stale record would be noise that the first check refuses.
+// Checks that both recorded handshakes complete. A stale record would only be noise, which the
+// first check rejects.
 int complete(const std::string& folder) {
   for (const char* name : {"/responder", "/initiator"}) {
     std::ifstream in(folder + name, std::ios::binary);
@@ -176,8 +182,8 @@ int complete(const std::string& folder) {
     Side side(reader.u8() & 1);
     play(reader, side);
     if (side.done()) continue;
-    std::fprintf(stderr, "%s%s leads to no session: record it anew, scripts/fuzz --record\n", folder.c_str(),
-                 name);
+    std::fprintf(stderr, "%s%s leads to no session: record it anew, scripts/fuzz --record\n",
+                 folder.c_str(), name);
     return 1;
   }
   return 0;

@@ -1,12 +1,12 @@
-// The frame parser: whatever it accepts encodes to something that it reads as the same again. What a PARITY
-// describes stays within the bounds of a block.
+// The frame parser: an accepted frame must be unchanged after it is encoded and parsed again. The
+// block described by a PARITY frame must be within the limits.
 
 #include <cstdlib>
 #include <vector>
 
 #include "tests/fuzz/bounded.h"
-#include "tunnel/wire/frame_reader.h"
-#include "tunnel/wire/parity_symbols.h"
+#include "tunnel/wire/frame_payloads.h"
+#include "tunnel/wire/frame_table.h"
 
 namespace {
 
@@ -15,7 +15,8 @@ using namespace braid;
 BlockDescription describe(const ParityFrame& parity) {
   BlockDescription block = braid::describe(
       parity, [](SubflowId subflow) { return PacketNumber(uint64_t{subflow.value()} << 30); });
-  if (block.rangeCount == 0 || block.rangeCount > kMaxBlockSymbols || block.symbols() > kMaxBlockSymbols)
+  if (block.rangeCount == 0 || block.rangeCount > kMaxBlockSymbols ||
+      block.symbols() > kMaxBlockSymbols)
     std::abort();
   return block;
 }

@@ -1,21 +1,18 @@
-// Everything that reads or changes inner packets, on the same bytes: src/inet must stay within them, and what
-// it changes or builds must keep valid what was valid. The last two bytes of the input choose the MTU.
+// Runs everything that reads or changes inner packets on the same bytes. src/inet must not access
+// other bytes, and a valid packet must still be valid after a change. The last two bytes of the
+// input choose the MTU.
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "base/packet.h"
-#include "inet/checksum.h"
-#include "inet/ecn.h"
-#include "inet/fragment.h"
 #include "inet/frame.h"
 #include "inet/icmp.h"
 #include "inet/inner_packet.h"
-#include "inet/mss.h"
-#include "inet/packet_run.h"
-#include "inet/packet_segmenter.h"
-#include "inet/protocol.h"
+#include "inet/ip.h"
+#include "inet/segmentation.h"
+#include "inet/tcp.h"
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
 
@@ -29,7 +26,8 @@ bool headerValid(ByteView b, const InnerPacket& p) {
 
 bool transportValid(ByteView b, const InnerPacket& p) {
   ByteView segment = b.subspan(p.l4Offset, p.l4Length);
-  return foldSum(sumBytes(segment, pseudoHeaderSum(p.src, p.dst, p.protocol, p.l4Length))) == 0xffff;
+  return foldSum(sumBytes(segment, pseudoHeaderSum(p.src, p.dst, p.protocol, p.l4Length))) ==
+         0xffff;
 }
 
 void checkParsed(ByteView b, const InnerPacket& p) {
@@ -87,7 +85,7 @@ void checkClampMss(std::vector<uint8_t> b, uint16_t mtu) {
   CHECK(!clampMss(b, mtu));
 }
 
-/// An answer is a well-formed packet within the limits, and is itself never answered.
+/// An answer must be a well-formed packet within the limits, and must itself never be answered.
 void checkAnswer(PacketPool& pool, ByteView offender, const Packet& answer) {
   if (!answer) return;
   auto p = parseInnerPacket(answer.view());
@@ -120,7 +118,8 @@ void checkFragments(PacketPool& pool, ByteView b, uint16_t mtu) {
   CHECK(result == FragmentResult::kDone ? payload == whole->l4Length : payload == 0);
 }
 
-/// What is cut stays within its room, and is as many packets as it says; what may be one write has the bytes of all.
+/// Split packets must fit their buffer and have the stated number. A run that may be written at
+/// once must have the bytes of all its packets.
 void checkOffloads(ByteView b, size_t payload) {
   for (size_t linkHeader : {0, 14}) {
     if (auto segments = PacketSegmenter::of(b, linkHeader, payload)) {
@@ -150,7 +149,7 @@ void checkOffloads(ByteView b, size_t payload) {
 }  // namespace
 
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
-  // A copy of the exact size, so that the sanitizer sees the first byte beyond.
+  // A copy of the exact size, so that the sanitizer detects an access to the first byte beyond.
   const std::vector<uint8_t> bytes(data, data + size);
   auto mtu = static_cast<uint16_t>(size < 2 ? 1500 : load16(&bytes[size - 2]) % 1600);
   PacketPool pool(1600, 64);

@@ -1,5 +1,6 @@
-// What joining parses: an invitation's line, the request and the answer, the file of the invitations. What is accepted
-// says the same when it is written and read again. The first byte of the input says which it is.
+// The parsers for joining: an invitation's line, the request, the answer, and the file of
+// invitations. Accepted input must be unchanged after it is written and read again. The first byte
+// of the input chooses the parser.
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "gateway/invitation_book.h"
 #include "gateway/join/invitation.h"
 #include "gateway/join/join_messages.h"
+#include "gateway/state/invitations.h"
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
 
@@ -26,7 +27,8 @@ void checkLine(std::string_view text) {
     auto again = parseInvitation(formatInvitation(*invitation));
     auto* same = std::get_if<Invitation>(&again);
     require(same && same->addresses == invitation->addresses && same->pin == invitation->pin &&
-                same->secret.bytes == invitation->secret.bytes && same->expires == invitation->expires,
+                same->secret.bytes == invitation->secret.bytes &&
+                same->expires == invitation->expires,
             "an invitation says something else when it is written again");
   } else {
     require(!std::get<std::string>(parsed).empty(), "a refusal without a reason");
@@ -35,7 +37,7 @@ void checkLine(std::string_view text) {
 
 std::optional<std::vector<KeptInvitation>> readBook(std::string_view text) {
   try {
-    return InvitationBook::parse(text);
+    return InvitationStore::parse(text);
   } catch (const std::exception&) {
     return std::nullopt;
   }
@@ -68,7 +70,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
       return;
     default:
       if (auto book = readBook(text)) {
-        require(readBook(InvitationBook::format(*book)) == book, "another book when it is written again");
+        require(readBook(InvitationStore::format(*book)) == book,
+                "another book when it is written again");
       }
   }
 }

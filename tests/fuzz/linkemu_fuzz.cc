@@ -1,4 +1,5 @@
-// The link emulator's configuration and requests, any text: what is accepted is in range, what is not has words.
+// The link emulator's configuration and requests from any text: accepted values must be in range,
+// and a rejection must have a message.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,7 +13,8 @@ namespace {
 using braid::fuzz::require;
 
 void checkOptions(const braid::LinkOptions& options) {
-  require(options.rateBitsPerSecond >= 0 && options.rateBitsPerSecond <= 1e11, "a rate out of range");
+  require(options.rateBitsPerSecond >= 0 && options.rateBitsPerSecond <= 1e11,
+          "a rate out of range");
   require(options.delay >= braid::Duration::zero() && options.delay <= std::chrono::minutes(1),
           "a delay out of range");
   require(options.loss >= 0 && options.loss <= 1, "a loss out of range");

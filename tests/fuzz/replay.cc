@@ -1,5 +1,6 @@
-// Stands in for libFuzzer: runs the fuzzer on the empty input and on every file of the given folders and
-// files. A failure is a crash; the name of the input is printed before it runs, and what it cost behind it.
+// Replaces libFuzzer: runs the fuzzer on the empty input and on all given files and files in given
+// folders. A failure is a crash. Prints the name of each input before it runs, and its CPU time
+// afterwards.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +13,7 @@
 #include "tests/fuzz/bounded.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
-// A fuzzer may have one to make its fixtures.
+// A fuzzer may define this to create its fixtures.
 extern "C" [[gnu::weak]] int LLVMFuzzerInitialize(int* argc, char*** argv);
 
 namespace {

@@ -1,7 +1,8 @@
-// Frames of an authenticated but hostile peer: the input is cut into datagrams that are sealed with the
-// session's real keys. Each begins with a byte for the subflow, one for ECN, route, time and what the driver does, and
-// two for its length. The size of the input chooses the recovery policy, the buffer for decoding, and whether both
-// sides know streams; then the driver opens, writes, reads, finishes and resets them as the first bytes of the frames say.
+// Frames of an authenticated but hostile peer: the input is cut into datagrams, which are sealed
+// with the session's real keys. Each begins with a byte for the subflow, one for ECN, route, time
+// and the driver's action, and two for its length. The size of the input chooses the recovery
+// policy, the decoding buffer, and whether both sides support streams. If they do, the driver
+// opens, writes, reads, finishes and resets streams as the first bytes of the frames say.
 
 #include <array>
 #include <vector>
@@ -9,8 +10,8 @@
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
 #include "tests/raw_peer.h"
-#include "tunnel/lane/stream_desk.h"
 #include "tunnel/session/session.h"
+#include "tunnel/stream/registry.h"
 
 namespace {
 
@@ -33,7 +34,7 @@ SessionSecrets secrets() {
   return s;
 }
 
-/// What the session has to say must fit its limits and end at some time.
+/// The session's output must keep its limits and must end.
 void drain(Session& session, Time now) {
   Datagram out;
   size_t count = 0;
@@ -47,7 +48,7 @@ void drain(Session& session, Time now) {
 // The driver of streams.
 class Driver {
  public:
-  Driver(StreamDesk& desk, Session& session) : desk_(desk), session_(session) {}
+  Driver(StreamRegistry& registry, Session& session) : registry_(registry), session_(session) {}
 
   void act(uint8_t what, uint8_t which, Time now) {
     if (what % 6 == 0) {
@@ -56,7 +57,7 @@ class Driver {
       if (StreamHandle h = session_.streams().open(ends, now)) handles_.push_back(h);
       return;
     }
-    Stream* s = handles_.empty() ? nullptr : desk_.find(handles_[which % handles_.size()]);
+    Stream* s = handles_.empty() ? nullptr : registry_.find(handles_[which % handles_.size()]);
     if (!s) return;
     switch (what % 6) {
       case 1:
@@ -73,20 +74,20 @@ class Driver {
         s->of().reset(*s, static_cast<StreamCause>(which % kStreamCauses), now);
     }
   }
-  /// Each stream's events are told while it lives, and its end once.
+  /// A stream's events must be reported only during its life, and its end exactly once.
   void listen() {
     StreamEvent event;
-    for (size_t n = 0; desk_.poll(event); ++n) {
+    for (size_t n = 0; registry_.poll(event); ++n) {
       CHECK(n < 10000);
       if (event.opened) handles_.push_back(event.stream);
-      CHECK((desk_.find(event.stream) == nullptr) == (event.done || event.reset));
+      CHECK((registry_.find(event.stream) == nullptr) == (event.done || event.reset));
     }
-    desk_.takeTouched([&](uint32_t session) { CHECK(session == session_.id()); });
+    registry_.takeTouched([&](uint32_t session) { CHECK(session == session_.id()); });
     CHECK(session_.streams().size() <= kStreams);
   }
 
  private:
-  StreamDesk& desk_;
+  StreamRegistry& registry_;
   Session& session_;
   std::vector<StreamHandle> handles_;
 };
@@ -97,12 +98,13 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   PacketPool pool(2048, kPoolLimit);
   SessionOptions options;
   options.holdBytes = 64 << 10;
-  constexpr const char* kPolicies[] = {"adaptive", "fuso", "cofuso", "redundant", "proactive", "corrective"};
+  constexpr const char* kPolicies[] = {"adaptive",  "fuso",      "cofuso",
+                                       "redundant", "proactive", "corrective"};
   options.recovery = kPolicies[size % 6];
   options.decodeBuffer = size % 7 == 0 ? 0 : size % 7 == 1 ? 1 : 64;
-  StreamDesk desk;
+  StreamRegistry registry;
   options.streams.on = size % 4 != 0;
-  options.streams.desk = &desk;
+  options.streams.registry = &registry;
   options.streams.most = kStreams;
   options.streams.heldBytes = 100000;
   Owner owner;
@@ -113,15 +115,17 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   KeySchedule peer(secrets(), KeySchedule::Role::kInitiator, {}, now);
   {
     SecretRandom random(knownKey(1));
-    Session session(secrets(), KeySchedule::Role::kResponder, options, pool, events, owner, random, now);
-    Driver driver(desk, session);
+    Session session(secrets(), KeySchedule::Role::kResponder, options, pool, events, owner, random,
+                    now);
+    Driver driver(registry, session);
     PacketNumber numbers[256] = {};
     Reader in({data, size});
     auto say = [&](SubflowId subflow, ByteView frames, const Route& from, Ecn ecn) {
       Packet datagram = pool.allocate();
       PacketNumber pn = numbers[subflow.value()]++;
       uint8_t* out = datagram.append(kHeaderSize + frames.size() + kTagSize);
-      DatagramHeader header{kWireVersion, peer.epochBits(), 7, subflow, static_cast<uint32_t>(pn.value())};
+      DatagramHeader header{kWireVersion, peer.epochBits(), 7, subflow,
+                            static_cast<uint32_t>(pn.value())};
       writeHeader(header, out);
       CHECK(peer.seal(subflow, pn, {out, kHeaderSize}, {&frames, 1}, out + kHeaderSize));
       session.onDatagram(header, from, ecn, std::move(datagram), now);
@@ -131,7 +135,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
       params.params.lanes = Params::kPacketLane | Params::kStreamLane;
       params.params.streams = 8;
       params.params.streamCredit = 20000;
-      say(SubflowId(0), test::framesOf(params), {1, {}, *Endpoint::parse("192.0.2.1:1")}, Ecn::kNotEct);
+      say(SubflowId(0), test::framesOf(params), {1, {}, *Endpoint::parse("192.0.2.1:1")},
+          Ecn::kNotEct);
     }
     while (in.remaining() > 4) {
       SubflowId subflow(in.u8());
@@ -145,7 +150,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
       if (how & 0x80) driver.act(frames[0], frames.back(), now);
       if (how & 8) {
         uint8_t bytes[100] = {0x45};
-        session.onInnerPacket(pool.copy(bytes), FlowKey{Address::Family::kV4, how}, how & 0x10, false, now);
+        session.onInnerPacket(pool.copy(bytes), FlowKey{Address::Family::kV4, how}, how & 0x10,
+                              false, now);
       }
       if (session.nextDeadline(now) <= now) session.onTimer(now);
       drain(session, now);
@@ -161,7 +167,7 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
     }
     session.streams().endAll(StreamCause::kGone, false);
     driver.listen();
-    CHECK(desk.size() == 0);
+    CHECK(registry.size() == 0);
   }
   CHECK(pool.inUse() == 0);
 }

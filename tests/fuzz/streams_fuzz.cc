@@ -1,5 +1,6 @@
-// One end of the stream lane, between a peer that says anything and a driver that does anything: what is read is what
-// was sent to each offset, the bounds hold, and nothing is kept at the end.
+// One end of the stream lane, between a peer that sends anything and a driver that calls anything.
+// Checks that the bytes read at each offset are those sent there, that the limits hold, and that no
+// memory is held at the end.
 
 #include <array>
 #include <memory>
@@ -8,8 +9,8 @@
 #include "base/bytes.h"
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
-#include "tunnel/lane/stream_lane.h"
-#include "tunnel/wire/frame_reader.h"
+#include "tunnel/stream/session_streams.h"
+#include "tunnel/wire/frame_table.h"
 
 namespace {
 
@@ -26,14 +27,14 @@ class Play {
  public:
   Play() {
     options_.on = true;
-    options_.desk = &desk_;
+    options_.registry = &registry_;
     options_.most = 12;
     options_.firstUpload = 9000;
     options_.firstCredit = 12000;
     options_.mostCredit = 50000;
     options_.heldBytes = kHeld;
-    lane_ = std::make_unique<StreamLane>(
-        StreamContext{options_, pool_, ledger_, round_, trace_, rations_, 1, true});
+    lane_ = std::make_unique<SessionStreams>(
+        StreamContext{options_, pool_, dataTracker_, round_, trace_, rations_, 1, true});
     Params peer;
     peer.lanes = Params::kPacketLane | Params::kStreamLane;
     peer.streams = 10;
@@ -41,12 +42,12 @@ class Play {
     lane_->setPeer(peer);
   }
   ~Play() {
-    for (const Datum* datum : sent_) ledger_.forget(datum);
+    for (const DataUnit* datum : sent_) dataTracker_.forget(datum);
     sent_.clear();
     lane_->endAll(StreamCause::kGone, false);
     lane_.reset();
     CHECK(pool_.inUse() == 0);
-    CHECK(ledger_.live() == 0);
+    CHECK(dataTracker_.live() == 0);
     for (PacketUse use : {PacketUse::kHeld, PacketUse::kSent, PacketUse::kQueued})
       CHECK(pool_.budget(use).used() == 0);
   }
@@ -78,7 +79,8 @@ class Play {
         if (Stream* s = chosen(in)) lane_->sending().finish(*s, now_);
         break;
       case 7:
-        if (Stream* s = chosen(in)) lane_->reset(*s, static_cast<StreamCause>(in.u8() % kStreamCauses), now_);
+        if (Stream* s = chosen(in))
+          lane_->reset(*s, static_cast<StreamCause>(in.u8() % kStreamCauses), now_);
         break;
       case 8:
         read(in);
@@ -105,7 +107,7 @@ class Play {
   }
   Stream* chosen(Reader& in) {
     uint8_t n = in.u8();
-    return handles_.empty() ? nullptr : desk_.find(handles_[n % handles_.size()]);
+    return handles_.empty() ? nullptr : registry_.find(handles_[n % handles_.size()]);
   }
   void frame(Reader& in) {
     StreamFrame f;
@@ -119,11 +121,11 @@ class Play {
     for (size_t i = 0; i < size; ++i) bytes[i] = byteAt(f.stream.value(), f.offset + i);
     f.bytes = bytes;
     Packet packet = pool_.copy(bytes);
-    if (packet && lane_->admit(f, now_) == StreamLane::Verdict::kTaken)
+    if (packet && lane_->admit(f, now_) == SessionStreams::Verdict::kTaken)
       lane_->onFrame(f, std::move(packet), now_);
     CHECK(lane_->heldBytes() <= kHeld);
   }
-  // What the reader of frames takes, the lane bears.
+  // The lane must handle every frame that the frame parser accepts.
   void raw(Reader& in) {
     ByteView bytes = in.take(std::min<size_t>(in.u8(), in.remaining()));
     FrameReader frames(bytes);
@@ -169,71 +171,71 @@ class Play {
     CHECK(taken <= s->assembly().readable());
     lane_->consume(*s, taken, now_);
   }
-  // The next unit leaves.
+  // The next data unit is sent.
   void send(Reader& in) {
-    Round walk(round_);
-    Offer offer = walk.offer(now_);
+    DrrCursor walk(round_);
+    Candidate offer = walk.offer(now_);
     if (!offer.unit || sent_.size() >= kUnits) return;
     if (size_t size = 70 + in.u16() % 2000; size < offer.unit->size())
       offer.flow->lane().cut(*offer.flow, size);
     Flow& flow = *offer.flow;
-    const Datum* datum = ledger_.create(flow, walk.take(), now_);
-    ledger_.onSent(datum, SubflowId(0), PacketNumber(next_++));
+    const DataUnit* datum = dataTracker_.create(flow, walk.take(), now_);
+    dataTracker_.onSent(datum, SubflowId(0), PacketNumber(next_++));
     check(*datum);
     sent_.push_back(datum);
   }
-  static void check(const Datum& datum) {
+  static void check(const DataUnit& datum) {
     StreamFrame f;
     f.type = datum.frame;
     f.offset = datum.dsn.value();
     CHECK(readStreamUnit(datum.packet.view(), f));
   }
-  // A datagram arrives, or is lost and its data goes again.
+  // A datagram arrives, or it is lost and its data is resent.
   void fate(Reader& in) {
     if (sent_.empty()) return;
     size_t at = in.u8() % sent_.size();
-    const Datum* datum = sent_[at];
+    const DataUnit* datum = sent_[at];
     sent_.erase(sent_.begin() + static_cast<ptrdiff_t>(at));
     if (in.u8() % 2 == 0) {
-      ledger_.onDelivered(datum, true);
+      dataTracker_.onDelivered(datum, true);
     } else {
-      ledger_.onLost(datum, now_);
+      dataTracker_.onLost(datum, now_);
     }
-    ledger_.forget(datum);
-    const Datum* repair = ledger_.nextRepair(now_);
+    dataTracker_.forget(datum);
+    const DataUnit* repair = dataTracker_.nextRepair(now_);
     if (!repair) return;
-    ledger_.cut(repair, 70 + in.u16() % 2000, pool_);
-    ledger_.onSent(repair, SubflowId(0), PacketNumber(next_++));
+    dataTracker_.cut(repair, 70 + in.u16() % 2000, pool_);
+    dataTracker_.onSent(repair, SubflowId(0), PacketNumber(next_++));
     check(*repair);
     sent_.push_back(repair);
   }
   void look() {
     StreamEvent event;
-    for (size_t n = 0; desk_.poll(event); ++n) {
+    for (size_t n = 0; registry_.poll(event); ++n) {
       CHECK(n < 10000);
       if (event.opened) handles_.push_back(event.stream);
       CHECK(!(event.done && event.reset));
-      CHECK((desk_.find(event.stream) == nullptr) == (event.done || event.reset));
+      CHECK((registry_.find(event.stream) == nullptr) == (event.done || event.reset));
     }
     StreamCreditFrame credit;
     while (lane_->pollCredit(credit)) CHECK(credit.limit < StreamFrame::kEnd);
     StreamResetFrame reset;
     while (lane_->pollReset(reset)) CHECK(reset.code < kStreamCauses);
-    desk_.takeTouched([](uint32_t session) { CHECK(session == 1); });
+    registry_.takeTouched([](uint32_t session) { CHECK(session == 1); });
     CHECK(lane_->size() <= options_.most);
   }
 
   PacketPool pool_{2048, 512};
   StreamOptions options_;
-  StreamDesk desk_;
-  DataLedger ledger_{3s, nullptr, &pool_.budget(PacketUse::kSent)};
-  FairRound round_;
+  StreamRegistry registry_;
+  DataTracker dataTracker_{3s, nullptr, &pool_.budget(PacketUse::kSent)};
+  DrrScheduler round_;
   TraceSink* noSink_ = nullptr;
   RecoveryTrace trace_{noSink_, 1};
-  StreamRations rations_;
-  std::unique_ptr<StreamLane> lane_;
+  StreamRateLimits rations_;
+  std::unique_ptr<SessionStreams> lane_;
   std::vector<StreamHandle> handles_;
-  std::vector<const Datum*> sent_;
+  std::vector<const DataUnit*> sent_;
   uint64_t next_ = 0;
   Time now_{1s};
 };

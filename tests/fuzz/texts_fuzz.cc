@@ -1,15 +1,14 @@
-// The small texts of configuration and command line (addresses, prefixes, endpoints, pins, times, sizes, rates): what
-// is accepted says the same when it is written and read again.
+// The small values of configuration and command line (addresses, prefixes, endpoints, pins, times,
+// sizes, rates): an accepted value must be unchanged after it is written and read again.
 
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include "gateway/config/units.h"
-#include "inet/endpoint.h"
-#include "inet/prefix.h"
+#include "inet/addresses.h"
 #include "tests/fuzz/bounded.h"
-#include "tunnel/wire/pin.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace {
 

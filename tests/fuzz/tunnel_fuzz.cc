@@ -1,9 +1,11 @@
-// A whole tunnel between two peers who have its keys and no manners: Tunnel::onDatagram as responder and as initiator,
-// in all epochs, with packets (TUN) and with frames that are bridged between the peers (TAP).
+// A whole tunnel between two peers that have its keys but break all rules: Tunnel::onDatagram as
+// responder and as initiator, in all epochs, with packets (TUN) and with Ethernet frames that are
+// bridged between the peers (TAP).
 //
-// Input: a byte of settings, then steps, each a byte for what happens and one for who does it, and what the step
-// takes. Both peers have done their handshakes before. With streams, the driver opens, writes, reads, finishes and resets
-// them, and peers open theirs from any address.
+// Input: a byte of settings, then steps. A step has a byte for the action, a byte for the peer, and
+// the action's arguments. Both peers have completed their handshakes before. With streams, the
+// driver opens, writes, reads, finishes and resets streams, and the peers open theirs from any
+// address.
 
 #include <algorithm>
 #include <array>
@@ -20,8 +22,8 @@
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
 #include "tests/raw_peer.h"
-#include "tunnel/initiator.h"
-#include "tunnel/responders.h"
+#include "tunnel/peer/accepting.h"
+#include "tunnel/peer/dialing.h"
 #include "tunnel/tunnel.h"
 
 namespace {
@@ -34,7 +36,7 @@ constexpr SocketId kSocket = 1;
 
 enum Setting : uint8_t {
   kTapMode = 1,    ///< else TUN
-  kInitiates = 2,  ///< the gateway; else its peers
+  kInitiates = 2,  ///< the gateway initiates; else its peers do
   kAnswers = 4,    ///< the peers answer challenges
   kAcks = 8,       ///< the peers acknowledge
   kFree = 16,      ///< the second peer has no prefixes
@@ -42,7 +44,7 @@ enum Setting : uint8_t {
   kStreams = 64,   ///< both sides know streams
 };
 
-// The peer on the other side: a handshake of ours, and then a puppet.
+// The peer on the other side: a real handshake, then a session played by the fuzzer.
 class Puppet {
  public:
   Puppet(unsigned number, bool initiates, Time now)
@@ -52,16 +54,17 @@ class Puppet {
         provider_(pin, number) {
     provider_.setAcceptedPins({sim::pinOf(kGateway)});
     if (initiates)
-      initiator_ = std::make_unique<Initiator>(provider_, secrets_, sim::pinOf(kGateway), now);
+      initiator_ =
+          std::make_unique<ClientHandshake>(provider_, secrets_, sim::pinOf(kGateway), now);
     else
-      responders_ = std::make_unique<Responders>(pool_, provider_, secrets_);
+      handshakeServer_ = std::make_unique<HandshakeServer>(pool_, provider_, secrets_);
   }
 
   const Route route;
   const Pin pin;
 
   bool isReady() const { return raw_.has_value(); }
-  /// What it has to say in its handshake.
+  /// Sends the datagrams of its handshake.
   std::vector<Bytes> shake(Time now) {
     std::vector<Bytes> said;
     if (initiator_) {
@@ -71,20 +74,20 @@ class Puppet {
       if (initiator_->handshake().state() == Handshake::State::kDone)
         begin(initiator_->handshake().secrets(), KeySchedule::Role::kInitiator, now);
     } else {
-      for (Datagram d; responders_->pollDatagram(d);)
+      for (Datagram d; handshakeServer_->pollDatagram(d);)
         said.emplace_back(d.bytes.view().begin(), d.bytes.view().end());
-      for (Responders::Outcome o; responders_->pollOutcome(o);) {
+      for (HandshakeServer::Outcome o; handshakeServer_->pollOutcome(o);) {
         if (o.secrets) begin(*o.secrets, KeySchedule::Role::kResponder, now);
       }
     }
     return said;
   }
-  /// A handshake datagram of the gateway.
+  /// Takes a handshake datagram of the gateway.
   void hear(Datagram& d, Time now) {
     if (initiator_)
       initiator_->onDatagram(d.bytes.view(), now);
     else
-      responders_->onDatagram(route, d.bytes.span(), now);
+      handshakeServer_->onDatagram(route, d.bytes.span(), now);
   }
   std::optional<test::RawPeer::Opened> open(Datagram& d, Time now) { return raw_->open(d, now); }
   Packet seal(SubflowId subflow, PacketNumber pn, ByteView frames, PacketPool& pool) {
@@ -105,8 +108,8 @@ class Puppet {
   PacketPool pool_{2048, 512};
   SecretRandom secrets_;
   sim::FakeHandshakeProvider provider_;
-  std::unique_ptr<Initiator> initiator_;
-  std::unique_ptr<Responders> responders_;
+  std::unique_ptr<ClientHandshake> initiator_;
+  std::unique_ptr<HandshakeServer> handshakeServer_;
   std::optional<test::RawPeer> raw_;
   std::array<PacketNumber, 256> numbers_{};
   std::map<uint16_t, uint32_t> dsns_;
@@ -131,7 +134,8 @@ class World {
     }
     for (int i = 0; i < 50 && tunnel_->nextDeadline() != kNever; ++i) pass(untilDeadline());
     tunnel_->status(now_, 64);
-    for (StreamHandle stream : streams_) tunnel_->streams().reset(stream, StreamCause::kReset, now_);
+    for (StreamHandle stream : streams_)
+      tunnel_->streams().reset(stream, StreamCause::kReset, now_);
     tunnel_->close();
     drain();
     tunnel_.reset();
@@ -176,7 +180,7 @@ class World {
       tunnel_->onTimer(now_);
     }
     CHECK(std::ranges::all_of(puppets_, ready));
-    // The first datagram tells a responder that its session is the one.
+    // The first datagram tells a responder that its session was chosen.
     for (auto& puppet : puppets_) {
       Bytes frames = test::framesOf(PathChallengeFrame{PathToken{7}});
       frames.resize(1200 - kHeaderSize - kTagSize);  // PADDING
@@ -223,7 +227,7 @@ class World {
     const auto ecn = static_cast<Ecn>(who >> 3 & 3);
     const uint16_t moved = who >> 5 & 1;
     switch (what % 10) {
-      case 0:  // what a stranger sends
+      case 0:  // a stranger's datagram
         if (Packet packet = pool_.copy(take(1400)))
           tunnel_->onDatagram(puppet.route, ecn, std::move(packet), now_);
         break;
@@ -253,7 +257,7 @@ class World {
       case 7:
         puppet.rekey(now_);
         break;
-      case 8:  // numbers that were lost on the way
+      case 8:  // packet numbers that were lost
         puppet.next(subflow) += in_.u16() % 5000;
         break;
       default:
@@ -262,15 +266,16 @@ class World {
           stream(act, which);
           break;
         }
-        if (last_.bytes) who & 0x80 ? tunnel_->onTooBig(last_, now_) : tunnel_->onSendError(last_, now_);
+        if (last_.bytes)
+          who & 0x80 ? tunnel_->onTooBig(last_, now_) : tunnel_->onSendError(last_, now_);
         break;
     }
     drain();
   }
 
-  /// What the driver of streams does.
+  /// An action of the driver of streams.
   void stream(uint8_t what, uint8_t which) {
-    StreamLanes& lanes = tunnel_->streams();
+    StreamApi& lanes = tunnel_->streams();
     if (what % 6 == 0) {
       const std::array<uint8_t, 4> destination{10, static_cast<uint8_t>(1 + which % 3), 0, which};
       const StreamEnds ends{*Endpoint::parse("10.0.0.1:50000"), {Address::v4(destination), 443}};
@@ -294,7 +299,8 @@ class World {
         lanes.reset(chosen, static_cast<StreamCause>(which % kStreamCauses), now_);
     }
   }
-  /// A stream that a peer has opened comes from an address of that peer: of a peer without prefixes, from none of the other's.
+  /// A stream that a peer opens must come from an address of that peer. For a peer without
+  /// prefixes, it must not be an address of the other peer.
   void takeStreams(const Puppet& speaker) {
     size_t count = 0;
     for (StreamEvent e; tunnel_->streams().pollStream(e);) {
@@ -303,8 +309,9 @@ class World {
       const StreamEnds* ends = tunnel_->streams().ends(e.stream);
       if (!ends) continue;
       for (const PeerOptions& peer : peers()) {
-        const bool isOfPeer = std::ranges::any_of(
-            peer.prefixes, [&](const Prefix& prefix) { return prefix.contains(ends->source.address); });
+        const bool isOfPeer = std::ranges::any_of(peer.prefixes, [&](const Prefix& prefix) {
+          return prefix.contains(ends->source.address);
+        });
         const bool isSpeaker = peer.pin == speaker.pin;
         CHECK(peer.prefixes.empty() || isOfPeer == isSpeaker);
       }
@@ -312,7 +319,7 @@ class World {
     }
   }
 
-  /// The gateway speaks; its peers answer as the settings say, and again, a few times.
+  /// The gateway sends and its peers answer as the settings say. Repeats that a few times.
   void drain() {
     for (int round = 0; round < 4; ++round) {
       bool spoke = false;
@@ -324,11 +331,13 @@ class World {
         last_ = std::move(d);
       }
       deliver();
-      for (auto& [puppet, subflow, frames] : std::exchange(answers_, {})) say(*puppet, subflow, frames);
+      for (auto& [puppet, subflow, frames] : std::exchange(answers_, {}))
+        say(*puppet, subflow, frames);
       if (!spoke) break;
     }
     for (Event e; tunnel_->pollEvent(e);) CHECK(!e.text.empty());
-    for (StreamEvent e; tunnel_->streams().pollStream(e);) CHECK(!e.opened);  // by a datagram of a peer alone
+    for (StreamEvent e; tunnel_->streams().pollStream(e);)
+      CHECK(!e.opened);  // only by a datagram of a peer
   }
   void hear(Datagram& d) {
     auto meant = std::ranges::find_if(
@@ -342,7 +351,8 @@ class World {
     for (const WireFrame& frame : opened->frames) {
       const auto* challenge = std::get_if<PathChallengeFrame>(&frame);
       if (challenge && has(kAnswers))
-        answers_.push_back({&puppet, opened->subflow, test::framesOf(PathResponseFrame{challenge->token})});
+        answers_.push_back(
+            {&puppet, opened->subflow, test::framesOf(PathResponseFrame{challenge->token})});
     }
     if (!opened->eliciting || !has(kAcks)) return;
     AckFrame ack;
@@ -351,7 +361,7 @@ class World {
     ack.ranges[0] = {opened->pn, opened->pn};
     answers_.push_back({&puppet, opened->subflow, test::framesOf(ack)});
   }
-  /// What reaches the device is well-formed, whatever the peers sent.
+  /// Packets that reach the device must be well-formed, whatever the peers sent.
   void deliver() {
     for (Packet p; tunnel_->pollInnerPacket(p);) {
       if (has(kTapMode)) {

@@ -1,5 +1,6 @@
-// What braid-web makes of any request behind the HTTP library, and of any JSON that a daemon may answer. The input: up to
-// four lines (method, target, host, authorization), and behind them the daemon's answer to everything.
+// The handling in braid-web of any request from the HTTP library, and of any JSON that a daemon may
+// answer. The input has up to four lines (method, target, host, authorization), followed by the
+// daemon's answer to every request.
 
 #include <string>
 #include <string_view>
@@ -42,7 +43,8 @@ void checkAnswer(Site& site, const WebRequest& request) {
   site.handle(request, [&](const WebResponse& response) {
     ++answers;
     require(response.status >= 200 && response.status < 600, "no status");
-    require(response.status != 200 || request.method == "GET" || request.method == "HEAD", "another method");
+    require(response.status != 200 || request.method == "GET" || request.method == "HEAD",
+            "another method");
     bool hasPolicy = false;
     for (const auto& [name, value] : response.headers) {
       hasPolicy |= name == "Content-Security-Policy";

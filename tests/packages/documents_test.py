@@ -17,7 +17,7 @@ from lab.gateway import binary
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/evaluation/*.md")])
-# What a block that is not a whole file is a part of: its sections replace those of the same name here.
+# The file into which a partial YAML block is put: the block's sections replace those of the same name here.
 FRAME = """
 identity: {key: gateway.key, certificate: gateway.crt}
 device: {addresses: [10.99.0.2/24], routes: [10.1.0.0/16]}
@@ -38,7 +38,7 @@ def text_of(document):
 
 
 def files_and_folders():
-    """What the project has, without what is built from it: other tests build there meanwhile."""
+    """All files of the project, without build results, because other tests may build at the same time."""
     found = []
     for folder, names, files in os.walk(ROOT):
         names[:] = [name for name in names if name != "build" and not (name.startswith(".") and name != ".ci")]
@@ -188,7 +188,7 @@ class Settings(unittest.TestCase):
 
 
 class Contributing(unittest.TestCase):
-    """What the walks through the house pass by."""
+    """The files and names that CONTRIBUTING.md mentions."""
 
     def test_files_and_names_are_there(self):
         code = "\n".join(path.read_text(encoding="utf-8") for folder in ("src", "sim", "tools", "tests")

@@ -1,4 +1,4 @@
-"""What the programs know: commands and options by their --help, configuration keys by what the reader answers."""
+"""The programs' commands and options (from --help), and configuration keys (from the reader's answers)."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _KNOWN = re.compile(rf"^(?:.*: )?(\S*)'z+': unknown key; known here: (.*)$", re.
 
 
 def is_built(program):
-    """Whether this build has the program: braid-web is an option."""
+    """True when this build has the program, since braid-web is optional."""
     try:
         return bool(binary(program))
     except FileNotFoundError:
@@ -51,7 +51,8 @@ def commands(*words):
 
 
 def _answer(path, value, folder):
-    """What braidd says of a file that has `value` at that path; a list is stepped into by its first item."""
+    """The output of braidd for a file that has `value` at that path. For a list, the path continues in its first
+    item."""
     for key, in_list in reversed(path):
         value = {key: [value] if in_list else value}
     file = folder / "probe.yaml"

@@ -1,4 +1,5 @@
-"""OpenWrt: what the packages' script makes of UCI is what braidd reads. Run by busybox, whose shell OpenWrt has."""
+"""OpenWrt: braidd must accept the configuration that the package's script makes from UCI. Runs with busybox, since
+OpenWrt uses its shell."""
 
 import pathlib
 import re
@@ -202,7 +203,7 @@ class Case(unittest.TestCase):
         return done.stdout, done.stderr
 
     def check(self, yaml):
-        """What braidd says of it; empty: it is good."""
+        """The errors that braidd reports for it; empty: there are none."""
         file = self.folder / "edge.yaml"
         file.write_text(yaml, encoding="utf-8")
         done = subprocess.run([binary("braidd"), "--check", "--config", file], stdout=subprocess.PIPE,
@@ -358,7 +359,7 @@ class Service(Case):
 
 
 class Makefiles(unittest.TestCase):
-    """What make makes of them, with next to nothing in place of OpenWrt's own includes."""
+    """The output of make, with minimal replacements of OpenWrt's includes."""
 
     RULES = "INCLUDE_DIR:=$(TOPDIR)\nINSTALL_DIR=dir\nINSTALL_BIN=bin\nINSTALL_DATA=data\nINSTALL_CONF=conf\nCP=cp\n"
     PACKAGE = """

@@ -1,4 +1,4 @@
-"""Manual pages and completion say what the programs know: no option, command or key is missing, none is invented."""
+"""Manual pages and completion match the programs: no option, command or key is missing or invented."""
 
 import pathlib
 import re
@@ -60,7 +60,7 @@ def documented_defaults():
 
 
 def completed(program, *words):
-    """What bash offers behind those words, the last of which is not complete yet."""
+    """The completions that bash offers for these words, of which the last one is incomplete."""
     script = f"""
       source {COMPLETION / program}
       COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))

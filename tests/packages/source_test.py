@@ -1,4 +1,4 @@
-"""What packages are built from: versions of commits, and the release that the upgrade is tried from."""
+"""The source of packages: versions of commits, and the release from which the upgrade is tested."""
 
 import pathlib
 import tempfile
@@ -27,7 +27,7 @@ class Before(unittest.TestCase):
         return run("git", *IDENTITY, "-C", self.root, *words).strip()
 
     def commit(self, *packages, changes=1):
-        """So many commits with these packages; the last one."""
+        """Makes `changes` commits with these packages. Returns the last one."""
         control = self.root / source.DEBIAN / "control"
         control.parent.mkdir(parents=True, exist_ok=True)
         control.write_text("Source: braid\n" + "".join(f"\nPackage: {name}\n" for name in packages), encoding="ascii")

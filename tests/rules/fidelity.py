@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when docs/fidelity.md names a file or an identifier that is not there.
+"""Fails when docs/fidelity.md names a file or an identifier that does not exist.
 
     fidelity.py ROOT
 

@@ -1,4 +1,4 @@
-// What the purity test must notice.
+// Violations that the purity test must detect.
 #include <openssl/rand.h>
 #include <sys/socket.h>
 

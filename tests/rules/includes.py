@@ -21,20 +21,35 @@ KNOWS = {
     "scheduler/recovery": ["base"],
     "ackshim": ["inet"],
     "tunnel/wire": ["inet", "coding", "scheduler/path"],
-    "tunnel/lane": ["tunnel/wire"],
-    "tunnel/subflow": ["tunnel/lane", "scheduler/rate", "scheduler/recovery"],
-    "tunnel/protect": ["tunnel/subflow"],
-    "tunnel/session": ["tunnel/protect"],
-    "tunnel": ["tunnel/session", "ackshim"],
-    "host": ["tunnel/session"],  # datagrams and routes
+    "tunnel/queue": ["tunnel/wire"],
+    "tunnel/order": ["tunnel/queue"],
+    "tunnel/stream": ["tunnel/queue"],
+    "tunnel/subflow": ["tunnel/queue", "scheduler/rate", "scheduler/recovery"],
+    "tunnel/fec": ["tunnel/subflow", "tunnel/stream"],
+    "tunnel/session": ["tunnel/fec", "tunnel/order"],
+    "tunnel/api": ["tunnel/session", "ackshim"],
+    "tunnel/peer": ["tunnel/api"],
+    "tunnel/forward": ["tunnel/peer"],
+    "tunnel": ["tunnel/forward"],
+    "host": ["tunnel/api"],  # datagrams and routes
     "host/linux": ["host"],
     "host/fake": ["host"],
     "gateway/dtls": ["tunnel", "host/linux"],
     "gateway/config": ["gateway/dtls"],
     "gateway/control": ["tunnel", "host/linux"],
-    "gateway/join": ["gateway/config"],
-    "gateway": ["gateway/join", "gateway/control"],
-    "ctl": ["gateway"],
+    "gateway/log": ["gateway/control"],
+    "gateway/join": ["gateway/config", "gateway/control"],
+    "gateway/network": ["gateway/config", "gateway/log"],
+    "gateway/uplinks": ["gateway/network"],
+    "gateway/state": ["gateway/join", "gateway/uplinks"],
+    "gateway/proxy": ["gateway/config", "gateway/log"],
+    "gateway": ["gateway/state", "gateway/proxy"],
+    "ctl/client": ["gateway"],
+    "ctl/views": ["ctl/client"],
+    "ctl/join": ["ctl/views"],
+    "ctl/doctor": ["ctl/join"],
+    "ctl/verbs": ["ctl/doctor"],
+    "ctl": ["ctl/verbs"],
     "web": ["ctl"],
     "simnet/link": ["base"],
     "simnet": ["simnet/link", "tunnel"],
@@ -65,8 +80,8 @@ def reachable(room):
 
 
 def room_of(folder):
-    """The row of a folder: its own, or for a folder of tests that of `tests`."""
-    return "tests" if folder.split("/")[0] == "tests" else folder
+    """The row of a folder: its own; for one of tests that of `tests`, for one of rivals that of the folder above."""
+    return "tests" if folder.split("/")[0] == "tests" else folder.removesuffix("/rivals")
 
 
 def folder_of(path):

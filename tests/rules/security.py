@@ -21,7 +21,7 @@ def texts(root, folder, *patterns):
 
 
 class Names:
-    """What is there to be named."""
+    """Everything that may be named."""
 
     def __init__(self, root):
         self._root = root
@@ -35,7 +35,7 @@ class Names:
         self._programs |= {f"rule_{name}" for name in re.findall(r"rule_script\((\w+)", lists)}
 
     def complaint(self, name):
-        """What is wrong with a name; None: nothing. '' for what is no name."""
+        """The error of a name; None: it is right; '': it is not a name."""
         forms = (
             (r"[a-z]+\.\d+", self._targets, "target"),
             (r"fuzz_\w+", self.fuzzers, "fuzzer"),

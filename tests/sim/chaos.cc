@@ -1,5 +1,5 @@
-// sim_chaos --runs N --seed S [--verbose]: N randomised runs with the seeds S, S+1, ... Prints failures as
-// they come and ends with one line of JSON. Exit status 1 when a run failed.
+// sim_chaos --runs N --seed S [--verbose]: N randomised runs with the seeds S, S+1, ... Prints
+// failures as they come and ends with one line of JSON. Exit status 1 when a run failed.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -27,10 +27,12 @@ int main(int argc, char** argv) {
     braid::sim::ChaosResult result = braid::sim::chaosRun(seed + i);
     datagrams += result.datagrams;
     virtualSeconds += result.virtualSeconds;
-    if (verbose) std::cout << "seed " << seed + i << result.story << "\nhash " << result.hash << "\n";
+    if (verbose)
+      std::cout << "seed " << seed + i << result.story << "\nhash " << result.hash << "\n";
     if (result.failure.empty()) continue;
     std::cout << "seed " << seed + i << " failed: "
-              << (verbose ? result.failure : result.failure.substr(0, result.failure.find('\n'))) << "\n";
+              << (verbose ? result.failure : result.failure.substr(0, result.failure.find('\n')))
+              << "\n";
     if (failed++ == 0) firstFailed = seed + i;
     ++causes[result.failure.substr(0, result.failure.find(':'))];
   }

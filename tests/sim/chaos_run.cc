@@ -14,15 +14,15 @@ namespace braid::sim {
 
 namespace {
 
-/// Misfortunes happen for so long, then the paths heal.
+/// Faults are injected for this time. Then all paths recover.
 constexpr Duration kTrouble = 4s;
-/// Transfers must be complete so long after that. Backed-off inner timers (4 s) and handshake pauses (8 s)
-/// fit often.
+/// All transfers must be complete this long after the last fault. Backed-off inner timers (4 s) and
+/// handshake pauses (8 s) fit into it many times.
 constexpr Duration kPatience = 120s;
-/// After so long without traffic nothing may be kept: repair time, hold time and the acknowledgments are
-/// over.
+/// After this time without traffic no buffers may be held: repair time, hold time and the delay of
+/// ACKs have passed.
 constexpr Duration kDrain = 20s;
-/// Datagrams from and to it want order.
+/// Datagrams from and to this port must be delivered in order.
 constexpr uint16_t kOrderedPort = 2100;
 
 class Chaos {
@@ -70,7 +70,8 @@ class Chaos {
   }
 
   Random random_;
-  Random lanRandom_;  // of its own, so that a seed tells the same story about the paths with any LAN
+  // a separate generator, so that a seed gives the same events on the paths with any LAN
+  Random lanRandom_;
   World world_;
   Node& edge_;
   Node& hub_;
@@ -98,9 +99,10 @@ void Chaos::chooseOptions() {
   for (Node* node : {&edge_, &hub_}) chooseLan(*node);
   edge_.options = hub_.options = o;
   edge_.poolLimit = hub_.poolLimit = chance(0.2) ? 600 : 8192;
-  say() << o.controller << ", " << o.scheduler << ", queue " << o.queueBytes << ", hold " << o.holdBytes
-        << " for " << toMilliseconds(o.holdTime) << " ms, repair " << toMilliseconds(o.repairTime)
-        << " ms, rekey " << o.rekeyPackets << ", pool " << edge_.poolLimit << ", decode " << o.decodeBuffer;
+  say() << o.controller << ", " << o.scheduler << ", queue " << o.queueBytes << ", hold "
+        << o.holdBytes << " for " << toMilliseconds(o.holdTime) << " ms, repair "
+        << toMilliseconds(o.repairTime) << " ms, rekey " << o.rekeyPackets << ", pool "
+        << edge_.poolLimit << ", decode " << o.decodeBuffer;
 }
 
 const char* Chaos::choosePolicy() {
@@ -114,7 +116,8 @@ void Chaos::chooseRecovery(TunnelOptions& o) {
   o.recoveryOptions.mMax = 1 + random_.below(16);
   o.recoveryOptions.kMax = static_cast<size_t>(spread(1.0, 128.99));
   o.recoveryClasses = {{17, {}, kOrderedPort, kOrderedPort, o.recovery, Delivery::kOrdered}};
-  say() << "recovery " << o.recovery << ", M " << o.recoveryOptions.mMax << ", K " << o.recoveryOptions.kMax;
+  say() << "recovery " << o.recovery << ", M " << o.recoveryOptions.mMax << ", K "
+        << o.recoveryOptions.kMax;
   for (size_t i = random_.below(4); i > 0; --i) {
     RecoveryClass c;
     if (chance(0.3)) c.protocol = chance(0.5) ? 6 : 17;
@@ -136,14 +139,16 @@ void Chaos::chooseShim(TunnelOptions& o) {
   say() << "shim " << (o.ackShim ? "on" : "off") << ", alpha " << o.shim.alpha;
 }
 
-// What happens between a gateway and its host. Nothing twice: that would count as a mistake of the tunnel.
+// The link between a gateway and its host. It never duplicates packets, because that would count as
+// an error of the tunnel.
 void Chaos::chooseLan(Node& node) {
   if (lanRandom_.chance(0.5)) return;
   LinkOptions lan;
   lan.delay = fromSeconds(0.02 * lanRandom_.uniform());
   if (lanRandom_.chance(0.5)) lan.loss = 0.05 * lanRandom_.uniform();
   if (lanRandom_.chance(0.3)) lan.jitter = lan.delay / 4;
-  if (lanRandom_.chance(0.3)) lan.reorder = 0.1 * lanRandom_.uniform(), lan.reorderDelay = lan.delay / 2;
+  if (lanRandom_.chance(0.3))
+    lan.reorder = 0.1 * lanRandom_.uniform(), lan.reorderDelay = lan.delay / 2;
   node.setLan(lan);
   say() << "LAN of " << node.name() << ": " << toMilliseconds(lan.delay) << " ms, loss " << lan.loss
         << ", reorder " << lan.reorder;
@@ -168,9 +173,9 @@ LinkOptions Chaos::chooseLink() {
 std::string describe(const LinkOptions& o) {
   std::ostringstream out;
   out << o.rateBitsPerSecond / 1e6 << " Mbit/s " << toMilliseconds(o.delay) << " ms jitter "
-      << toMilliseconds(o.jitter) << " loss " << o.loss << " burst " << o.bursts.goodToBad << " reorder "
-      << o.reorder << " dup " << o.duplicate << " corrupt " << o.corrupt << " mtu " << o.mtu << " ecn "
-      << o.ecnThresholdBytes << " fault " << static_cast<int>(o.ecnFault);
+      << toMilliseconds(o.jitter) << " loss " << o.loss << " burst " << o.bursts.goodToBad
+      << " reorder " << o.reorder << " dup " << o.duplicate << " corrupt " << o.corrupt << " mtu "
+      << o.mtu << " ecn " << o.ecnThresholdBytes << " fault " << static_cast<int>(o.ecnFault);
   return out.str();
 }
 
@@ -238,8 +243,9 @@ void Chaos::chooseTraffic() {
   }
 }
 
-// A recovery class gives them order from the first one on; their rate is that of a download, or less. check() asks that
-// each comes whole and once; that they come in order is asked elsewhere (order_test.cc).
+// A recovery class keeps these datagrams in order from the first one on. Their rate is at most that
+// of a download. check() requires that each arrives intact and exactly once; order_test.cc checks
+// their order.
 void Chaos::chooseOrdered() {
   if (lanRandom_.chance(0.5)) return;
   UdpOptions o;
@@ -269,7 +275,8 @@ void Chaos::trouble() {
     case 1: {
       say() << name << " silently dead for " << toMilliseconds(d) << " ms";
       path.change([](LinkOptions& o) { o.down = true; }, world_.now());
-      world_.after(d, [this, &path] { path.change([](LinkOptions& o) { o.down = false; }, world_.now()); });
+      world_.after(
+          d, [this, &path] { path.change([](LinkOptions& o) { o.down = false; }, world_.now()); });
       break;
     }
     case 2:
@@ -383,11 +390,13 @@ void Chaos::checkMemory() {
     for (const PeerStatus& p : s.peers) {
       size_t queued = 0;
       for (const FlowStatus& f : p.flows) queued += f.queuedBytes;
-      if (queued > node->options.queueBytes) fail("memory: " + node->name() + " queues more than it may");
+      if (queued > node->options.queueBytes)
+        fail("memory: " + node->name() + " queues more than it may");
       if (s.shim.cachedPackets > node->options.shim.cachePackets ||
           s.shim.flows > node->options.shim.maxFlows)
         fail("memory: the shim of " + node->name() + " keeps more than it may");
-      if (p.heldBytes > node->options.holdBytes) fail("memory: " + node->name() + " holds more than it may");
+      if (p.heldBytes > node->options.holdBytes)
+        fail("memory: " + node->name() + " holds more than it may");
     }
   }
 }
@@ -421,9 +430,11 @@ ChaosResult Chaos::run() {
   for (int i = 1; i < 20; ++i) world_.after(i * 250ms, [this] { checkMemory(); });
   world_.run(kTrouble);
   heal();
-  world_.run(2s);  // the last of the timed repairs of paths
+  world_.run(2s);  // time of the last scheduled repair of a path
   bool done = world_.runUntil(
-      [&] { return std::all_of(tcp_.begin(), tcp_.end(), [](const TcpFlow* f) { return f->done(); }); },
+      [&] {
+        return std::all_of(tcp_.begin(), tcp_.end(), [](const TcpFlow* f) { return f->done(); });
+      },
       kPatience);
   check();
   if (!done) {
@@ -434,7 +445,8 @@ ChaosResult Chaos::run() {
     fail("stuck: " + stuck + world_.report());
   }
   if (failure_.empty()) {
-    // A jump is an RTT sample too: until it is forgotten, a lost packet is noticed late.
+    // A jump of the clock also gives a wrong RTT sample. Until its effect is gone, losses are
+    // detected late.
     world_.run(jumped_ ? 4 * kDrain : kDrain);
     check();
     for (Node* node : {&edge_, &hub_}) {
@@ -445,11 +457,13 @@ ChaosResult Chaos::run() {
     world_.run(30s);
     check();
     uint64_t idle = edge_.sentDatagrams + hub_.sentDatagrams - before;
-    // Keepalives both ways with their acknowledgments, and a handful for lost ones and the MTU search.
+    // Keepalives in both directions with their ACKs, and a few packets for lost ones and the MTU
+    // search.
     uint64_t keepalives =
         world_.paths().size() * static_cast<uint64_t>(30s / edge_.peers[0].keepalive + 1) * 4;
     if (idle > keepalives * 2 + 300)
-      fail("chatter: " + std::to_string(idle) + " datagrams in 30 idle seconds\n" + world_.report());
+      fail("chatter: " + std::to_string(idle) + " datagrams in 30 idle seconds\n" +
+           world_.report());
   }
   ChaosResult result;
   result.virtualSeconds = toSeconds(world_.now().time_since_epoch());

@@ -1,4 +1,5 @@
-// The first runs of sim_chaos, for builds with sanitizers; the optimised build has ten times as many.
+// The first runs of sim_chaos, for builds with sanitizers; the optimised build has ten times as
+// many.
 
 #include <gtest/gtest.h>
 

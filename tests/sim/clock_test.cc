@@ -1,5 +1,5 @@
-// A gateway whose clock jumps by an hour in one step: its host was suspended where the clock goes on meanwhile, or the
-// process was stopped for so long. What is due then is due all at once.
+// The clock of a gateway jumps forward by an hour: the host was suspended with a running clock, or
+// the process was stopped. All timers of that hour are then due at once.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,8 @@ TEST_P(ClockJump, AnIdleSessionIsThereAfterAnHourInOneStep) {
   Scenario s(6);
   s.path("dsl", kDsl).path("lte", kLte).start().run(5s);
   jump(s, 1h);
-  // A hub whose clock alone leapt has forgotten the session; the edge finds out by its next PING.
+  // When only the hub's clock jumps, the hub has ended the session. The edge finds out by its next
+  // PING.
   s.run(GetParam() == Who::kHub ? 15s : 5s);
   EXPECT_TRUE(s.isUp()) << s.report();
   Ping& ping = s.ping(50ms, 20);
@@ -48,7 +49,7 @@ TEST_P(ClockJump, AnIdleSessionIsThereAfterAnHourInOneStep) {
   EXPECT_GE(ping.answered(), 19u) << s.report();
 }
 
-// New keys every minute and a clock that leaps over several of them.
+// Keys change every minute, and the clock jumps over several changes.
 TEST_P(ClockJump, KeysThatAreOverdueAreRenewedOnce) {
   TunnelOptions options;
   options.rekeyAfter = 60s;

@@ -1,4 +1,4 @@
-// What networks do to the ECN field, and that nobody suffers from it.
+// Networks that change the ECN field must not harm the traffic.
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 namespace braid::sim::ecn_test {
 namespace {
 
-// 20 Mbit/s and 20 ms are 50 KB on the way; the queue holds three times as much and marks above a third of
-// it.
+// At 20 Mbit/s and 20 ms, 50 KB are in flight. The queue holds three times as much and marks above
+// a third of that.
 const LinkOptions kMarking{
     .rateBitsPerSecond = 20_Mbit, .delay = 10ms, .queueBytes = 150000, .ecnThresholdBytes = 17000};
 
@@ -26,15 +26,16 @@ TunnelOptions controlledBy(const char* controller) {
 
 class EcnPaths : public testing::TestWithParam<const char*> {
  protected:
-  /// Uploads over one path, and how long that takes.
+  /// Runs uploads over one path and returns their duration.
   static double uploadTime(Scenario& s) {
     Time begin = s.world.now();
-    TcpFlow& file = s.upload(6_MB, {.ecn = true});  // the AQM marks: no timeout of its own
+    TcpFlow& file = s.upload(6_MB, {.ecn = true});  // the AQM marks, so there are no timeouts
     EXPECT_TRUE(s.finish(file, 60s));
     return toSeconds(s.world.now() - begin);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Controller, EcnPaths, testing::Values("dctcp", "amp", "newreno", "bbr", "wan"));
+INSTANTIATE_TEST_SUITE_P(Controller, EcnPaths,
+                         testing::Values("dctcp", "amp", "newreno", "bbr", "wan"));
 
 TEST_P(EcnPaths, AMarkingPathIsCapableAndTheControllerHeedsItsMarks) {
   Scenario s(1, controlledBy(GetParam()));
@@ -43,7 +44,7 @@ TEST_P(EcnPaths, AMarkingPathIsCapableAndTheControllerHeedsItsMarks) {
   const SubflowStatus* subflow = s.subflow(s.edge, "dsl");
   EXPECT_EQ(subflow->ecn, "capable");
   EXPECT_GT(subflow->ceMarks, 0u);
-  // bbr and wan begin by filling the queue, marks or not.
+  // bbr and wan fill the queue at the start, regardless of marks.
   std::string_view controller = GetParam();
   if (controller != "bbr" && controller != "wan") {
     EXPECT_EQ(s.world.path("dsl").upStats(s.world.now()).dropQueue.packets, 0u) << s.report();
@@ -57,7 +58,8 @@ TEST_P(EcnPaths, ABleachingPathIsUsedWithoutEcn) {
   const SubflowStatus* subflow = s.subflow(s.edge, "dsl");
   EXPECT_EQ(subflow->ecn, "failed");
   EXPECT_EQ(subflow->ceMarks, 0u);
-  // One test of ten packets a second, and what a round trip sends until the answer is there.
+  // One ECN test of ten packets per second, plus what is sent in a round trip until the answer
+  // arrives.
   LinkStats stats = s.world.path("dsl").upStats(s.world.now());
   EXPECT_LE(stats.bleached, 11 * (1 + static_cast<uint64_t>(toSeconds(s.world.now() - Time{}))));
 }
@@ -96,7 +98,8 @@ TEST_P(EcnPaths, APathThatBeginsToDropMarkedPacketsGoesOn) {
   s.run(1s);
   ASSERT_EQ(s.subflow(s.edge, "dsl")->ecn, "capable");
   s.change("dsl", [](LinkOptions& o) { o.ecnFault = EcnFault::kDrop; });
-  EXPECT_TRUE(s.world.runUntil([&] { return s.subflow(s.edge, "dsl")->ecn == "failed"; }, 2s)) << s.report();
+  EXPECT_TRUE(s.world.runUntil([&] { return s.subflow(s.edge, "dsl")->ecn == "failed"; }, 2s))
+      << s.report();
   ASSERT_TRUE(s.finish(file, 20s));
 }
 

@@ -1,4 +1,4 @@
-// Paths that die, flap, move and come back.
+// Paths that fail, flap, change addresses and return.
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@ namespace {
 
 constexpr Duration kLteRtt = 60ms;
 
-/// Traffic that the slower path could carry alone, so that queues of saturated links are not what is
-/// measured.
+/// Traffic that the slower path could carry alone, so that the tests do not measure the queues of
+/// saturated links.
 const TcpOptions kModest{.window = 64 << 10};
 
 class Failover : public testing::TestWithParam<uint64_t> {};
@@ -38,8 +38,8 @@ TEST_P(Failover, DeathWithNoticeStallsAtMost110Ms) {
   EXPECT_LE(file.longestStall(), 110ms) << file.describe() << s.report();
 }
 
-// WiFi and LTE, both in use to the full. What the silent path holds goes to the other at the first probe timeout,
-// before it is called suspect.
+// WiFi and LTE, both saturated. Data in flight on the silent path is reinjected on the other at the
+// first PTO, before the path is called suspect.
 TEST_P(Failover, SilentDeathOfALinkInFullUseStallsAtMost100Ms) {
   for (const char* dead : {"wifi", "lte"}) {
     Scenario s(GetParam());
@@ -54,7 +54,8 @@ TEST_P(Failover, SilentDeathOfALinkInFullUseStallsAtMost100Ms) {
   }
 }
 
-// Each first timeout of a path that only jitters is a false alarm, and costs a bounded share of what it carries.
+// On a path that only jitters, each first PTO is a false alarm. Its cost is a limited share of the
+// path's traffic.
 TEST_P(Failover, AJitteryPathIsNotLeft) {
   Scenario s(GetParam());
   s.path("wifi", {.rateBitsPerSecond = 50_Mbit, .delay = 10ms, .jitter = 5ms})
@@ -70,7 +71,8 @@ TEST_P(Failover, AJitteryPathIsNotLeft) {
   EXPECT_LE(peer.retransmitted, peer.innerSentPackets / 64 + 2 * 256) << s.report();
 }
 
-// With both links saturated, what the dead one had in its queues must go through the other one, too.
+// With both links saturated, the data in the dead link's queues must also be sent over the other
+// link.
 TEST_P(Failover, SilentDeathOfASaturatedLinkStallsLessThanTwoSeconds) {
   Scenario s(GetParam());
   s.path("dsl", kDsl).path("lte", kLte).start();
@@ -93,7 +95,10 @@ TEST_P(Failover, ACallSurvivesASilentDeath) {
 
 TEST_P(Failover, DataMovesOnWhenTwoPathsDieInTurn) {
   Scenario s(GetParam());
-  s.path("a", kDsl).path("b", {.rateBitsPerSecond = 20_Mbit, .delay = 15ms}).path("c", kLte).start();
+  s.path("a", kDsl)
+      .path("b", {.rateBitsPerSecond = 20_Mbit, .delay = 15ms})
+      .path("c", kLte)
+      .start();
   TcpFlow& file = s.download(4_MB, kModest);
   s.run(700ms + GetParam() * 7ms);
   file.restartStall();
@@ -120,8 +125,9 @@ TEST_P(Failover, APathThatReturnsIsUsedAgainWithinTwoSeconds) {
   }
 }
 
-// A radio link that is gone for some hundred milliseconds comes back as it was: its window doubles each round trip until
-// it holds what the link does, 225 KB here, and is not rebuilt by a quarter a round trip.
+// A radio link that was gone for some hundred milliseconds returns unchanged. So its window doubles
+// each round trip up to what the link holds (225 KB here), instead of growing by a quarter per
+// round trip.
 TEST_P(Failover, APathThatWasSilentForAMomentIsFilledAgainWithinRoundTrips) {
   for (Duration silence : {400ms, 500ms, 700ms}) {
     Scenario s(GetParam());
@@ -210,7 +216,8 @@ TEST(Failover, AShortTotalOutageIsRiddenOut) {
   EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 0u) << s.report();
 }
 
-// Found by chaos, seed 102937: a subflow whose path came back later than its uplink stayed closed for ever.
+// Found by the chaos test, seed 102937: a subflow stayed closed forever when its path returned
+// later than its uplink.
 TEST(Failover, AnUplinkThatIsUpBeforeItsPathIsUsedOnceThePathIsThere) {
   Scenario s(11);
   s.path("dsl", kDsl).path("lte", kLte).start();
@@ -220,8 +227,8 @@ TEST(Failover, AnUplinkThatIsUpBeforeItsPathIsUsedOnceThePathIsThere) {
   EXPECT_TRUE(s.isUsed("dsl", 3s)) << s.report();
 }
 
-// Found by chaos, seed 102937: what went out with a probe of a silent path was not sent again when another
-// path came back.
+// Found by the chaos test, seed 102937: data that was sent with a probe of a silent path was not
+// resent when another path returned.
 TEST(Failover, DataSentWithAProbeIsRepairedOverAnotherPath) {
   Scenario s(12);
   s.path("dsl", kDsl).path("lte", kLte).start();
@@ -258,7 +265,7 @@ TEST(Failover, APeerThatIsHeardButNotReachedIsDownOnce) {
 
 // ---- one direction is dead
 
-/// The path loses everything in one direction, towards the hub or from it.
+/// Makes the path lose everything in one direction, towards the hub or from it.
 struct DeadWay {
   bool up;
   const char* atEdge() const { return up ? "out" : "in"; }
@@ -279,9 +286,13 @@ bool isActiveAtBoth(const Scenario& s, const char* path) {
   return stateOf(s, s.edge, path) == "active" && stateOf(s, s.hub, path) == "active";
 }
 
-/// Neither gateway calls the path active, and it stays so.
-void expectDead(Scenario& s, const char* path, DeadWay way, Duration within, const std::string& what) {
-  auto isDead = [&] { return stateOf(s, s.edge, path) != "active" && stateOf(s, s.hub, path) != "active"; };
+/// Expects that within `within` no gateway considers the path active, and that this does not
+/// change.
+void expectDead(Scenario& s, const char* path, DeadWay way, Duration within,
+                const std::string& what) {
+  auto isDead = [&] {
+    return stateOf(s, s.edge, path) != "active" && stateOf(s, s.hub, path) != "active";
+  };
   EXPECT_TRUE(s.world.runUntil(isDead, within)) << what << s.report();
   for (int i = 0; i < 1000; ++i) {
     ASSERT_TRUE(isDead()) << what << " after " << i * 15 << " ms" << s.report();
@@ -293,7 +304,8 @@ void expectDead(Scenario& s, const char* path, DeadWay way, Duration within, con
   EXPECT_EQ(s.subflow(s.hub, path)->deadWay, way.atHub()) << what;
 }
 
-// Found in review: one gateway called it active and the other failed, for as long as it lasted.
+// Found by review: one gateway considered the path active and the other considered it failed,
+// during the whole outage.
 TEST_P(Failover, BothGatewaysLearnWithinTheKeepaliveThatAnIdlePathIsDeadOneWay) {
   for (DeadWay way : {DeadWay{true}, DeadWay{false}}) {
     for (const char* dead : {"dsl", "lte"}) {
@@ -303,10 +315,12 @@ TEST_P(Failover, BothGatewaysLearnWithinTheKeepaliveThatAnIdlePathIsDeadOneWay) 
         if (three) s.path("sat", {.rateBitsPerSecond = 20_Mbit, .delay = 50ms});
         s.start().run(12s + GetParam() * 1700ms);
         setLoss(s, dead, way.up, 1);
-        std::string what = std::string(dead) + (way.up ? " up " : " down ") + (three ? "of three" : "of two");
+        std::string what =
+            std::string(dead) + (way.up ? " up " : " down ") + (three ? "of three" : "of two");
         expectDead(s, dead, way, 12s, what);
         setLoss(s, dead, way.up, 0);
-        EXPECT_TRUE(s.world.runUntil([&] { return isActiveAtBoth(s, dead); }, 1500ms)) << what << s.report();
+        EXPECT_TRUE(s.world.runUntil([&] { return isActiveAtBoth(s, dead); }, 1500ms))
+            << what << s.report();
         for (int i = 0; i < 100; ++i, s.run(100ms))
           ASSERT_TRUE(isActiveAtBoth(s, dead)) << what << s.report();
       }
@@ -329,15 +343,17 @@ TEST_P(Failover, BothLearnItOfABusyPathToo) {
         }
         s.run(11s + GetParam() * 900ms);
         setLoss(s, "dsl", way.up, 1);
-        std::string what = std::string(way.up ? "up" : "down") + (down ? ", download" : ", upload") +
-                           (tcp ? ", TCP" : ", UDP");
+        std::string what = std::string(way.up ? "up" : "down") +
+                           (down ? ", download" : ", upload") + (tcp ? ", TCP" : ", UDP");
         if (file) file->restartStall();
         expectDead(s, "dsl", way, 12s, what);
         if (file) {
-          EXPECT_LE(file->longestStall(), 3 * kLteRtt + 100ms) << what << file->describe() << s.report();
+          EXPECT_LE(file->longestStall(), 3 * kLteRtt + 100ms)
+              << what << file->describe() << s.report();
         }
         setLoss(s, "dsl", way.up, 0);
-        EXPECT_TRUE(s.world.runUntil([&] { return isActiveAtBoth(s, "dsl"); }, 1500ms)) << what << s.report();
+        EXPECT_TRUE(s.world.runUntil([&] { return isActiveAtBoth(s, "dsl"); }, 1500ms))
+            << what << s.report();
         for (int i = 0; i < 100; ++i, s.run(50ms))
           ASSERT_TRUE(isActiveAtBoth(s, "dsl")) << what << s.report();
       }
@@ -359,14 +375,15 @@ TEST_P(Failover, BothLearnItOfTheirOnlyPath) {
   }
 }
 
-// What tells both gateways costs an idle path nothing: in each keepalive time a PING and its answer, with which a PING may
-// go whose time has come as well.
+// Failure detection by both gateways costs an idle path only one PING and its answer per keepalive
+// time. The answer may carry the other side's own PING if that is due.
 TEST_P(Failover, AnIdlePathCostsAQuestionAndAnAnswerInEachKeepaliveTime) {
   Scenario s(GetParam());
   s.path("dsl", kDsl).path("lte", kLte).start().run(15s);
   uint64_t before = s.subflow(s.edge, "dsl")->sentPackets + s.subflow(s.hub, "dsl")->sentPackets;
   s.run(300s);
-  uint64_t sent = s.subflow(s.edge, "dsl")->sentPackets + s.subflow(s.hub, "dsl")->sentPackets - before;
+  uint64_t sent =
+      s.subflow(s.edge, "dsl")->sentPackets + s.subflow(s.hub, "dsl")->sentPackets - before;
   EXPECT_GE(sent, 58u);
   EXPECT_LE(sent, 76u);
 }

@@ -1,4 +1,5 @@
-// An edge with two concentrators for the same networks (tunnel/peer_groups.h): one dies, comes back, or seems to.
+// An edge with two concentrators for the same networks (tunnel/peer/peer_groups.h): one fails and
+// returns, or only seems to.
 
 #include <gtest/gtest.h>
 
@@ -6,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 #include "tests/sim/scenario.h"
-#include "tunnel/peer_groups.h"
+#include "tunnel/peer/peer_groups.h"
 
 namespace braid::sim::groups_test {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr const char* kServer = "10.200.0.9";  // a host behind either hub
 constexpr Duration kReturnAfter = 5s;
 
-/// An edge, two uplinks, hubs a and b. The server answers pings wherever they come out.
+/// An edge, two uplinks, hubs a and b. The server answers pings behind either hub.
 struct Pair {
   explicit Pair(uint64_t seed, bool streams = false, Duration keepalive = 10s)
       : world(seed), edge(world.addNode("edge")), a(world.addNode("a")), b(world.addNode("b")) {
@@ -48,7 +49,8 @@ struct Pair {
   }
   ~Pair() {
     EXPECT_EQ(world.failure(), "");
-    for (Node* node : {&edge, &a, &b}) EXPECT_TRUE(node->stop()) << node->name() << " keeps buffers";
+    for (Node* node : {&edge, &a, &b})
+      EXPECT_TRUE(node->stop()) << node->name() << " keeps buffers";
   }
   Pair& start(Duration d = 3s) {
     world.start();
@@ -59,7 +61,7 @@ struct Pair {
     return {edge.host(), address(kServer), protocol, Ecn::kNotEct, true};
   }
   void ping() { edge.send(echoPacket(toServer(ip::kIcmp), false, 7, sequence++, Bytes(64))); }
-  /// A segment of a connection from this port; which hub it came out at.
+  /// Sends a segment of a connection from this port. Returns the hub at which it left the tunnel.
   Node* segment(uint16_t port, uint8_t flags = TcpFields::kAck) {
     segments.clear();
     edge.send(tcpPacket(toServer(ip::kTcp), {.sport = port,
@@ -72,11 +74,11 @@ struct Pair {
     world.run(200ms);
     return segments.empty() ? nullptr : segments.front();
   }
-  /// A ping each 20 ms for so long.
+  /// Sends a ping every 20 ms for the time `d`.
   void pingFor(Duration d) {
     for (Time end = world.now() + d; world.now() < end; world.run(20ms)) ping();
   }
-  /// Until the first answer to a ping of now or later, while pings go out.
+  /// Keeps sending pings and returns the time until the first answer to a ping sent from now on.
   Duration gap(Duration limit = 5s) {
     Time began = world.now();
     answers.clear();
@@ -106,8 +108,9 @@ struct Pair {
   World world;
   Node &edge, &a, &b;
   uint16_t sequence = 0, awaited = 0;
-  std::vector<Node*> came, segments;  ///< where packets left the tunnel, in order; those of TCP
-  std::vector<Time> answers;          ///< of the server
+  /// Hubs at which packets left the tunnel, in order; `segments`: those of TCP
+  std::vector<Node*> came, segments;
+  std::vector<Time> answers;  ///< of the server
 };
 
 class Groups : public testing::TestWithParam<uint64_t> {};
@@ -239,7 +242,8 @@ TEST_P(Groups, APeerThatIsNeverThereHoldsNobodyUp) {
 TEST_P(Groups, TheFirstPeerIsWaitedForAtTheStart) {
   Pair s(GetParam());
   for (const auto& path : s.world.paths())
-    if (path->name().ends_with("a")) path->change([](LinkOptions& o) { o.delay += 40ms; }, s.world.now());
+    if (path->name().ends_with("a"))
+      path->change([](LinkOptions& o) { o.delay += 40ms; }, s.world.now());
   s.start();
   EXPECT_EQ(s.used(), "a");
   EXPECT_EQ(s.changes(), 0u);
@@ -267,7 +271,7 @@ TEST_P(Groups, ChangedSettingsLeaveThePeerInUse) {
   EXPECT_EQ(s.used(), "b");
   s.pingFor(kReturnAfter - 1s);
   EXPECT_EQ(s.used(), "b");
-  // Without the one in use the other takes its place.
+  // When the hub in use fails, the other replaces it.
   s.edge.peers.pop_back();
   s.edge.tunnel().setPeers(s.edge.peers, s.edge.clock());
   EXPECT_LE(s.gap(), 2s);
@@ -285,10 +289,12 @@ TEST_P(Groups, StreamsOfADeadPeerAreResetAtOnce) {
   s.world.run(500ms);
   ASSERT_TRUE(s.a.stop());
   s.pingFor(1s);
-  bool reset = std::any_of(events.begin(), events.end(),
-                           [&](const StreamEvent& e) { return e.stream == stream && e.reset.has_value(); });
+  bool reset = std::any_of(events.begin(), events.end(), [&](const StreamEvent& e) {
+    return e.stream == stream && e.reset.has_value();
+  });
   EXPECT_TRUE(reset);
-  EXPECT_TRUE(s.edge.streams().open({{s.edge.host(), 5001}, {address(kServer), 80}}, s.edge.clock()))
+  EXPECT_TRUE(
+      s.edge.streams().open({{s.edge.host(), 5001}, {address(kServer), 80}}, s.edge.clock()))
       << "by the other one";
 }
 

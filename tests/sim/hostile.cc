@@ -1,5 +1,5 @@
-// sim_hostile --attack NAME --seed S: the goodput of an honest peer beside one that attacks, and alone. --list names
-// the attacks. Ends with one line of JSON.
+// sim_hostile --attack NAME --seed S: measures the goodput of an honest peer beside an attacking
+// peer, and alone. --list names the attacks. Ends with one line of JSON.
 
 #include <CLI/CLI.hpp>
 #include <iostream>

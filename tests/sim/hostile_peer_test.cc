@@ -12,8 +12,8 @@ struct HostilePeer : testing::TestWithParam<std::string> {};
 TEST_P(HostilePeer, TakesLittleFromAnHonestOne) {
   HostileResult r = hostileRun(GetParam(), 1);
   EXPECT_EQ(r.broken, "");
-  EXPECT_GE(r.share(), 0.8) << "down " << r.down << " of " << r.downAlone << ", up " << r.up << " of "
-                            << r.upAlone << " Mbit/s";
+  EXPECT_GE(r.share(), 0.8) << "down " << r.down << " of " << r.downAlone << ", up " << r.up
+                            << " of " << r.upAlone << " Mbit/s";
   EXPECT_LE(r.callLost, 5u) << "of 250 datagrams of a call";
   EXPECT_LT(r.poolMost, r.poolLimit);
 }

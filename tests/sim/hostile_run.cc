@@ -13,7 +13,7 @@
 #include "simnet/udp_flow.h"
 #include "simnet/world.h"
 #include "tests/raw_peer.h"
-#include "tunnel/initiator.h"
+#include "tunnel/peer/dialing.h"
 
 namespace braid::sim {
 
@@ -21,15 +21,15 @@ namespace {
 
 using Frames = std::vector<uint8_t>;
 
-/// What the attacker's own line carries in a millisecond, bytes of IP packets: 50 Mbit/s.
+/// Capacity of the attacker's line per millisecond, bytes of IP packets: 50 Mbit/s.
 constexpr size_t kBytesPerTick = 6250;
 constexpr Duration kTick = 1ms;
 constexpr size_t kOuterHeaders = 28;
 constexpr Duration kWarmUp = 1s;
 constexpr Duration kAttackTime = 5s;
 constexpr uint64_t kCall = 250;
-/// Of the honest transfers, bytes: about two bandwidth-delay products. TCP here has no SACK, so what slow start loses
-/// of more than that takes it longer than an attack lasts.
+/// Window of the honest transfers, bytes: about two bandwidth-delay products. This TCP has no SACK.
+/// With a larger window, repairing the losses of slow start would take longer than an attack lasts.
 constexpr uint64_t kWindow = 512 << 10;
 constexpr size_t kSlowEdges = 4;
 constexpr size_t kFirstSlow = 4;  ///< its number in the world
@@ -40,7 +40,8 @@ double cpuMicros() {
   return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_nsec) / 1e3;
 }
 
-/// A peer with a key of its own that the gateway knows, and no manners. It speaks over a path of its own.
+/// The attacker: a peer with a key that the gateway knows, which breaks all rules. It has its own
+/// path.
 class Mallory {
  public:
   Mallory(World& world, Node& hub, Node& self, Path& path)
@@ -61,16 +62,16 @@ class Mallory {
   Random dice;
   bool acknowledges = true;
   uint64_t datagrams = 0, inner = 0;
-  uint64_t closes = 0;  ///< that the gateway said
-  double micros = 0;    ///< of the gateway, for all of them
+  uint64_t closes = 0;  ///< CLOSE frames from the gateway
+  double micros = 0;    ///< CPU time that the gateway spent on all these datagrams, microseconds
 
-  /// Begins a handshake; the session that comes of it takes the place of the one before.
+  /// Begins a handshake. Its session replaces the previous one.
   void begin() {
     initiator_.emplace(provider_, secrets_, pinOf(hub_.number()), world_.now());
     flush();
   }
   bool hasSession() const { return peer_.has_value(); }
-  /// Reads what came, and does what keeps a session alive.
+  /// Reads the received datagrams, and sends what keeps the session alive.
   void listen() {
     for (Bytes& bytes : std::exchange(inbox_, {})) {
       if (isHandshakeDatagram(bytes)) {
@@ -86,19 +87,20 @@ class Mallory {
     if (acknowledges) toAck_.clear();
   }
 
-  /// A datagram with these frames.
+  /// Sends a datagram with these frames.
   void say(const Frames& frames, SubflowId subflow = SubflowId(0)) {
     PacketNumber pn = next_[subflow.value()]++;
     Packet datagram = peer_->seal(subflow, pn, frames, pool_);
     send(datagram.view());
   }
-  /// Bytes that nobody sealed, with the header of a datagram of the session.
+  /// Sends unsealed bytes with the header of a datagram of the session.
   void sayUnsealed(uint8_t epoch, size_t size) {
     DatagramHeader header = peer_->header(SubflowId(0), next_[0]);
     header.epoch = epoch & 3;
     Bytes bytes(kHeaderSize + size);
     writeHeader(header, bytes.data());
-    for (size_t i = kHeaderSize; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(dice.next());
+    for (size_t i = kHeaderSize; i < bytes.size(); ++i)
+      bytes[i] = static_cast<uint8_t>(dice.next());
     send(bytes);
   }
   void send(ByteView bytes) {
@@ -108,7 +110,7 @@ class Mallory {
     world_.inject(hub_, route_, bytes);
     micros += cpuMicros() - before;
   }
-  /// A packet of a host behind the gateway, which may be in league with the attacker.
+  /// Sends a packet of a host behind the gateway, which may cooperate with the attacker.
   void sendInside(const Bytes& packet) {
     spent_ += packet.size();
     ++inner;
@@ -123,8 +125,8 @@ class Mallory {
   Address host() const { return self_.host(); }
   /// Any address behind the attacker.
   Address anyHost() {
-    return address("10." + std::to_string(self_.number()) + "." + std::to_string(dice.below(250)) + "." +
-                   std::to_string(3 + dice.below(250)));
+    return address("10." + std::to_string(self_.number()) + "." + std::to_string(dice.below(250)) +
+                   "." + std::to_string(3 + dice.below(250)));
   }
   const Node& hub() const { return hub_; }
   /// The largest packet number that the gateway has used on the first subflow.
@@ -187,7 +189,7 @@ class Mallory {
   Route route_;
   PacketPool pool_{2048, 4096};
   std::vector<Bytes> inbox_;
-  std::optional<Initiator> initiator_;
+  std::optional<ClientHandshake> initiator_;
   std::optional<test::RawPeer> peer_;
   std::map<uint8_t, PacketNumber> next_;                ///< by subflow
   std::map<uint8_t, std::vector<PacketNumber>> toAck_;  ///< by subflow
@@ -213,19 +215,20 @@ Bytes tinyPacket(const Address& from, const Address& to, uint16_t port = 9, size
 
 // ---- the attacks: what each does in one tick
 
-/// Every second packet of many ordered flows, so that the gateway holds them all for their order.
+/// Sends every second packet of many ordered flows, so that the gateway holds them all for
+/// reordering.
 void fillTheHold(Mallory& m, uint64_t& count) {
   Bytes packet = tinyPacket(m.host(), m.hub().host());
   while (m.mayGo()) {
     Frames frames;
     for (int i = 0; i < 24; ++i, ++count)
-      add(frames,
-          dataFrame(FlowNumber(static_cast<uint16_t>(count % 1000)), Dsn(2 * (count / 1000) + 1), packet));
+      add(frames, dataFrame(FlowNumber(static_cast<uint16_t>(count % 1000)),
+                            Dsn(2 * (count / 1000) + 1), packet));
     m.say(frames);
   }
 }
 
-/// As many packets in a datagram as fit, all of them deliverable.
+/// Sends datagrams with as many deliverable packets as fit.
 void deliverTiny(Mallory& m, uint64_t& count) {
   Bytes packet = tinyPacket(m.host(), m.hub().host());
   while (m.mayGo()) {
@@ -235,14 +238,15 @@ void deliverTiny(Mallory& m, uint64_t& count) {
   }
 }
 
-/// Data on as many subflows as there may be, and parities of 128 packets that come late or never.
+/// Sends data on the maximum number of subflows, and parities over 128 packets that arrive late or
+/// never.
 void fillTheDecoder(Mallory& m, uint64_t& count) {
   Bytes packet = tinyPacket(m.host(), m.hub().host(), 9, 900);
   while (m.mayGo()) {
     SubflowId subflow(static_cast<uint8_t>(count % 32));
     Frames frames = dataFrame(kDatagramFlow, Dsn(count++), packet);
-    // PARITY (docs/protocol.md section 5): its block; index 0 of 16 parities of 1,024 bytes; one group, a single run of
-    // 128 packet numbers; 100 bytes of the parity.
+    // PARITY (docs/protocol.md section 5): its block; index 0 of 16 parities of 1,024 bytes; one
+    // group, a single run of 128 packet numbers; 100 bytes of the parity.
     auto first = static_cast<uint8_t>(std::min<uint64_t>(255, count / 32 + 100));
     add(frames, {9, static_cast<uint8_t>(count >> 8), static_cast<uint8_t>(count), 0, 16, 4, 0, 1});
     add(frames, {subflow.value(), 0, 0, 0, first, 1, 0x40, 127, 0, 100});
@@ -251,7 +255,7 @@ void fillTheDecoder(Mallory& m, uint64_t& count) {
   }
 }
 
-/// The gateway is told to give up most of what it waits for, of any flow.
+/// Tells the gateway to give up most of what it waits for, in any flow.
 void skip(Mallory& m, uint64_t& count) {
   while (m.mayGo()) {
     Frames frames;
@@ -263,7 +267,8 @@ void skip(Mallory& m, uint64_t& count) {
   }
 }
 
-/// Data to the attacker, who says again and again that only the last of it has come, and that only the first has.
+/// The attacker receives data and alternately acknowledges only the last of it and only the first
+/// of it.
 void acknowledgeAlternately(Mallory& m, uint64_t& count) {
   for (int i = 0; i < 2; ++i) m.sendInside(tinyPacket(m.hub().host(), m.host(), 9, 500));
   while (m.mayGo()) {
@@ -275,12 +280,12 @@ void acknowledgeAlternately(Mallory& m, uint64_t& count) {
   }
 }
 
-/// Datagrams of every epoch that nobody sealed.
+/// Sends unsealed datagrams of every epoch.
 void nameEpochs(Mallory& m, uint64_t& count) {
   while (m.mayGo()) m.sayUnsealed(static_cast<uint8_t>(count++), kTagSize + 1);
 }
 
-/// A flow of its own for each packet, both ways, of one host.
+/// Uses a new flow for each packet of one host, in both directions.
 void openFlows(Mallory& m, uint64_t& count) {
   while (m.mayGo()) {
     ++count;
@@ -291,7 +296,7 @@ void openFlows(Mallory& m, uint64_t& count) {
   }
 }
 
-/// The same of as many hosts as the attacker has addresses.
+/// Opens flows from all the addresses that the attacker may use as hosts.
 void openFlowsOfManyHosts(Mallory& m, uint64_t& count) {
   while (m.mayGo()) {
     ++count;
@@ -303,7 +308,7 @@ void openFlowsOfManyHosts(Mallory& m, uint64_t& count) {
   }
 }
 
-/// Frames that ask for answers.
+/// Sends frames that require answers.
 void demandAnswers(Mallory& m, uint64_t& count) {
   while (m.mayGo()) {
     Frames frames = test::framesOf(PingFrame{});
@@ -315,18 +320,20 @@ void demandAnswers(Mallory& m, uint64_t& count) {
   }
 }
 
-/// Packets with addresses that are not the attacker's: of the honest peer, of the gateway's own hosts, of nobody.
+/// Sends packets with source addresses of the honest peer, of the gateway's own hosts, and of
+/// nobody.
 void spoof(Mallory& m, uint64_t& count) {
   const Address sources[] = {address("10.1.0.2"), m.hub().host(), address("198.18.0.1")};
   while (m.mayGo()) {
     Frames frames;
     for (int i = 0; i < 10; ++i, ++count)
-      add(frames, dataFrame(kDatagramFlow, Dsn(count), tinyPacket(sources[count % 3], m.hub().host())));
+      add(frames,
+          dataFrame(kDatagramFlow, Dsn(count), tinyPacket(sources[count % 3], m.hub().host())));
     m.say(frames);
   }
 }
 
-/// Packets to where nothing leads, each of which an ICMP error answers.
+/// Sends packets to destinations without a route, each of which causes an ICMP error.
 void provokeErrors(Mallory& m, uint64_t& count) {
   while (m.mayGo()) {
     m.say(dataFrame(kDatagramFlow, Dsn(count++), tinyPacket(m.host(), address("192.0.2.1"))));
@@ -334,7 +341,7 @@ void provokeErrors(Mallory& m, uint64_t& count) {
   }
 }
 
-/// More than they can carry for peers with slow lines, in tiny packets.
+/// Sends peers with slow lines more than these can carry, in tiny packets.
 void fillSlowQueues(Mallory& m, uint64_t& count) {
   while (m.mayGo()) {
     Address slow = address("10." + std::to_string(kFirstSlow + count % kSlowEdges) + ".0.2");
@@ -342,13 +349,14 @@ void fillSlowQueues(Mallory& m, uint64_t& count) {
   }
 }
 
-/// Takes data and acknowledges none of it.
+/// Receives data and never acknowledges it.
 void acknowledgeNothing(Mallory& m, uint64_t& count) {
   m.acknowledges = false;
   while (m.mayGo()) {
     ++count;
     TcpSegment segment;
-    segment.sport = 80, segment.dport = static_cast<uint16_t>(1000 + count % 64), segment.flags = 0x10;
+    segment.sport = 80, segment.dport = static_cast<uint16_t>(1000 + count % 64),
+    segment.flags = 0x10;
     segment.seq = static_cast<uint32_t>(count / 64 * 600);
     Bytes payload(600);
     segment.payload = payload;
@@ -356,12 +364,12 @@ void acknowledgeNothing(Mallory& m, uint64_t& count) {
   }
 }
 
-/// One handshake after the other, with a key that the gateway accepts.
+/// Does one handshake after the other, with a key that the gateway accepts.
 void shakeHands(Mallory& m, uint64_t& count) {
   if (++count % 4 == 0) m.begin();
 }
 
-/// Acknowledges what is not yet sent: the session ends, and a new one begins.
+/// Acknowledges packets that were not sent yet. This ends the session, and a new one begins.
 void acknowledgeTheFuture(Mallory& m, uint64_t& count) {
   m.sendInside(tinyPacket(m.hub().host(), m.host(), 9, 500));
   if (++count % 20 == 0) return m.begin();
@@ -374,7 +382,7 @@ void acknowledgeTheFuture(Mallory& m, uint64_t& count) {
 struct Entry {
   HostileAttack attack;
   std::function<void(Mallory&, uint64_t&)> tick;
-  bool endsSessions = false;  ///< else the attack is none without its session
+  bool endsSessions = false;  ///< without a session there would be no attack
 };
 
 const std::vector<Entry>& entries() {
@@ -393,7 +401,9 @@ const std::vector<Entry>& entries() {
       {{"queues", "tiny packets for four peers with lines of 200 kbit/s"}, fillSlowQueues},
       {{"silence", "takes data and acknowledges none"}, acknowledgeNothing},
       {{"handshakes", "250 handshakes a second with an accepted key"}, shakeHands, true},
-      {{"future", "acknowledges what is not yet sent, and comes again"}, acknowledgeTheFuture, true},
+      {{"future", "acknowledges what is not yet sent, and comes again"},
+       acknowledgeTheFuture,
+       true},
   };
   return all;
 }
@@ -401,7 +411,10 @@ const std::vector<Entry>& entries() {
 /// A gateway with an honest peer, a hostile one and four with slow lines.
 struct Neighbours {
   explicit Neighbours(uint64_t seed)
-      : world(seed), edge(world.addNode("edge")), hub(world.addNode("hub")), self(world.addNode("mallory")) {
+      : world(seed),
+        edge(world.addNode("edge")),
+        hub(world.addNode("hub")),
+        self(world.addNode("mallory")) {
     world.pair(edge, hub);
     world.join(edge, hub, "dsl", kLine, kLine);
     world.pair(self, hub);
@@ -426,7 +439,7 @@ struct Neighbours {
     every([this] { mallory->listen(); }, [this] { return attacked; });
     return world.runUntil(up, 10s);
   }
-  /// Calls f in each tick until `ends`.
+  /// Calls f every tick until the time `ends`.
   void every(std::function<void()> f, std::function<bool()> ends) {
     world.after(kTick, [this, f = std::move(f), ends = std::move(ends)]() mutable {
       if (ends()) return;
@@ -444,7 +457,7 @@ struct Neighbours {
   bool attacked = false;
 };
 
-/// Goodput of the honest peer, with or without the attack.
+/// Measures the goodput of the honest peer, with or without the attack.
 void measure(const Entry* entry, uint64_t seed, double& down, double& up, HostileResult& result) {
   Neighbours n(seed);
   if (!n.areUp()) {
@@ -484,12 +497,15 @@ void measure(const Entry* entry, uint64_t seed, double& down, double& up, Hostil
   result.inner = n.mallory->inner;
   result.poolLimit = n.hub.poolLimit;
   for (const DropInfo& drop : kDrops) {
-    if (uint64_t dropped = n.hub.drops(drop.cause)) result.drops[std::string(drop.info.name)] = dropped;
+    if (uint64_t dropped = n.hub.drops(drop.cause))
+      result.drops[std::string(drop.info.name)] = dropped;
   }
   uint64_t pieces = result.datagrams + result.inner;
-  result.hostileMicros = (n.mallory->micros - micros) / static_cast<double>(std::max<uint64_t>(pieces, 1));
+  result.hostileMicros =
+      (n.mallory->micros - micros) / static_cast<double>(std::max<uint64_t>(pieces, 1));
   if (pieces < 1000) result.broken = "too little was sent for an attack";
-  if (n.mallory->closes > 0 && !entry->endsSessions) result.broken = "the attacker's session ended early";
+  if (n.mallory->closes > 0 && !entry->endsSessions)
+    result.broken = "the attacker's session ended early";
   n.attacked = true;
 }
 

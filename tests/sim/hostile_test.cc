@@ -1,9 +1,10 @@
-// Strangers, forgers and peers that overstep: each datagram is counted under what it is.
+// Strangers, forgers and peers that break the rules: each bad datagram is counted under the right
+// drop cause.
 
 #include <gtest/gtest.h>
 
 #include "tests/sim/scenario.h"
-#include "tunnel/initiator.h"
+#include "tunnel/peer/dialing.h"
 #include "tunnel/wire/header.h"
 
 namespace braid::sim::hostile_test {
@@ -27,7 +28,7 @@ struct Hostile : testing::Test {
     edge = {1, address("203.0.113.2"), s.world.path("dsl").outside()};
   }
   uint64_t drops(Drop cause) { return s.hub.drops(cause); }
-  /// How many more of this cause a datagram makes.
+  /// By how much a datagram increases the drop counter of this cause.
   uint64_t counts(Drop cause, const Route& from, const Bytes& bytes) {
     uint64_t before = drops(cause);
     s.world.inject(s.hub, from, bytes);
@@ -66,7 +67,7 @@ TEST_F(Hostile, TruncatedRuntUnknown) {
     EXPECT_EQ(counts(Drop::kRuntDatagram, edge, b), 1u) << n;
   }
   Bytes cut = original;
-  cut[9] += 100;  // a packet number that is new
+  cut[9] += 100;  // a packet number not used before
   cut.resize(cut.size() - 1);
   EXPECT_EQ(counts(Drop::kBadSeal, edge, cut), 1u);
   Bytes unknown = original;
@@ -79,7 +80,8 @@ TEST_F(Hostile, TruncatedRuntUnknown) {
 }
 
 TEST_F(Hostile, ACapturedDatagramThatNeverArrivedMovesNobody) {
-  // The edge's next datagram is delayed and sent from elsewhere first: validation must bring the route back.
+  // The edge's next datagram is delayed and sent from elsewhere first: validation must bring the
+  // route back.
   Bytes stolen;
   s.world.onWire = [&](Path& path, bool up, const WireDatagram& d) {
     if (up && stolen.empty() && isSessionDatagram(d.bytes)) {
@@ -97,7 +99,8 @@ TEST_F(Hostile, ACapturedDatagramThatNeverArrivedMovesNobody) {
   s.run(3s);
   EXPECT_EQ(s.hub.countEvents(Event::Kind::kAddressChanged), 0u);
   EXPECT_GE(call.received(), 99u);
-  // A challenge or a few, never more than three times what he sent, and no data.
+  // The attacker gets one or a few challenges, never more than three times the bytes it sent, and
+  // no data.
   EXPECT_LE(s.world.unroutable() - toStranger, 8u);
 }
 
@@ -115,7 +118,8 @@ TEST_F(Hostile, AForeignInnerSourceIsDropped) {
 TEST_F(Hostile, TheNetworksOfThisSideAreNoPeersHoweverWideItsPrefixes) {
   s.hub.peers[0].prefixes = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse("10.2.77.0/24")};
   s.hub.tunnel().setPeers(s.hub.peers, s.world.now());
-  s.hub.tunnel().setLocalNetworks({*Prefix::parse("10.2.0.0/16"), *Prefix::parse("198.51.100.1/32")});
+  s.hub.tunnel().setLocalNetworks(
+      {*Prefix::parse("10.2.0.0/16"), *Prefix::parse("198.51.100.1/32")});
   auto refused = [&](const char* from) {
     uint64_t before = drops(Drop::kForeignSource);
     IpFields ip{address(from), s.hub.host(), 17, Ecn::kNotEct, true};
@@ -144,29 +148,33 @@ TEST_F(Hostile, NoPacketReachesASpecialDestinationThatNoNetworkNames) {
   auto refused = [&](const char* to) {
     uint64_t before = drops(Drop::kSpecialDestination);
     Address destination = address(to);
-    IpFields ip{destination.isV4() ? s.edge.host() : address("2001:db8::7"), destination, 17, Ecn::kNotEct,
-                true};
+    IpFields ip{destination.isV4() ? s.edge.host() : address("2001:db8::7"), destination, 17,
+                Ecn::kNotEct, true};
     s.edge.send(udpPacket(ip, 1, 2, Bytes(20)));
     s.run(100ms);
     return drops(Drop::kSpecialDestination) - before;
   };
-  for (const char* to : {"169.254.169.254", "169.254.7.7", "127.0.0.1", "224.0.0.251", "255.255.255.255",
-                         "168.63.129.16", "100.100.100.200", "fd00:ec2::254", "fe80::1", "ff02::1", "::1",
-                         "::ffff:10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::1"})
+  for (const char* to :
+       {"169.254.169.254", "169.254.7.7", "127.0.0.1", "224.0.0.251", "255.255.255.255",
+        "168.63.129.16", "100.100.100.200", "fd00:ec2::254", "fe80::1", "ff02::1", "::1",
+        "::ffff:10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::1"})
     EXPECT_EQ(refused(to), 1u) << to;
   EXPECT_EQ(s.hub.unclaimed, 0u);
   for (const char* to : {"203.0.113.1", "2001:db8::1"}) EXPECT_EQ(refused(to), 0u) << to;
   EXPECT_EQ(s.hub.unclaimed, 2u);
 
-  // A network that is at least as narrow as the range opens it, one of this side's or a peer's.
+  // The range is allowed only by a configured network (of this side or a peer) that is at least as
+  // narrow.
   s.hub.tunnel().setLocalNetworks({*Prefix::parse("169.254.0.0/16"), *Prefix::parse("127.0.0.0/8"),
-                                   *Prefix::parse("fd00:ec2::254/128"), *Prefix::parse("168.63.0.0/16"),
-                                   *Prefix::parse("fd00::/16"), *Prefix::parse("224.0.0.5/32")});
+                                   *Prefix::parse("fd00:ec2::254/128"),
+                                   *Prefix::parse("168.63.0.0/16"), *Prefix::parse("fd00::/16"),
+                                   *Prefix::parse("224.0.0.5/32")});
   s.hub.peers[0].prefixes.push_back(*Prefix::parse("100.100.100.200/32"));
   s.hub.tunnel().setPeers(s.hub.peers, s.world.now());
   for (const char* to : {"169.254.7.7", "fd00:ec2::254", "224.0.0.5", "100.100.100.200"})
     EXPECT_EQ(refused(to), 0u) << to;
-  for (const char* to : {"169.254.169.254", "127.0.0.1", "168.63.129.16", "fd00:ec2::253", "224.0.0.6"})
+  for (const char* to :
+       {"169.254.169.254", "127.0.0.1", "168.63.129.16", "fd00:ec2::253", "224.0.0.6"})
     EXPECT_EQ(refused(to), 1u) << to;
 }
 
@@ -178,7 +186,7 @@ TEST_F(Hostile, NoRouteIsAnswered) {
   EXPECT_EQ(s.edge.strays.size(), 1u);
 }
 
-// Who knows the concentrator's pin floods it with hellos.
+// An attacker that knows the concentrator's pin floods it with hellos.
 TEST_F(Hostile, AFloodOfHellosCostsNothingAndBlocksNobody) {
   FakeHandshakeProvider attacker(pinOf(66), 66);
   SecretRandom drawn(knownKey(66));
@@ -186,7 +194,7 @@ TEST_F(Hostile, AFloodOfHellosCostsNothingAndBlocksNobody) {
   uint64_t sent = s.hub.sentBytes;
   uint64_t injected = 0;
   for (int i = 0; i < 20000; ++i) {
-    Initiator h(attacker, drawn, pinOf(2), s.world.now());
+    ClientHandshake h(attacker, drawn, pinOf(2), s.world.now());
     Packet hello = pool.allocate();
     ASSERT_TRUE(h.pollDatagram(hello));
     Route from = stranger;
@@ -204,7 +212,8 @@ TEST_F(Hostile, AFloodOfHellosCostsNothingAndBlocksNobody) {
   ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 2s));
 }
 
-// Who does not know it gets nothing, whatever he sends: noise, what he has overheard, or that with changes.
+// An attacker that does not know the pin never gets an answer, whether it sends noise, recorded
+// datagrams or changed ones.
 TEST_F(Hostile, AStrangerGetsNoAnswer) {
   std::vector<Bytes> overheard;
   s.world.onWire = [&](Path&, bool, const WireDatagram& d) { overheard.push_back(d.bytes); };
@@ -213,7 +222,8 @@ TEST_F(Hostile, AStrangerGetsNoAnswer) {
   ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 5s));
   s.run(1s);
   s.world.onWire = nullptr;
-  ASSERT_TRUE(std::ranges::any_of(overheard, [](const Bytes& b) { return isHandshakeDatagram(b); }));
+  ASSERT_TRUE(
+      std::ranges::any_of(overheard, [](const Bytes& b) { return isHandshakeDatagram(b); }));
   FakeHandshakeProvider attacker(pinOf(66), 66);
   SecretRandom drawn(knownKey(66));
   PacketPool pool(2048, 16);
@@ -223,7 +233,7 @@ TEST_F(Hostile, AStrangerGetsNoAnswer) {
     Bytes bytes = overheard[random.below(overheard.size())];
     if (i % 3 == 1) bytes[random.below(bytes.size())] ^= static_cast<uint8_t>(1 << random.below(8));
     if (i % 3 == 2) {
-      Initiator guesses(attacker, drawn, pinOf(67), s.world.now());
+      ClientHandshake guesses(attacker, drawn, pinOf(67), s.world.now());
       Packet hello = pool.allocate();
       ASSERT_TRUE(guesses.pollDatagram(hello));
       bytes.assign(hello.view().begin(), hello.view().end());

@@ -1,4 +1,4 @@
-// What bad links do, and what reaches the hosts all the same.
+// Bad links, and the packets that must reach the hosts nevertheless.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ TEST_P(Loss, TcpGetsEverythingInOrder) {
   s.path("dsl", lossy(kDsl, loss)).path("lte", lossy(kLte, loss)).start(15s);
   TcpFlow& file = s.download(300_KB, {.window = 6000});
   ASSERT_TRUE(s.finish(file, 60s));
-  // Up to 5 % the tunnel repairs what it loses: the inner sender does not notice.
+  // Up to 5 % loss the tunnel repairs all losses, so the inner sender does not notice them.
   if (loss <= 0.05) {
     EXPECT_LE(file.gaps(), 3u) << file.describe() << s.report();
   }
@@ -35,7 +35,7 @@ TEST_P(Loss, UdpIsTimelyAndComesOnce) {
   s.run(25s);
   EXPECT_EQ(call.duplicates() + call.wrong(), 0u);
   EXPECT_GE(static_cast<double>(call.received()), 1000 * (1 - loss) * 0.93) << s.report();
-  // Nothing comes later than a moved datagram may: timely, and once over the slower path.
+  // No datagram is later than one that was lost and reinjected once on the slower path.
   EXPECT_LE(call.worstDelay(), 350ms);
 }
 
@@ -95,7 +95,8 @@ TEST(Links, AHoleInOneFlowDelaysNoOther) {
   };
   uint64_t datagrams = 0;
   s.world.onWire = [&](Path& path, bool up, const WireDatagram& d) {
-    bool lose = up && d.bytes.size() > 400 && ++datagrams == 20;  // one datagram, whoever is in it
+    // loses one datagram, with packets of whichever flow
+    bool lose = up && d.bytes.size() > 400 && ++datagrams == 20;
     path.changeUp([&](LinkOptions& o) { o.loss = lose ? 1 : 0; }, s.world.now());
   };
   for (int i = 0; i < 200; ++i) {
@@ -104,8 +105,8 @@ TEST(Links, AHoleInOneFlowDelaysNoOther) {
       store64(payload.data(), static_cast<uint64_t>(s.world.now().time_since_epoch().count()));
       auto port = static_cast<uint16_t>(100 + i % 4);
       IpFields ip{s.edge.host(), s.hub.host(), 6, Ecn::kNotEct, true};
-      s.edge.send(
-          tcpPacket(ip, {port, port, static_cast<uint32_t>(i), 0, TcpFields::kAck, 100, 0, 0, payload}));
+      s.edge.send(tcpPacket(
+          ip, {port, port, static_cast<uint32_t>(i), 0, TcpFields::kAck, 100, 0, 0, payload}));
     });
   }
   s.run(3s);
@@ -126,7 +127,7 @@ TEST(Links, ASparseFlowBesideBulkIsFast) {
   s.run(2s);
   UdpFlow& call = s.call({.count = 200});
   s.run(4s);
-  // The path, a full bottleneck queue of 16 ms, and a datagram or two in front.
+  // The path's delay, a full bottleneck queue of 16 ms, and one or two datagrams before it.
   EXPECT_LE(call.delay(0.95), 45ms) << s.report();
   EXPECT_GE(call.received(), 180u);
 }
@@ -155,8 +156,10 @@ TEST(Links, QueuesAreBoundedAndMarkEcnCapablePackets) {
 
 TEST(Links, OuterMarksSlowTheSenderWithoutLoss) {
   Scenario s(9);
-  LinkOptions o{
-      .rateBitsPerSecond = 20_Mbit, .delay = 10ms, .queueBytes = 400000, .ecnThresholdBytes = 20000};
+  LinkOptions o{.rateBitsPerSecond = 20_Mbit,
+                .delay = 10ms,
+                .queueBytes = 400000,
+                .ecnThresholdBytes = 20000};
   s.path("dsl", o).start();
   TcpFlow& file = s.upload(8_MB);
   ASSERT_TRUE(s.finish(file, 20s));
@@ -178,7 +181,8 @@ TEST(Links, RekeyUnderTrafficLosesNothing) {
   EXPECT_EQ(s.hub.drops(Drop::kBadSeal) + s.edge.drops(Drop::kBadSeal), 0u);
 }
 
-// Found by reading: one that only answers has nothing acknowledged, and must not run out of packet numbers.
+// Found by code review: a session that only sends ACKs gets none itself, and must not run out of
+// packet numbers.
 TEST(Links, AOneWayStreamGoesOnForEver) {
   Scenario s(11);
   s.path("dsl", {.rateBitsPerSecond = 100_Mbit, .delay = 2ms}).start();
@@ -200,7 +204,8 @@ TEST(Links, AcksOfAOneWayStreamAreFew) {
 
 TEST(Links, TheSenderStaysWithinItsWindow) {
   TunnelOptions o;
-  o.controller = "bbr";  // wan's window falls and rises within the millisecond between two looks
+  // the window of wan falls and rises within the millisecond between two samples
+  o.controller = "bbr";
   Scenario s(13, o);
   s.path("dsl", lossy(kDsl, 0.01)).path("lte", lossy(kLte, 0.01)).start();
   s.upload(20_MB);

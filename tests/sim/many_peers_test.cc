@@ -1,4 +1,4 @@
-// One gateway with many peers: some with traffic, some silent, some away.
+// One gateway with many peers: some with traffic, some silent, some not running.
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 namespace braid::sim::many_peers_test {
 namespace {
 
-/// A hub, edges with two uplinks each, one that is never there, and a second hub that half of the edges know
-/// too. Every edge has its own rates, delays and losses.
+/// A hub, edges with two uplinks each, one edge that never starts, and a second hub that half of
+/// the edges also know. Every edge has its own rates, delays and losses.
 struct Star {
   explicit Star(uint64_t seed, TunnelOptions options = {})
       : world(seed), random(seed ^ 0x57a2), hub(node("hub")) {
@@ -54,7 +54,7 @@ struct Star {
   }
   Node& edge() { return *edges[random.below(edges.size())]; }
 
-  /// A transfer of a random edge, to or from one of the hubs that it knows.
+  /// Starts a transfer of a random edge, to or from one of the hubs that it knows.
   void transfer() {
     Node& near = edge();
     Node& far = near.peers.size() > 1 && random.chance(0.5) ? hub2() : hub;
@@ -78,7 +78,8 @@ struct Star {
       case 0:
       case 1:
         path.change([](LinkOptions& o) { o.down = true; }, world.now());
-        world.after(d, [this, &path] { path.change([](LinkOptions& o) { o.down = false; }, world.now()); });
+        world.after(
+            d, [this, &path] { path.change([](LinkOptions& o) { o.down = false; }, world.now()); });
         break;
       case 2:
         path.rebind(random.chance(0.5));
@@ -108,7 +109,8 @@ struct Star {
   }
   void run() {
     for (int i = 0; i < 30; ++i) {
-      world.after(fromSeconds(5 * random.uniform()), [this] { random.chance(0.7) ? transfer() : call(); });
+      world.after(fromSeconds(5 * random.uniform()),
+                  [this] { random.chance(0.7) ? transfer() : call(); });
       world.after(fromSeconds(5 * random.uniform()), [this] { trouble(); });
     }
     world.run(8s);
@@ -116,12 +118,12 @@ struct Star {
       return std::all_of(files.begin(), files.end(), [](const TcpFlow* f) { return f->done(); });
     };
     EXPECT_TRUE(world.runUntil(done, 120s)) << world.report();
-    world.run(200s);  // sessions of peers that have started anew are forgotten after 180 s
+    world.run(200s);  // after 180 s the old sessions of restarted peers are removed
     EXPECT_EQ(world.failure(), "");
     for (const TcpFlow* f : files) EXPECT_EQ(f->wrongBytes(), 0u) << f->describe();
     for (const UdpFlow* f : calls) EXPECT_EQ(f->wrong() + f->duplicates(), 0u);
   }
-  /// Every datagram that was sent, and what the gateways said of it.
+  /// A fingerprint of all datagrams sent and of the gateways' counters.
   std::string story() const {
     std::ostringstream out;
     out << world.hash() << " " << world.now().time_since_epoch().count();

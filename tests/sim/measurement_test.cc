@@ -1,4 +1,4 @@
-// A load test of paths, which the operator asks for.
+// Load tests of paths, which the operator requests.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,8 @@ struct LoadTest : testing::Test {
   LoadTest() { s.path("dsl", kDsl).path("lte", kLte).start().run(2s); }
 
   std::string begin(const std::string& path, Duration time = 5s, uint64_t bytes = 100_MB) {
-    return s.edge.loadTest().start("hub", {.path = path, .time = time, .bytes = bytes}, s.edge.now());
+    return s.edge.loadTest().start("hub", {.path = path, .time = time, .bytes = bytes},
+                                   s.edge.now());
   }
   uint64_t delivered(std::string_view path) { return s.subflow(s.edge, path)->deliveredBytes; }
 

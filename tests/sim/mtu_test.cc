@@ -1,4 +1,4 @@
-// Path MTUs: found exactly, black holes survived.
+// Path MTU discovery: exact results, and survival of MTU black holes.
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,8 @@ TEST(Mtu, ABlackHoleInMidFlow) {
   EXPECT_LE(file.longestStall(), 8s) << file.describe() << s.report();
 }
 
-// Found by chaos, seed 3506: each full-size packet made the lone path fall silent, and none counted.
+// Found by the chaos test, seed 3506: each full-size packet made the only path silent, but did not
+// count towards the detection of a black hole.
 TEST(Mtu, ABlackHoleUnderSparseTraffic) {
   Scenario s(4);
   s.path("dsl", dsl(0)).start().run(2s);

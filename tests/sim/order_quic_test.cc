@@ -1,4 +1,5 @@
-// What a QUIC sender makes of two unequal paths: losses and delays in all combinations, with order and without.
+// A QUIC sender over two unequal paths: all combinations of losses and delays, with and without
+// ordered delivery.
 
 #include <gtest/gtest.h>
 
@@ -20,12 +21,12 @@ struct Paths {
 };
 
 struct Result {
-  double goodput;   // share of the links' rates
+  double goodput;   // goodput as a share of the links' rates
   double spurious;  // share of packets that were declared lost and had arrived
   double lost;
 };
 
-/// From its fourth second on.
+/// Measured from the fourth second on.
 Result download(Paths paths, Delivery delivery, uint64_t seed) {
   TunnelOptions options;
   options.recoveryClasses = {{17, {}, kPort, kPort, options.recovery, delivery}};
@@ -34,7 +35,8 @@ Result download(Paths paths, Delivery delivery, uint64_t seed) {
   s.path("lte", {.rateBitsPerSecond = 30_Mbit, .delay = paths.delay}).start();
   auto& flow = s.world.add<QuicFlow>(s.hub, s.edge, kPort);
   s.run(4s);
-  uint64_t sent = flow.sent(), received = flow.received(), spurious = flow.spurious(), lost = flow.lost();
+  uint64_t sent = flow.sent(), received = flow.received(), spurious = flow.spurious(),
+           lost = flow.lost();
   s.run(kMeasured);
   auto packets = static_cast<double>(flow.sent() - sent);
   EXPECT_EQ(flow.repeats(), 0u) << "each datagram once";
@@ -54,7 +56,8 @@ TEST_P(QuicOverTwoPaths, OrderMakesThemOnePath) {
     Result atOnce = download(GetParam(), Delivery::kTimely, seed);
     EXPECT_LT(inOrder.spurious, 1e-4);
     EXPECT_LT(inOrder.lost, 5e-4) << "repaired before the sender could know";
-    EXPECT_GT(atOnce.spurious, inOrder.spurious) << "without order the same sender takes reordering for loss";
+    EXPECT_GT(atOnce.spurious, inOrder.spurious)
+        << "without order the same sender takes reordering for loss";
     EXPECT_GT(inOrder.goodput, 1.4 * atOnce.goodput);
     EXPECT_GT(inOrder.goodput, 0.6);
   }
@@ -63,7 +66,8 @@ TEST_P(QuicOverTwoPaths, OrderMakesThemOnePath) {
 INSTANTIATE_TEST_SUITE_P(Sweep, QuicOverTwoPaths, testing::ValuesIn([] {
                            std::vector<Paths> all;
                            for (double loss : {0.0, 0.01, 0.03})
-                             for (Duration delay : {15ms, 30ms, 110ms}) all.push_back({loss, delay});
+                             for (Duration delay : {15ms, 30ms, 110ms})
+                               all.push_back({loss, delay});
                            return all;
                          }()));
 

@@ -1,4 +1,5 @@
-// Datagrams that want order, through two gateways: WiFi and LTE, 20 and 60 ms of RTT, 1 and 0.1 % of loss.
+// Datagram flows that must be kept in order, through two gateways over WiFi (20 ms RTT, 1 % loss)
+// and LTE (60 ms RTT, 0.1 % loss).
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,8 @@ struct Seen {
   uint64_t sent, received, reordered;
 };
 
-/// A stream of full datagrams at 64 Mbit/s, which needs both paths, from its third second to its fourth.
+/// Measures a stream of full datagrams at 64 Mbit/s, which needs both paths, from its third to its
+/// fourth second.
 Seen stream(uint8_t dscp) {
   Scenario s(1);
   s.path("wifi", kWifi).path("lte", kLte).start();
@@ -23,7 +25,8 @@ Seen stream(uint8_t dscp) {
   Seen before{flow.sent(), flow.received(), flow.reordered()};
   s.run(2s);
   Seen after{flow.sent(), flow.received(), flow.reordered()};
-  return {after.sent - before.sent, after.received - before.received, after.reordered - before.reordered};
+  return {after.sent - before.sent, after.received - before.received,
+          after.reordered - before.reordered};
 }
 
 TEST(Order, BulkOfDatagramsArrivesInOrderAndWhole) {
@@ -44,13 +47,13 @@ TEST(Order, ACallBesideBulkOfDatagramsDoesNotWaitForItsOrder) {
   EXPECT_LT(game.delay(0.95), 30ms) << s.report();
 }
 
-// A sender that offers ECN (RFC 9000 section 13.4) is told of a full tunnel by marks, as TCP is.
+// A sender that uses ECN (RFC 9000 section 13.4) learns of a full tunnel by marks, as TCP does.
 TEST(Order, WhatIsKeptInOrderKeepsItsEcn) {
   auto overload = [](bool ecn) {
     Scenario s(1);
     s.path("wifi", kWifi).path("lte", kLte).start();
     UdpFlow& flow = s.call({.payload = 1200, .interval = 96us, .count = 30'000, .ecn = ecn}, true);
-    s.run(2s);  // slow start spreads what comes: its order is not what is looked at
+    s.run(2s);  // slow start spreads the arrivals, so order is not checked in this time
     uint64_t start = flow.reordered();
     s.run(3s);
     EXPECT_EQ(flow.wrong(), 0u);
@@ -70,15 +73,16 @@ struct Call {
   uint64_t downloaded;
 };
 
-/// How a call goes: datagrams of 172 bytes.
+/// The properties of a call, with datagrams of 172 bytes.
 struct CallOptions {
   Duration interval = 20ms;
-  uint64_t together = 1;  ///< datagrams that leave at once, after as many intervals
-  bool isDown = true;     ///< towards the edge, as the download is
-  bool isFirst = false;   ///< begins before the download
+  /// Datagrams sent back to back; the pause after them is this many intervals
+  uint64_t together = 1;
+  bool isDown = true;    ///< towards the edge, as the download is
+  bool isFirst = false;  ///< begins before the download
 };
 
-/// Half a minute of a call beside a download that has three seconds to begin, or alone.
+/// Runs a call of half a minute, alone or beside a download that started three seconds earlier.
 Call call(uint64_t seed, bool busy, const CallOptions& options = {}) {
   constexpr Duration kStart = 3s, kLength = 30s;
   Scenario s(seed);
@@ -97,21 +101,22 @@ Call call(uint64_t seed, bool busy, const CallOptions& options = {}) {
           file ? file->received() - before : 0};
 }
 
-// Both paths are full all the time: a copy that waited for an open window would never leave.
+// The two paths are always full: a copy that had to wait for an open window would never be sent.
 TEST(Order, ACallBesideADownloadIsProtectedAheadOfIt) {
   Duration idle = call(1, false).p99;
   uint64_t downloaded = 0;
   for (uint64_t seed : {1, 2, 3}) {
     Call beside = call(seed, true);
     EXPECT_LE(beside.lost, 2u) << "seed " << seed;
-    EXPECT_LE(beside.p99, idle + 16ms) << "seed " << seed;  // 8 to 13 ms as it is
+    EXPECT_LE(beside.p99, idle + 16ms) << "seed " << seed;  // measured: 8 to 13 ms
     downloaded += beside.downloaded;
   }
   // One run alone gives between 56 and 68 Mbit/s.
   EXPECT_GT(static_cast<double>(downloaded) * 8 / (3 * 31), 0.72 * 80_Mbit);
 }
 
-/// Calls in both directions, begun before and after the download: what was lost of all of them. `slowest`: the worst p95.
+/// Runs calls in both directions, begun before and after the download. Returns the losses of all of
+/// them. `slowest`: the worst p95.
 uint64_t lostOfFour(CallOptions options, uint64_t& sent, Duration& slowest) {
   uint64_t lost = 0;
   for (bool isDown : {true, false}) {
@@ -127,7 +132,8 @@ uint64_t lostOfFour(CallOptions options, uint64_t& sent, Duration& slowest) {
   return lost;
 }
 
-// However densely its datagrams come, singly or several at once. Unprotected, 0.6 to 1 % of them are lost.
+// For calls with any density of datagrams, sent singly or several at once. Without protection 0.6
+// to 1 % of them are lost.
 TEST(Order, EveryCallBesideADownloadIsProtected) {
   for (CallOptions options : {CallOptions{.interval = 100ms},
                               {.interval = 20ms},

@@ -1,4 +1,4 @@
-// Buffers and memory of a gateway with many peers, some of which take all they can get.
+// Buffers and memory of a gateway with many peers, some of which use as much as they can.
 
 #include <gtest/gtest.h>
 
@@ -40,8 +40,8 @@ struct Yard : testing::Test {
   }
 };
 
-// Found by review: from anywhere in the Internet tiny packets fill the queues towards slow edges; with less than an
-// eighth of the buffers free, everybody's packets were refused.
+// Found by review: anybody on the Internet can fill the queues towards slow edges with tiny
+// packets. When less than an eighth of the buffers was free, all peers' packets were refused.
 TEST_F(Yard, FullQueuesOfSlowEdgesRefuseNobodyElse) {
   hub.poolLimit = 1024;
   for (int i = 0; i < 4; ++i) edge({.rateBitsPerSecond = 200e3, .delay = 20ms});
@@ -67,7 +67,8 @@ TEST_F(Yard, FullQueuesOfSlowEdgesRefuseNobodyElse) {
   EXPECT_TRUE(file.done()) << file.describe();
 }
 
-// Sent data cannot be taken back: beyond its budget new data waits, and goes on when something has arrived.
+// Sent data cannot be reclaimed. Beyond its memory quota new data waits until some sent data has
+// arrived.
 TEST_F(Yard, WhatIsOnItsWayIsBounded) {
   hub.poolLimit = 512;
   Node& far = edge({.rateBitsPerSecond = 50_Mbit, .delay = 100ms});

@@ -1,4 +1,4 @@
-// What users prefer of their uplinks: backups, metered ones with a cap, ceilings, weights.
+// User preferences for uplinks: backups, metered uplinks with a cap, ceilings, weights.
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@ const LinkOptions kLte{.rateBitsPerSecond = 20_Mbit, .delay = 30ms};
 constexpr Duration kLteRtt = 60ms;
 /// Traffic that the backup could carry alone (failover_test.cc).
 const TcpOptions kModest{.window = 64 << 10};
-/// More than both paths hold, and not so much more that the sender, which knows no SACK, spends its time on
-/// what it lost when it began.
+/// A window larger than both paths hold. It is only slightly larger, because the sender has no SACK
+/// and would otherwise spend its time on repairing the losses of slow start.
 const TcpOptions kSteady{.window = 512 << 10};
 
 UplinkSpec& uplink(Scenario& s, const std::string& name) {
@@ -23,7 +23,7 @@ UplinkSpec& uplink(Scenario& s, const std::string& name) {
   throw std::invalid_argument(name);
 }
 
-/// Bytes that a path was given, both ways.
+/// Bytes offered to a path, both directions together.
 uint64_t bytesOn(Scenario& s, std::string_view path) {
   Path& p = s.world.path(path);
   return p.upStats(s.world.now()).in.bytes + p.downStats(s.world.now()).in.bytes;
@@ -43,9 +43,11 @@ class Preference : public testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(Variants, Preference,
                          testing::Values(Variant{1, "earliest"}, Variant{2, "earliest"},
                                          Variant{3, "minrtt"}),
-                         [](const auto& v) { return v.param.scheduler + std::to_string(v.param.seed); });
+                         [](const auto& v) {
+                           return v.param.scheduler + std::to_string(v.param.seed);
+                         });
 
-/// Those that say themselves which scheduler they are about.
+/// Tests that set the scheduler themselves.
 class Weights : public testing::TestWithParam<uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, Weights, testing::Values(1, 2));
 
@@ -64,12 +66,14 @@ TEST_P(Preference, ABackupIsNotUsedWhileTheOtherIsSaturatedBothWays) {
   TcpFlow& up = s.upload(20_MB);
   ASSERT_TRUE(s.finish(down, 30s));
   ASSERT_TRUE(s.finish(up, 30s));
-  EXPECT_LE(bytesOn(s, "lte") - before, 3000u) << "keepalives of ten seconds and more" << s.report();
+  EXPECT_LE(bytesOn(s, "lte") - before, 3000u)
+      << "keepalives of ten seconds and more" << s.report();
 }
 
 TEST_P(Preference, ARestingPathDoesNotSayWhatIsTooLarge) {
   BackupScenario s(GetParam());
-  s.change("dsl", [](LinkOptions& l) { l.mtu = 1300; });  // 1280 bytes and the tunnel's do not fit
+  // 1280 bytes plus the tunnel's headers do not fit
+  s.change("dsl", [](LinkOptions& l) { l.mtu = 1300; });
   TcpFlow& up = s.upload(1_MB);
   TcpFlow& down = s.download(1_MB);
   ASSERT_TRUE(s.finish(up, 30s)) << s.report();
@@ -123,7 +127,7 @@ struct MeteredScenario : Scenario {
     start().run(2s);
   }
   MeterStatus meter() const { return edge.status().meters.at(0); }
-  /// What a provider bills: what it got from the edge, and what it brought.
+  /// The bytes that a provider bills: those it got from the edge and those it delivered.
   uint64_t billed() {
     Path& lte = world.path("lte");
     return lte.upStats(world.now()).in.bytes + lte.downStats(world.now()).delivered.bytes;
@@ -166,7 +170,8 @@ TEST_P(Preference, WhatTheNormalUplinkCanCarryStaysThere) {
   s.run(6s);
   EXPECT_TRUE(s.subflow(s.hub, "lte")->resting);
   uint64_t before = bytesOn(s, "lte");
-  UdpFlow& stream = s.call({.payload = 1250, .interval = 1ms, .count = 10'000}, true);  // 10 of 20 Mbit/s
+  UdpFlow& stream =
+      s.call({.payload = 1250, .interval = 1ms, .count = 10'000}, true);  // 10 of 20 Mbit/s
   s.run(12s);
   EXPECT_EQ(stream.received(), stream.sent());
   EXPECT_LE(bytesOn(s, "lte") - before, 3000u) << s.report();
@@ -196,13 +201,14 @@ TEST_P(Preference, ACapIsNeverExceeded) {
       EXPECT_EQ(s.edge.countEvents(Event::Kind::kCapReached), 1u);
       EXPECT_EQ(s.meter().used, s.billed());
       EXPECT_LE(s.billed(), 30'000'000u) << "loss " << loss << ", alone " << alone;
-      // What is kept back: two seconds of 20 Mbit/s, both ways.
+      // The reserve of the cap: two seconds at 20 Mbit/s in both directions.
       EXPECT_GE(s.billed(), 30'000'000u - UplinkMeter::kLeastReserve - 2 * 5'000'000u)
           << "loss " << loss << ", alone " << alone;
       uint64_t used = s.billed();
       uint64_t received = down.received() + up.received();
       s.run(alone ? 200s : 10s);
-      EXPECT_LE(s.billed() - used, alone ? UplinkMeter::kLeastReserve : 1000) << "nobody sends there";
+      EXPECT_LE(s.billed() - used, alone ? UplinkMeter::kLeastReserve : 1000)
+          << "nobody sends there";
       EXPECT_LE(s.billed(), 30'000'000u);
       EXPECT_EQ(down.received() + up.received() > received + 20'000'000, !alone) << s.report();
     }
@@ -224,7 +230,7 @@ TEST_P(Preference, ANewPeriodOpensItAgain) {
   s.unplug("dsl").run(10s);
   EXPECT_FALSE(s.isUp());
   s.edge.tunnel().resetMeter("lte", 0, s.edge.clock());
-  s.edge.setUplink("lte", true);  // the node looks at its core again
+  s.edge.setUplink("lte", true);  // makes the node poll its core
   ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 10s)) << s.report();
   TcpFlow& file = s.download(1_MB);
   ASSERT_TRUE(s.finish(file, 10s));
@@ -262,7 +268,8 @@ TEST_P(Preference, AMeteredUplinkWithoutACapOnlyRests) {
 
 // ---- ceilings
 
-/// Bytes of datagrams on a path by time; how far windows of a length are above a rate.
+/// Records the bytes on a path over time, to compute by how much time windows of a given length
+/// exceed a rate.
 struct Watch {
   std::vector<std::pair<Time, double>> sent;
   double above(Duration window, double rate) const {
@@ -284,7 +291,7 @@ struct Watch {
 };
 
 constexpr uint64_t kCeiling = 625'000;  // 5 Mbit/s
-/// What may leave at once: ten full datagrams; and one more, with which a window begins.
+/// The allowed burst: ten full datagrams, plus one with which a time window begins.
 constexpr double kBurst = 11 * 1500;
 
 TEST_P(Preference, ACeilingHoldsInEveryWindowBothWays) {
@@ -309,7 +316,8 @@ TEST_P(Preference, ACeilingHoldsInEveryWindowBothWays) {
       EXPECT_NEAR(watch.total(since) / (10 * rate), 1, 0.05) << "it is used up" << both << down;
       for (Duration window : {10ms, 100ms, 1000ms, 10000ms})
         EXPECT_LE(watch.above(window, rate), kBurst) << toMilliseconds(window) << both << down;
-      // An upload shares its ceiling with the ACKs of a download twice as fast: both fill it, above.
+      // An upload shares its ceiling with the ACKs of a download that is twice as fast. That both
+      // together fill it was checked above.
       if (both && !down) continue;
       EXPECT_GE(static_cast<double>(file.received() - received), 0.85 * 10 * rate) << both << down;
     }

@@ -1,13 +1,14 @@
 #pragma once
 
-// Bursts of segments over two paths of which every datagram can be lost: the bench of the recovery tests.
+// The fixture of the recovery tests: bursts of segments over two paths, on which a test can lose
+// any datagram.
 
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 #include "tests/sim/scenario.h"
 
 namespace braid::sim {
@@ -15,7 +16,8 @@ namespace braid::sim {
 inline constexpr const char* kPolicies[] = {"none",      "fuso",     "cofuso",     "redundant",
                                             "proactive", "reactive", "corrective", "adaptive"};
 
-/// New data takes the first path as long as it is open; both have room for all that is sent here.
+/// New data takes the first path as long as its window is open. Both paths have room for all data
+/// of these tests.
 inline const LinkOptions kFast{.rateBitsPerSecond = 1000_Mbit, .delay = 20ms};
 inline const LinkOptions kSlow{.rateBitsPerSecond = 1000_Mbit, .delay = 21ms};
 
@@ -36,12 +38,12 @@ inline RecoveryClass forPorts(uint16_t first, uint16_t last, const char* policy)
   return c;
 }
 
-/// An edge that sends bursts of TCP segments over paths a and b, and what of them comes out of the hub.
-/// Ports 1000 to 1099 are left to the scenario's own flows.
+/// An edge that sends bursts of TCP segments over paths a and b, and a record of those that arrive
+/// at the hub. Ports 1000 to 1099 are reserved for the scenario's own flows.
 struct Lab {
   Scenario s;
   std::map<uint16_t, std::map<uint32_t, std::vector<Time>>> arrived;  // by port and segment
-  std::set<std::pair<std::string, uint64_t>> lost;                    // path and number of the data datagram
+  std::set<std::pair<std::string, uint64_t>> lost;  // path and number of the data datagram
   std::map<std::string, uint64_t> seen;
   PeerStatus before;
   uint64_t duplicatesBefore = 0;
@@ -76,18 +78,19 @@ struct Lab {
     auto flags = static_cast<uint8_t>(TcpFields::kAck | (push ? TcpFields::kPsh : 0));
     s.edge.send(tcpPacket(ip, {port, port, number, 1, flags, 1000, 0, 0, Bytes(size, 0x33)}));
   }
-  /// So many segments at once, PSH on the last.
+  /// Sends `count` segments at once, with PSH on the last.
   void burst(uint16_t port, uint32_t count, size_t size = 1200) {
     for (uint32_t i = 1; i <= count; ++i) segment(port, i, size, i == count);
   }
-  /// Until the last of so many segments is there; kNever when that takes more than 5 s.
+  /// The time until all `count` segments have arrived; Duration::max() when that takes more than 5
+  /// s.
   Duration completion(uint16_t port, uint32_t count) {
     Time begin = s.world.now();
     bool all = s.world.runUntil([&] { return arrived[port].size() == count; }, 5s);
     return all ? s.world.now() - begin : Duration::max();
   }
   PeerStatus peer() { return s.edge.status().peers[0]; }
-  /// The edge's subflow of that path, less what was counted before mark().
+  /// The edge's subflow on that path; its counters start at the last mark().
   SubflowStatus on(const std::string& path) {
     SubflowStatus now;
     for (const SubflowStatus& f : peer().subflows) {

@@ -1,4 +1,5 @@
-// What every recovery policy keeps to, classes of flows, new settings at run time, and flows side by side.
+// Rules that every recovery policy must keep, flow classes, settings changed at run time, and
+// concurrent flows.
 
 #include <gtest/gtest.h>
 
@@ -11,11 +12,12 @@ namespace {
 
 class Promise : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Policy, Promise,
-                         testing::Values("fuso", "cofuso", "redundant", "proactive", "reactive", "corrective",
-                                         "adaptive"),
+                         testing::Values("fuso", "cofuso", "redundant", "proactive", "reactive",
+                                         "corrective", "adaptive"),
                          [](const auto& i) { return std::string(i.param); });
 
-// All of it is looked at: copies, parities, and what is left over of a parity that did not fit one datagram, its tail.
+// Counts all protection: copies, parities, and tails (the rest of a parity that did not fit into
+// one datagram).
 TEST_P(Promise, NeverAheadOfNewDataAndNeverBeyondTheWindow) {
   const std::string policy = GetParam();
   TunnelOptions o = with(policy);
@@ -36,7 +38,8 @@ TEST_P(Promise, NeverAheadOfNewDataAndNeverBeyondTheWindow) {
       bool isTail = f.copies + f.parities == before.copies + before.parities;
       ++protection;
       tails += isTail;
-      EXPECT_LE(f.inFlight, f.window + (isTail ? d.bytes.size() : 0)) << "a tail goes beyond it by itself";
+      EXPECT_LE(f.inFlight, f.window + (isTail ? d.bytes.size() : 0))
+          << "a tail goes beyond it by itself";
       for (const FlowStatus& flow : peer.flows) ahead += flow.queuedBytes > 0;
     }
   };
@@ -56,7 +59,7 @@ TEST_P(Promise, NeverAheadOfNewDataAndNeverBeyondTheWindow) {
   }
   if (policy == "redundant" || policy == "proactive") {
     EXPECT_GT(ahead, 0u) << "copies go with new data, whoever waits behind it";
-  } else if (policy != "adaptive") {  // which takes the turns of short flows
+  } else if (policy != "adaptive") {  // which is served like short flows
     EXPECT_EQ(ahead, 0u);
   }
 }
@@ -65,7 +68,7 @@ class Every : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Policy, Every, testing::ValuesIn(kPolicies),
                          [](const auto& i) { return std::string(i.param); });
 
-// Found by reading: an ACK in front of a repair made it larger than its path carries.
+// Found by code review: an ACK in front of a repair made the datagram larger than the path MTU.
 TEST_P(Every, DatagramsFitTheirPath) {
   Scenario s(4, with(GetParam()));
   LinkOptions link{.rateBitsPerSecond = 50_Mbit, .delay = 10ms, .loss = 0.03};
@@ -127,7 +130,7 @@ TEST(Recovery, AClassHasAPolicyOfItsOwn) {
   EXPECT_EQ(lab.parities(), 1u);
 }
 
-// What the hosts mark is what the policy is chosen by, at both gateways and in both versions of IP.
+// The policy is chosen by the hosts' DSCP marks, at both gateways and for IPv4 and IPv6.
 TEST(Recovery, AClassByDscp) {
   constexpr uint8_t kEf = 46;
   for (bool v6 : {false, true}) {
@@ -166,7 +169,8 @@ TEST(Recovery, AFlowWithoutProtectionBesideOneWith) {
   EXPECT_EQ(lab.duplicates(), 10u);
 }
 
-// Small packets share a datagram: the one of the class that wants none is not copied with it.
+// Small packets share a datagram. A packet of a class without protection is not copied with the
+// others.
 TEST(Recovery, AClassOfItsOwnInASharedDatagram) {
   TunnelOptions o = with("fuso");
   o.recoveryClasses = {forPorts(2000, 2000, "none")};
@@ -215,7 +219,9 @@ TEST(Recovery, DatagramsAreProtectedThoughNotRepaired) {
   auto missing = [&](const char* policy) {
     Scenario s(10, with(policy));
     s.path("a", kFast).path("b", kFast).start();
-    s.change("a", [](LinkOptions& o) { o.loss = 0.1; }).change("b", [](LinkOptions& o) { o.loss = 0.1; });
+    s.change("a", [](LinkOptions& o) { o.loss = 0.1; }).change("b", [](LinkOptions& o) {
+      o.loss = 0.1;
+    });
     UdpFlow& call = s.call({.count = kCount});
     s.run(kCount * 20ms + 2s);
     EXPECT_EQ(call.wrong() + call.duplicates(), 0u) << policy;
@@ -251,7 +257,8 @@ Beside miceBesideAnElephant(const char* policy) {
   for (uint16_t port = 5000; port < 5100; ++port) {
     s.hub.listen(ip::kTcp, port, [&, port](ByteView, const InnerPacket& ip) {
       mice[port].insert(ip.tcp->seq);
-      if (mice[port].size() == 12) result.slowest = std::max(result.slowest, s.world.now() - begun[port]);
+      if (mice[port].size() == 12)
+        result.slowest = std::max(result.slowest, s.world.now() - begun[port]);
     });
     s.world.after((port - 5000) * 100ms, [&, port] {
       begun[port] = s.world.now();
@@ -278,7 +285,7 @@ TEST(Recovery, MiceAreProtectedBesideAnElephant) {
   EXPECT_EQ(none.protection, 0u);
   EXPECT_GE(adaptive.protection, 100u) << "each of them";
   EXPECT_LE(adaptive.slowest, none.slowest);
-  // The mice have 6 % of the links; a protection of all they send, at most.
+  // Short flows use 6 % of the links. Even a full copy of them costs at most that much.
   EXPECT_GE(static_cast<double>(adaptive.elephant), 0.9 * static_cast<double>(none.elephant));
 }
 

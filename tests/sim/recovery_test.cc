@@ -1,4 +1,4 @@
-// What each recovery policy puts on the wire, and what it saves.
+// The datagrams that each recovery policy sends, and the time that it saves.
 
 #include <gtest/gtest.h>
 
@@ -37,9 +37,9 @@ TEST(Recovery, CofusoSendsAParityAndThenCopies) {
   EXPECT_EQ(lab.copies(), 10u);
   EXPECT_EQ(lab.peer().blocks - lab.before.blocks, 1u);
   EXPECT_EQ(lab.on("a").protectedPackets, 10u) << "a packet in a block and copied counts once";
-  EXPECT_EQ(lab.s.hub.status().peers[0].paritiesReceived, lab.on("a").parities + lab.on("b").parities +
-                                                              lab.before.subflows[0].parities +
-                                                              lab.before.subflows[1].parities);
+  EXPECT_EQ(lab.s.hub.status().peers[0].paritiesReceived,
+            lab.on("a").parities + lab.on("b").parities + lab.before.subflows[0].parities +
+                lab.before.subflows[1].parities);
 }
 
 TEST(Recovery, RedundantSendsEachPacketOnBothPaths) {
@@ -128,9 +128,10 @@ TEST_P(Tail, ALostLastPacket) {
   EXPECT_EQ(lab.on("a").lostPackets, 1u) << "the loss counts, whoever mends it";
 }
 
-// The one-way delay is 20 ms, the RTT 40 ms. Copies of fuso, cofuso and redundant go with the burst or right behind it. Of
-// proactive's and adaptive's recovery packets some arrive, too few for ten losses, but their ACKs show the loss; so do
-// corrective's, after its bin and its wait of RTT/4 each. The other policies wait for a PTO.
+// The one-way delay is 20 ms, the RTT 40 ms. fuso, cofuso and redundant send copies with the burst
+// or directly behind it. Some recovery packets of proactive and adaptive arrive; these are too few
+// to repair ten losses, but their ACKs reveal the loss. The packets of corrective reveal it, too,
+// after its bin and its wait of RTT/4 each. The other policies wait for a PTO.
 TEST_P(Tail, TheWholeBurstIsLost) {
   std::string policy = GetParam();
   Lab lab(with(policy));
@@ -145,7 +146,8 @@ TEST_P(Tail, TheWholeBurstIsLost) {
 
 // ---- what the receiver says
 
-// Between racks a timeout of 15 ms, which is nothing on the Internet, is the tail of all flows.
+// In a data centre a timeout of 15 ms, which would not matter on the Internet, dominates the tail
+// of the flow times.
 TEST(Recovery, OnAFabricALostTailComesAgainWithinMilliseconds) {
   LinkOptions rack{.rateBitsPerSecond = 1000_Mbit, .delay = 100us};
   LinkOptions other = rack;
@@ -159,7 +161,7 @@ TEST(Recovery, OnAFabricALostTailComesAgainWithinMilliseconds) {
   EXPECT_GE(lab.repaired(), 1u);
 }
 
-// Whoever is kept from its processor for 10 ms answers nobody meanwhile.
+// A gateway that gets no CPU for 10 ms answers nothing in that time.
 TEST(Recovery, OnAFabricAGatewayThatStallsLosesNoPath) {
   LinkOptions rack{.rateBitsPerSecond = 1000_Mbit, .delay = 100us};
   for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -174,7 +176,8 @@ TEST(Recovery, OnAFabricAGatewayThatStallsLosesNoPath) {
     }
     lab.burst(1, 10);
     EXPECT_LE(lab.completion(1, 10), 16ms);
-    EXPECT_GE(lab.on("a").timeouts + lab.on("b").timeouts, 1u) << "the silence was long enough for a PTO";
+    EXPECT_GE(lab.on("a").timeouts + lab.on("b").timeouts, 1u)
+        << "the silence was long enough for a PTO";
     for (const char* path : {"a", "b"}) EXPECT_EQ(lab.on(path).state, "active") << seed;
   }
 }
@@ -238,7 +241,7 @@ TEST(Recovery, ASymbolOfSeveralPacketsOnAPathOfASmallerMtu) {
   o.outerMtu = 0;
   LinkOptions narrow = kSlow;
   narrow.mtu = 1300;
-  narrow.delay = 5ms;  // parities go there
+  narrow.delay = 5ms;  // so that parities take this path
   LinkOptions wide = kFast;
   Lab lab(o, wide, narrow);
   lab.s.run(5s);  // both MTUs are found
@@ -317,7 +320,8 @@ struct Sink final : TraceSink {
   void onStream(const StreamTrace&) override {}
   std::vector<TraceEvent> of(TraceEvent::Kind kind) const {
     std::vector<TraceEvent> some;
-    std::ranges::copy_if(events, std::back_inserter(some), [&](const auto& e) { return e.kind == kind; });
+    std::ranges::copy_if(events, std::back_inserter(some),
+                         [&](const auto& e) { return e.kind == kind; });
     return some;
   }
 };
@@ -368,7 +372,7 @@ TEST(Recovery, EachCopyOfADuplicatingPolicyIsTraced) {
   }
 }
 
-// ---- where repairs go
+// ---- which path repairs take
 
 TEST(Recovery, NoneRepairsOnItsOwnPath) {
   Lab lab(with("none"));
@@ -380,7 +384,7 @@ TEST(Recovery, NoneRepairsOnItsOwnPath) {
   EXPECT_EQ(lab.on("b").retransmittedBytes, 0u);
 }
 
-// Its own path takes data all the while, but no longer a packet of that size.
+// The packet's own path carries data all the time, but no packet of that size any more.
 TEST(Recovery, NoneRepairsElsewhereWhatItsOwnPathNoLongerCarries) {
   TunnelOptions o = with("none");
   o.outerMtu = 0;  // it is searched for
@@ -403,10 +407,10 @@ TEST(Recovery, NoneMovesTheDataOfADeadPath) {
   EXPECT_GT(lab.on("b").retransmittedBytes, 0u);
 }
 
-// Each datagram of the protection is lost once, so that at least once a repair is needed.
+// In each run a different protection datagram is lost, so that a repair is needed at least once.
 TEST(Recovery, AdaptiveRepairsOnThePathThatLosesLess) {
   TunnelOptions o = with("adaptive");
-  o.decodeBuffer = 0;  // it goes as copies
+  o.decodeBuffer = 0;  // without a decoding buffer the peer gets copies
   size_t needed = 0;
   for (uint64_t copy = 1; copy <= 10; ++copy) {
     Lab lab(o);

@@ -1,4 +1,4 @@
-// Sessions that renew their keys by fresh handshakes, again and again.
+// Sessions that rekey repeatedly by new handshakes.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,8 @@ TunnelOptions renewing(Duration after = 10s) {
 PeerStatus peerOf(const Node& node) {
   return node.status().peers[0];
 }
-/// The edge's keys are of this generation or a later one, and the hub's of the same; the change may be on its way.
+/// True when the edge's keys are of this generation or a later one and the hub's of the same. A
+/// change may be in progress.
 void expectRenewals(const Scenario& s, unsigned least) {
   EXPECT_GE(peerOf(s.edge).keyGeneration, least) << s.report();
   EXPECT_LE(peerOf(s.edge).keyGeneration - peerOf(s.hub).keyGeneration, 1u) << s.report();
@@ -25,7 +26,8 @@ uint64_t badSeals(const Scenario& s) {
   return s.edge.drops(Drop::kBadSeal) + s.hub.drops(Drop::kBadSeal);
 }
 uint64_t handshakesFailed(const Scenario& s) {
-  return s.edge.countEvents(Event::Kind::kHandshakeFailed) + s.hub.countEvents(Event::Kind::kHandshakeFailed);
+  return s.edge.countEvents(Event::Kind::kHandshakeFailed) +
+         s.hub.countEvents(Event::Kind::kHandshakeFailed);
 }
 
 const LinkOptions kSlowDsl{.rateBitsPerSecond = 4_Mbit, .delay = 10ms};
@@ -34,7 +36,7 @@ const TcpOptions kSteady{.window = 16 << 10};
 
 TEST(Renewal, ManyUnderTrafficLoseReorderAndRepeatNothing) {
   Scenario s(1, renewing());
-  s.path("dsl", kDsl).start();  // a second one would reorder by itself
+  s.path("dsl", kDsl).start();  // a second path would cause reordering
   TcpFlow& down = s.download(100_MB, {.window = 4 << 10});
   TcpFlow& up = s.upload(100_MB, {.window = 4 << 10});
   UdpFlow& call = s.call({.count = 9000});
@@ -52,13 +54,15 @@ TEST(Renewal, ManyUnderTrafficLoseReorderAndRepeatNothing) {
   }
   EXPECT_EQ(badSeals(s) + handshakesFailed(s), 0u);
   EXPECT_EQ(peerOf(s.edge).failedRenewals + peerOf(s.hub).failedRenewals, 0u);
-  EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown) + s.hub.countEvents(Event::Kind::kPeerDown), 0u);
+  EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown) + s.hub.countEvents(Event::Kind::kPeerDown),
+            0u);
 }
 
 class LossyRenewal : public testing::TestWithParam<uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, LossyRenewal, testing::Values(1, 2, 3));
 
-// Handshakes, wishes and answers are lost, come late and twice, and epochs change in between.
+// Handshakes, rekey requests and answers are lost, delayed and duplicated, and epochs change in
+// between.
 TEST_P(LossyRenewal, WhatWasTakenArrives) {
   TunnelOptions options = renewing();
   options.rekeyPackets = 1024;
@@ -76,7 +80,8 @@ TEST_P(LossyRenewal, WhatWasTakenArrives) {
   EXPECT_EQ(down.wrongBytes() + up.wrongBytes(), 0u);
   expectRenewals(s, 12);
   EXPECT_EQ(badSeals(s), 0u) << "old keys stay for what is late";
-  EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown) + s.hub.countEvents(Event::Kind::kPeerDown), 0u);
+  EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown) + s.hub.countEvents(Event::Kind::kPeerDown),
+            0u);
 }
 
 TEST(Renewal, AnIdleSessionHasItsToo) {
@@ -104,10 +109,11 @@ TEST(Renewal, ComesAnHourAfterTheLastOneOrALittleEarlier) {
   s.run(17min);
   expectRenewals(s, 1);
   for (const Node* node : {&s.edge, &s.hub})
-    EXPECT_EQ(node->countEvents(Event::Kind::kRekeyed), 1u) << "no other change of keys came before";
+    EXPECT_EQ(node->countEvents(Event::Kind::kRekeyed), 1u)
+        << "no other change of keys came before";
 }
 
-// The session goes on for as long as it would have, and the trouble shows.
+// The session continues for its normal lifetime, and the status shows the failed rekey.
 TEST(Renewal, ARefusalEndsNothingAndIsTriedAgain) {
   Scenario s(5, renewing());
   s.path("dsl", kSlowDsl).path("lte", kSlowLte).start();
@@ -140,7 +146,7 @@ TEST(Renewal, APathThatDiesMeanwhileIsNotMissed) {
   }
 }
 
-// A handshake for fresh keys that a new gateway answers is one for a new session.
+// A rekey handshake that a restarted gateway answers gives a new session.
 TEST(Renewal, AResponderThatRestartsMeanwhileIsReachedAgain) {
   for (int at = 7000; at <= 10000; at += 100) {
     Scenario s(7, renewing());
@@ -157,7 +163,7 @@ TEST(Renewal, AResponderThatRestartsMeanwhileIsReachedAgain) {
   }
 }
 
-// Whichever began the session that stays asks for its keys; the other one does not.
+// The side that initiated the surviving session requests new keys; the other side does not.
 TEST(Renewal, OfTwoThatMayBeginOneAsks) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     World world(seed);
@@ -175,14 +181,17 @@ TEST(Renewal, OfTwoThatMayBeginOneAsks) {
     uint64_t made = east.handshakes().accepted() + west.handshakes().accepted() - begun;
     EXPECT_NEAR(static_cast<double>(made), peerOf(east).keyGeneration, 1);
     EXPECT_GE(peerOf(east).age, 120s);
-    EXPECT_EQ(east.countEvents(Event::Kind::kPeerDown) + west.countEvents(Event::Kind::kPeerDown), 0u);
+    EXPECT_EQ(east.countEvents(Event::Kind::kPeerDown) + west.countEvents(Event::Kind::kPeerDown),
+              0u);
   }
 }
 
 TEST(Renewal, TheSameSeedGivesTheSameBytes) {
   auto hash = [](uint64_t seed) {
     Scenario s(seed, renewing());
-    s.path("dsl", {.rateBitsPerSecond = 4_Mbit, .delay = 10ms, .loss = 0.02}).path("lte", kSlowLte).start();
+    s.path("dsl", {.rateBitsPerSecond = 4_Mbit, .delay = 10ms, .loss = 0.02})
+        .path("lte", kSlowLte)
+        .start();
     s.call({.count = 1000});
     s.run(40s);
     return s.world.hash();

@@ -1,22 +1,24 @@
-// Gateways that are killed and begin anew, and who calls them back (tunnel/return_calls.h).
+// Gateways that are killed and restarted, and the restart notices that they send to their known
+// initiators (tunnel/peer/restart_notice.h).
 
 #include <gtest/gtest.h>
 
 #include "tests/sim/scenario.h"
-#include "tunnel/return_calls.h"
+#include "tunnel/peer/restart_notice.h"
 #include "tunnel/wire/header.h"
 
 namespace braid::sim::restart_test {
 namespace {
 
-/// What a supervisor waits before it starts a daemon that was killed, and what the daemon takes until it listens.
+/// Time until a killed daemon listens again: the supervisor's pause before it starts the daemon,
+/// and the daemon's start.
 constexpr Duration kDowntime = 150ms;
 const TcpOptions kSmallWindow{.window = 64 << 10};
 
-/// An edge and a hub that calls back.
+/// An edge and a hub that sends restart notices.
 struct Pair : Scenario {
-  std::vector<Bytes> calls;             ///< that the hub made
-  std::vector<Bytes> sessionDatagrams;  ///< of the edge
+  std::vector<Bytes> calls;             ///< restart notices that the hub sent
+  std::vector<Bytes> sessionDatagrams;  ///< session datagrams that the edge sent
 
   explicit Pair(uint64_t seed, Duration keepalive = 10s) : Scenario(seed, {}, keepalive) {
     hub.callsBack = true;
@@ -33,7 +35,7 @@ struct Pair : Scenario {
     node.start();
     return *this;
   }
-  /// Once the paths' sizes are known, so that the segments are as large as they may be.
+  /// Begins once the path MTUs are known, so that segments have their full size.
   TcpFlow& transfer(bool down) {
     run(1s);
     TcpFlow& file = down ? download(4_MB, kSmallWindow) : upload(4_MB, kSmallWindow);
@@ -44,7 +46,7 @@ struct Pair : Scenario {
   bool comesUp(Duration within) {
     return world.runUntil([this] { return isUp(); }, within);
   }
-  /// A datagram at the edge, as from the hub.
+  /// Delivers a datagram to the edge as if the hub had sent it.
   void toEdge(ByteView bytes) {
     const Path& dsl = world.path("dsl");
     world.inject(edge, {dsl.near().socket, {}, dsl.far().endpoint}, bytes);
@@ -54,8 +56,8 @@ struct Pair : Scenario {
 class Restart : public testing::TestWithParam<uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, Restart, testing::Values(1, 2, 3, 4));
 
-// Measured before there were calls: 2.75 s. Without a waiting room it was 0.62 s: the sender's first retransmission comes
-// while the gateway shakes hands, and the second one 400 ms later.
+// Measured without restart notices: 2.75 s. Measured without staged packets: 0.62 s, because the
+// sender's first retransmission arrives during the handshake and the second one 400 ms later.
 TEST_P(Restart, OfTheResponderStallsADownloadForLessThanTwoTimeoutsOfItsSender) {
   Pair s(GetParam());
   TcpFlow& file = s.transfer(true);
@@ -68,7 +70,7 @@ TEST_P(Restart, OfTheResponderStallsADownloadForLessThanTwoTimeoutsOfItsSender) 
   EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 1u);
 }
 
-// What the responder's session had under way to the edge goes by the next one.
+// Data that the responder's old session had in flight to the edge is sent by its next session.
 TEST_P(Restart, OfTheInitiatorStallsADownloadForLessThanTwoTimeoutsOfItsSender) {
   Pair s(GetParam());
   TcpFlow& file = s.transfer(true);
@@ -94,7 +96,8 @@ TEST_P(Restart, OfEitherStallsAnUploadForLessThanTwoTimeoutsOfItsSender) {
   }
 }
 
-// A call's packets are not kept for later, but those that wait for a session lose nothing by it, and none comes twice.
+// Even packets of a call, which are normally not held back, wait for the session: none is lost, and
+// none arrives twice.
 TEST_P(Restart, PacketsWaitForAPeerThatComesBack) {
   for (bool ofHub : {false, true}) {
     Pair s(GetParam());
@@ -112,8 +115,8 @@ TEST_P(Restart, PacketsWaitForAPeerThatComesBack) {
   }
 }
 
-// Found by review: a search for the MTU that the uplink's own refusal ends sent nobody on, and later packets overtook
-// those that waited for it.
+// Found by review: when the uplink's EMSGSIZE ended the MTU search, the packets that waited for its
+// result were not sent at once, and later packets overtook them.
 TEST_P(Restart, WhatWaitsForTheSizeOfThePathIsNotOvertaken) {
   for (size_t mtu : {1492, 1480, 1460}) {
     Pair s(GetParam());
@@ -128,7 +131,7 @@ TEST_P(Restart, WhatWaitsForTheSizeOfThePathIsNotOvertaken) {
   }
 }
 
-// Measured before there were calls: up to 14 s. The keepalive of a minute is the longest one.
+// Measured without restart notices: up to 14 s. A keepalive of one minute is the longest allowed.
 TEST_P(Restart, OfAnIdleResponderLeavesTheEdgeUnreachableForLessThanASecond) {
   Pair s(GetParam(), 60s);
   s.run(40s);
@@ -150,7 +153,8 @@ TEST_P(Restart, OfAnIdleInitiatorLeavesTheEdgeUnreachableForLessThanASecond) {
   EXPECT_GE(call.received(), 70u) << s.report();
 }
 
-// Behind a NAT the call comes from where the edge has sent to.
+// Behind a NAT the restart notice arrives because it comes from the address to which the edge sent
+// before.
 TEST(Restart, BehindANatTheEdgeIsCalledAtItsOutside) {
   Pair s(5);
   s.world.path("dsl").enableNat(30s, s.world.now());
@@ -160,7 +164,8 @@ TEST(Restart, BehindANatTheEdgeIsCalledAtItsOutside) {
   EXPECT_TRUE(s.comesUp(400ms)) << s.report();
 }
 
-// The first calls are lost; the edge is silent, so that nothing else could tell it.
+// The first restart notices are lost. The edge is silent, so nothing else could tell it of the
+// restart.
 TEST(Restart, ACallThatIsLostIsRepeated) {
   Pair s(6, 60s);
   s.run(5s).cut("dsl").cut("lte");
@@ -170,7 +175,7 @@ TEST(Restart, ACallThatIsLostIsRepeated) {
   EXPECT_TRUE(s.isUp());
 }
 
-// An edge that nobody answers tries in growing pauses, of up to ten seconds.
+// An edge that gets no answer retries at growing intervals of up to ten seconds.
 TEST(Restart, AResponderThatWasAwayForLongIsThereAtOnce) {
   for (bool farewell : {false, true}) {
     Pair s(7);
@@ -194,13 +199,14 @@ TEST(Restart, OfBothAtOnceEndsInOneSessionAndFewDatagrams) {
   s.hub.start();
   EXPECT_TRUE(s.comesUp(500ms)) << s.report();
   s.run(5s);
-  EXPECT_LE(s.calls.size(), 2 * ReturnCalls::kRounds);
+  EXPECT_LE(s.calls.size(), 2 * RestartNotices::kRounds);
   uint64_t before = s.edge.sentDatagrams + s.hub.sentDatagrams;
   s.run(20s);
   EXPECT_LE(s.edge.sentDatagrams + s.hub.sentDatagrams - before, 100u) << "nothing goes round";
 }
 
-// Each is called by the other, and both have the other's endpoint or none: nobody is called who can be reached.
+// Known initiators, which get restart notices, are only peers without a configured endpoint. The
+// edge knows the hub's endpoint and can initiate itself, so it sends the hub no notice.
 TEST(Restart, APeerWithAnEndpointIsNotCalledBack) {
   Pair s(9);
   s.run(1s);
@@ -225,12 +231,13 @@ TEST(Restart, AForgedCallEndsNothing) {
   PacketPool pool(2048, 1);
   uint64_t sent = s.edge.sentDatagrams, before = s.edge.drops(Drop::kReturnCall);
   for (int i = 0; i < 1000; ++i) {
-    ReturnCall call{header->session, {}};  // everybody sees it in the clear header
+    RestartNotice call{header->session, {}};  // visible to everybody in the clear header
     for (uint8_t& byte : call.token) byte = static_cast<uint8_t>(i < 2 ? 0 - i : random.next());
     Packet packet = pool.allocate();
     writeReturnCall(call, packet);
     s.toEdge(packet.view());
-    s.world.inject(s.hub, {1, address("203.0.113.2"), *Endpoint::parse("192.0.2.66:6666")}, packet.view());
+    s.world.inject(s.hub, {1, address("203.0.113.2"), *Endpoint::parse("192.0.2.66:6666")},
+                   packet.view());
   }
   for (size_t size = 1; size < 2 * kReturnCallSize; ++size) s.toEdge(Bytes(size, 0x23));
   EXPECT_EQ(s.edge.drops(Drop::kReturnCall), before + 1000 + 2 * kReturnCallSize - 1);
@@ -241,7 +248,7 @@ TEST(Restart, AForgedCallEndsNothing) {
   EXPECT_EQ(s.world.unroutable(), 0u);
 }
 
-// Who is on the path sees the calls, and plays them again to the session that came after.
+// An attacker on the path records the restart notices and replays them to the next session.
 TEST(Restart, ACallThatIsRepeatedDoesNotEndTheNextSession) {
   Pair s(11);
   s.run(1s);
@@ -257,7 +264,8 @@ TEST(Restart, ACallThatIsRepeatedDoesNotEndTheNextSession) {
   EXPECT_TRUE(s.isUp());
 }
 
-// Or to an edge whose handshakes do not get through: they would begin anew all the time.
+// The attacker replays a notice to an edge whose handshakes do not get through. Without the check
+// the edge would restart its handshake all the time.
 TEST(Restart, ACallIsGoodForOneTime) {
   Pair s(14);
   s.run(1s);
@@ -279,7 +287,7 @@ TEST(Restart, ACallIsGoodForOneTime) {
   EXPECT_LE(hellos, 40u) << "as if nobody had called again";
 }
 
-// What sessions of before still send, and what strangers send, is answered by nobody.
+// Datagrams of earlier sessions and of strangers are not answered.
 TEST(Restart, DatagramsOfSessionsThatAreGoneGetNoAnswer) {
   Pair s(12);
   s.call({.count = 50});

@@ -9,12 +9,13 @@ Scenario::Scenario(uint64_t seed, TunnelOptions options, Duration keepalive)
   world.pair(edge, hub, keepalive);
 }
 
-// What holds at the end of every scenario.
+// The checks that must hold at the end of every scenario.
 Scenario::~Scenario() {
   EXPECT_EQ(world.failure(), "");
   for (Node* node : {&edge, &hub}) {
     EXPECT_EQ(node->badPackets, 0u) << node->name() << ", seed " << world.seed();
-    EXPECT_TRUE(node->stop()) << node->name() << " keeps buffers after its end, seed " << world.seed();
+    EXPECT_TRUE(node->stop()) << node->name() << " keeps buffers after its end, seed "
+                              << world.seed();
   }
 }
 

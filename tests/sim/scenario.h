@@ -1,7 +1,7 @@
 #pragma once
 
-// Scenarios read as scripts: an edge with uplinks, a hub, traffic between their hosts, and what happens to
-// the paths.
+// Scenarios that read like scripts: an edge with uplinks, a hub, traffic between their hosts, and
+// events on the paths.
 //
 //     Scenario s(seed);
 //     s.path("dsl", {.rateBitsPerSecond = 50e6, .delay = 10ms});
@@ -27,7 +27,7 @@ constexpr double operator""_Mbit(unsigned long long n) {
   return static_cast<double>(n) * 1e6;
 }
 
-/// What most scenarios drive over, one way; a test that wants others has its own.
+/// The links of most scenarios, one direction. A test that needs others defines its own.
 inline const LinkOptions kDsl{.rateBitsPerSecond = 50_Mbit, .delay = 10ms};
 inline const LinkOptions kLte{.rateBitsPerSecond = 20_Mbit, .delay = 30ms};
 
@@ -49,10 +49,11 @@ class Scenario {
 
   // ---- what happens
   Scenario& run(Duration d);
-  /// The path loses everything, both ways, and nobody is told; or it works again.
+  /// cut() makes the path lose everything in both directions without notice; mend() makes it work
+  /// again.
   Scenario& cut(std::string_view path);
   Scenario& mend(std::string_view path);
-  /// The same with notice to the edge.
+  /// Like cut() and mend(), but the edge is told.
   Scenario& unplug(const std::string& path);
   Scenario& plug(const std::string& path);
   Scenario& change(std::string_view path, const std::function<void(LinkOptions&)>& f);

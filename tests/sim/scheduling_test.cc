@@ -1,4 +1,4 @@
-// Which path new data takes: WiFi and LTE, 20 and 60 ms of RTT.
+// The path that new data takes, with WiFi (20 ms RTT) and LTE (60 ms RTT).
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ TunnelOptions scheduled(const char* scheduler) {
   return o;
 }
 
-/// How long the whole burst took.
+/// Sends a burst and returns the time until all of it has arrived.
 Duration burst(Lab& lab, uint16_t port, uint32_t count) {
   Time begun = lab.s.world.now();
   lab.burst(port, count);
@@ -31,7 +31,7 @@ Duration burst(Lab& lab, uint16_t port, uint32_t count) {
   return last - begun;
 }
 
-/// Packets wait at the edge although the window of path b has room.
+/// True when packets wait at the edge although path b's window has room.
 bool isWaiting(Lab& lab) {
   PeerStatus peer = lab.peer();
   auto queues = [](const FlowStatus& f) { return f.queuedBytes > 0; };
@@ -40,7 +40,8 @@ bool isWaiting(Lab& lab) {
 }
 
 TEST(Scheduling, TheEndOfAShortBurstWaitsForTheFastPath) {
-  // Ten leave at once, the last two with the pacer; 12 of 1200 bytes take 2.4 ms on 50 Mbit/s.
+  // Ten packets leave at once, the last two by the pacer. 12 packets of 1200 bytes take 2.4 ms at
+  // 50 Mbit/s.
   Lab lab(scheduled("earliest"), kWifi, kLte);
   EXPECT_LT(burst(lab, 1, 12), 10ms + 4ms) << lab.s.report();
   Lab lowestRtt(scheduled("minrtt"), kWifi, kLte);
@@ -48,10 +49,10 @@ TEST(Scheduling, TheEndOfAShortBurstWaitsForTheFastPath) {
 }
 
 TEST(Scheduling, ALongBurstTakesBothPaths) {
-  // 400 of 1200 bytes alone on WiFi are more than 80 ms; with LTE, whose last must leave 20 ms before the
-  // end, 55 and more.
+  // 400 packets of 1200 bytes take more than 80 ms on WiFi alone. With LTE, on which the last
+  // packet must leave 20 ms before the end, they take at least 55 ms.
   TunnelOptions o = scheduled("earliest");
-  o.controller = "bbr";  // wan's start leaves a smoothed RTT that is 16 ms too high behind
+  o.controller = "bbr";  // after the start of the wan controller the smoothed RTT is 16 ms too high
   Lab lab(o, kWifi, kLte);
   lab.s.upload(8_MB);
   lab.s.run(6s);  // the paths know their rates
@@ -105,9 +106,10 @@ TEST(Scheduling, NothingSmallGoesAlongOnTheSlowPath) {
 }
 
 TEST(Scheduling, AFlowThatWaitedUnderAnotherSchedulerDoesNotKeepItsWakeUp) {
-  // WiFi's window lets about 20 of 30 go, and the rest waits for it: under `earliest` until a time less than
-  // 50 ms away, half of the other's RTT. Then WiFi falls silent. ECF waits for it with no time of its own,
-  // and when the old one has passed the edge must not ask to be woken at once, for ever.
+  // WiFi's window allows about 20 of the 30 segments. The others wait for WiFi; with `earliest` at
+  // most until a time less than 50 ms away, half of the other path's RTT. Then WiFi becomes silent.
+  // ECF has no such time limit. When the old limit has passed, the edge must not ask to be woken at
+  // once again and again.
   TunnelOptions o = scheduled("earliest");
   o.controller = "newreno";
   Lab lab(o, kWifi, {.rateBitsPerSecond = 30_Mbit, .delay = 50ms});

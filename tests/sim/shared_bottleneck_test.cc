@@ -1,5 +1,5 @@
-// Shared bottleneck detection with real controllers: subflows that always have more to send, drop-tail
-// queues, and other traffic that comes and goes.
+// Shared bottleneck detection with real controllers: saturated subflows, drop-tail queues, and
+// other traffic that starts and stops.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class Queue {
   Queue(World& world, double bitsPerSecond, Duration buffer)
       : world_(world), rate_(bitsPerSecond / 8), buffer_(buffer) {}
   double rate() const { return rate_; }
-  /// When a datagram that comes now has left; kNever: there is no room.
+  /// Adds a datagram now and returns when its transmission ends; kNever when the queue is full.
   Time push() {
     Time begins = std::max(busyUntil_, world_.now());
     Time leaves = begins + fromSeconds(kDatagram / rate_);
@@ -40,11 +40,12 @@ class Queue {
   Time busyUntil_{};
 };
 
-/// One subflow through one queue. What is lost shows when the third later datagram is acknowledged.
+/// One subflow through one queue. A loss is detected when the third later datagram is acknowledged.
 class Sender {
  public:
-  /// `inTurns`: it has something to send for two seconds of three, at the same time as all others.
-  Sender(World& world, Queue& queue, std::string_view controller, Duration rtt, bool inTurns, uint64_t seed)
+  /// `inTurns`: it sends in two of three seconds, at the same time as all others.
+  Sender(World& world, Queue& queue, std::string_view controller, Duration rtt, bool inTurns,
+         uint64_t seed)
       : world_(world),
         queue_(queue),
         rtt_(rtt),
@@ -73,16 +74,16 @@ class Sender {
       Duration turn = world_.now().time_since_epoch() % 3s;
       if (inTurns_ && turn >= 2s) nextSend_ = std::max(nextSend_, world_.now() + 3s - turn);
       if (nextSend_ > world_.now()) return wait();
-      nextSend_ =
-          std::max(nextSend_, world_.now() - 1ms) + fromSeconds(kDatagram / controller_->pacingRate());
+      nextSend_ = std::max(nextSend_, world_.now() - 1ms) +
+                  fromSeconds(kDatagram / controller_->pacingRate());
       inFlight_ += kDatagram;
       controller_->onSent(kDatagram, inFlight_, world_.now());
-      flight_.push_back({next_++, world_.now(), delivered_});
+      inFlightTracker_.push_back({next_++, world_.now(), delivered_});
       Time leaves = queue_.push();
       if (leaves == kNever) continue;
       Duration jitter(random_.below(static_cast<uint64_t>(kJitter.count())));
       lastArrival_ = std::max(lastArrival_, leaves + rtt_ + jitter);
-      world_.at(lastArrival_, [this, number = flight_.back().number] { onAck(number); });
+      world_.at(lastArrival_, [this, number = inFlightTracker_.back().number] { onAck(number); });
     }
   }
 
@@ -96,24 +97,26 @@ class Sender {
   }
 
   void onAck(uint64_t number) {
-    auto packet = std::find_if(flight_.begin(), flight_.end(), [&](Packet& p) { return p.number == number; });
-    if (packet == flight_.end()) return;
+    auto packet = std::find_if(inFlightTracker_.begin(), inFlightTracker_.end(),
+                               [&](Packet& p) { return p.number == number; });
+    if (packet == inFlightTracker_.end()) return;
     packet->acked = true;
     lastAck_ = world_.now();
     Duration rtt = world_.now() - packet->sent;
     minRtt_ = std::min(minRtt_, rtt);
     srtt_ = srtt_ == Duration{} ? rtt : (7 * srtt_ + rtt) / 8;
     delivered_ += kDatagram;
-    AckSample ack{.now = world_.now(),
-                  .bytes = kDatagram,
-                  .largestSentAt = packet->sent,
-                  .rtt = rtt,
-                  .srtt = srtt_,
-                  .minRtt = minRtt_,
-                  .inFlight = inFlight_,
-                  .delivered = delivered_,
-                  .priorDelivered = packet->delivered,
-                  .deliveryRate = static_cast<double>(delivered_ - packet->delivered) / toSeconds(rtt)};
+    AckSample ack{
+        .now = world_.now(),
+        .bytes = kDatagram,
+        .largestSentAt = packet->sent,
+        .rtt = rtt,
+        .srtt = srtt_,
+        .minRtt = minRtt_,
+        .inFlight = inFlight_,
+        .delivered = delivered_,
+        .priorDelivered = packet->delivered,
+        .deliveryRate = static_cast<double>(delivered_ - packet->delivered) / toSeconds(rtt)};
     inFlight_ -= kDatagram;
     member.user.delays.onSample(rtt, world_.now());
     controller_->onAck(ack);
@@ -121,17 +124,18 @@ class Sender {
     send();
   }
 
-  /// What was sent before this number and is not acknowledged is lost.
+  /// Marks everything sent before this number and not acknowledged as lost.
   void lose(uint64_t before) {
     LossSample loss;
     loss.now = world_.now();
     loss.inFlight = inFlight_;
-    for (; !flight_.empty() && (flight_.front().acked || flight_.front().number < before);
-         flight_.pop_front()) {
-      if (flight_.front().acked) continue;
+    for (; !inFlightTracker_.empty() &&
+           (inFlightTracker_.front().acked || inFlightTracker_.front().number < before);
+         inFlightTracker_.pop_front()) {
+      if (inFlightTracker_.front().acked) continue;
       loss.bytes += kDatagram;
       ++loss.packets;
-      loss.largestSentAt = flight_.front().sent;
+      loss.largestSentAt = inFlightTracker_.front().sent;
       inFlight_ -= kDatagram;
     }
     if (loss.packets == 0) return;
@@ -152,15 +156,15 @@ class Sender {
   bool inTurns_;
   Random random_;
   std::unique_ptr<Controller> controller_;
-  std::deque<Packet> flight_;
+  std::deque<Packet> inFlightTracker_;
   uint64_t next_ = 0, inFlight_ = 0, delivered_ = 0;
   Duration srtt_{}, minRtt_ = Duration::max();
   Time nextSend_{}, lastArrival_{}, lastAck_{};
   bool waits_ = false;
 };
 
-/// Traffic of others: sends for a while, pauses for a while, half of the time each; Pareto-distributed times
-/// of 1 s on average.
+/// Cross traffic that alternates between sending and pausing, each half of the time, with
+/// Pareto-distributed periods of 1 s on average.
 class Other {
  public:
   Other(World& world, Queue& queue, double bytesPerSecond, uint64_t seed)
@@ -188,15 +192,16 @@ class Other {
 
 struct Case {
   const char* controller = "cubic";
-  std::vector<double> rates;   ///< of the bottlenecks, bits per second; the last serves all that are left
+  std::vector<double>
+      rates;  ///< of the bottlenecks, bits per second; the last serves all that are left
   std::vector<Duration> rtts;  ///< of the subflows
-  double others = 0;           ///< part of each bottleneck that others take on average
+  double others = 0;           ///< average share of each bottleneck that cross traffic uses
   bool inTurns = false;        ///< see Sender
 };
 
-/// Of the decisions between the warm-up and 60 s, in kRuns runs.
+/// Statistics of the decisions between the warm-up and 60 s, in kRuns runs.
 struct Verdicts {
-  double sharing = 0;  ///< part that found all subflows to share
+  double sharing = 0;  ///< share of the decisions that found all subflows to share a bottleneck
   double first = 0;    ///< seconds until the first such verdict, in the slowest run
 };
 constexpr uint64_t kRuns = 10;
@@ -214,14 +219,14 @@ Verdicts verdicts(const Case& c) {
     for (double rate : c.rates) {
       Queue& queue = *queues.emplace_back(std::make_unique<Queue>(world, rate, 100ms));
       for (int i = 0; i < 6 && c.others > 0; ++i) {
-        others.push_back(
-            std::make_unique<Other>(world, queue, c.others * queue.rate() / 3, world.random().next()));
+        others.push_back(std::make_unique<Other>(world, queue, c.others * queue.rate() / 3,
+                                                 world.random().next()));
       }
     }
     for (size_t i = 0; i < c.rtts.size(); ++i) {
       Queue& queue = *queues[std::min(i, queues.size() - 1)];
-      senders.push_back(
-          std::make_unique<Sender>(world, queue, c.controller, c.rtts[i], c.inTurns, world.random().next()));
+      senders.push_back(std::make_unique<Sender>(world, queue, c.controller, c.rtts[i], c.inTurns,
+                                                 world.random().next()));
       group.join(senders.back()->member);
     }
     double first = 60;
@@ -257,7 +262,8 @@ TEST_P(SharedBottleneck, One) {
 }
 
 TEST_P(SharedBottleneck, OneInTurns) {
-  EXPECT_GE(verdicts({GetParam(), kOne, {20ms, 60ms}, 0.3, true}).sharing, 0.7);  // a longer warm-up
+  EXPECT_GE(verdicts({GetParam(), kOne, {20ms, 60ms}, 0.3, true}).sharing,
+            0.7);  // a longer warm-up
 }
 
 TEST_P(SharedBottleneck, OneWithOthers) {
@@ -289,8 +295,8 @@ TEST_P(SharedBottleneck, TwoEqualWithOthers) {
   EXPECT_LE(verdicts({GetParam(), kEqual, {40ms, 40ms}, 0.3}).sharing, 0.02);
 }
 
-// Nobody but the two, on links of the very same rate, delay and buffer: equal sawtooths, which only their
-// phase tells apart, and not even that when both begin together again and again.
+// Only the two subflows, on links of the same rate, delay and buffer. Their sawtooths are equal and
+// differ only in phase; not even in phase when both repeatedly begin at the same time.
 TEST_P(SharedBottleneck, TwoEqualAreOftenMistaken) {
   EXPECT_LE(verdicts({GetParam(), kEqual, {40ms, 40ms}}).sharing, 0.6);
   EXPECT_LE(verdicts({GetParam(), kEqual, {40ms, 40ms}, 0, true}).sharing, 0.75);

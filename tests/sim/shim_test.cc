@@ -1,6 +1,6 @@
-// The ack shim between real cores: losses outside the tunnel, on the last hop to the receiver or the first
-// from the sender, must not cost a timeout of 200 ms. The hosts have no SACK and no timestamps; what those
-// change is tested with real kernels (tests/e2e/shim_test.py).
+// The ack shim between real cores: losses outside the tunnel, on the last hop to the receiver or
+// the first from the sender, must not cost a timeout of 200 ms. The hosts have no SACK and no
+// timestamps; what those change is tested with real kernels (tests/e2e/shim_test.py).
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace braid::sim::shim_test {
 namespace {
 
-// 10 ms of RTT in all, 2 ms of it beyond the gateway.
+// The total RTT is 10 ms, 2 ms of it beyond the gateway.
 const LinkOptions kPath{.rateBitsPerSecond = 100_Mbit, .delay = 4ms};
 const LinkOptions kLan{.delay = 1ms};
 constexpr Duration kRtt = 10ms;
@@ -21,7 +21,8 @@ struct ShimCase {
   bool bridged = false;  ///< the gateways are bridges (TAP)
 };
 
-/// A tunnel of one path and a transfer through it. Its direction, family and kind are the parameter's.
+/// A tunnel over one path and a transfer through it. The parameter sets the direction, IP version
+/// and kind of the gateways.
 class ShimLab : public ::testing::TestWithParam<ShimCase> {
  protected:
   void start(TunnelOptions options = {}, LinkOptions path = kPath) {
@@ -42,7 +43,7 @@ class ShimLab : public ::testing::TestWithParam<ShimCase> {
     began_ = lab_->world.now();
     return GetParam().down ? lab_->download(bytes, options) : lab_->upload(bytes, options);
   }
-  /// The hop between `at` and its host loses each of these data segments (from 0) the first time.
+  /// The hop between `at` and its host loses each of these data segments (numbered from 0) once.
   void lose(Node& at, std::vector<size_t> segments) {
     auto seen = std::make_shared<std::vector<uint32_t>>();
     bool wanted = &at == &receiver();
@@ -74,7 +75,8 @@ std::string nameOf(const ::testing::TestParamInfo<ShimCase>& info) {
 INSTANTIATE_TEST_SUITE_P(Ways, ShimLab,
                          ::testing::Values(ShimCase{true, false}, ShimCase{false, false},
                                            ShimCase{true, true}, ShimCase{false, true},
-                                           ShimCase{true, false, true}, ShimCase{false, false, true},
+                                           ShimCase{true, false, true},
+                                           ShimCase{false, false, true},
                                            ShimCase{true, true, true}),
                          nameOf);
 
@@ -138,7 +140,8 @@ TEST_P(ShimLab, AReplayThatIsLostAsWellIsRepeated) {
   EXPECT_EQ(flow.timeouts(), 0u);
 }
 
-// The last but one is lost on its way in: one segment follows, too few for three duplicates of the receiver.
+// The last segment but one is lost on its way to the gateway. Only one segment follows, too few for
+// three duplicate ACKs of the receiver.
 TEST_P(ShimLab, AHoleOnTheWayInIsToldWhenTheAckComesToIt) {
   start();
   ASSERT_TRUE(lab_->finish(transfer(kTen), 5s));  // the path's rate is known then
@@ -154,8 +157,8 @@ TEST_P(ShimLab, AHoleOnTheWayInIsToldWhenTheAckComesToIt) {
   EXPECT_EQ(sum(receiver()).fired, 0u);
 }
 
-// The way of the data loses. Even with beta of one to two round trips the tunnel's own repairs, and an
-// outage, are waited for.
+// The tunnel path loses data. Even with a beta of one to two round trips the shim waits for the
+// tunnel's own repairs, and for the end of an outage.
 TEST_P(ShimLab, SilentWhileTheTunnelRepairs) {
   TunnelOptions options;
   options.recovery = "none";
@@ -185,11 +188,12 @@ TEST_P(ShimLab, SilentWhileTheTunnelRepairs) {
   EXPECT_GT(sender().status().peers[0].retransmitted, 20u);
   EXPECT_GT(sender().status().shim.counters.silent, 10u);
   EXPECT_EQ(sum(sender()).fired, 0u) << lab_->report();
-  // Of the receiver's own SYNs it is the answers that this way loses, and see below for those.
+  // For SYNs from the receiver, this path loses the answers; see below.
   EXPECT_EQ(sum(receiver()).spurious, counts(receiver(), Actuator::kSynReplay).spurious);
 }
 
-// When the ACKs are what the tunnel repairs, the near gateway cannot know: alpha is for that.
+// When the tunnel repairs lost ACKs, the near gateway cannot know that. The parameter alpha covers
+// this case.
 TEST_P(ShimLab, AndWithTheUsualAlphaWhenBothWaysLose) {
   TunnelOptions options;
   options.recovery = "none";
@@ -219,8 +223,8 @@ TEST_P(ShimLab, NothingIsSentAgainOnALossFreePathWithJitter) {
   EXPECT_EQ(sum(receiver()).fired, 0u);
 }
 
-// Far more than gamma in all, the last segment of each burst lost. The pauses are more than round trips and far less
-// than the inactivity time.
+// The bursts together have far more than gamma bytes, and the last segment of each is lost. The
+// pauses are longer than a round trip and much shorter than the inactivity time.
 TEST_P(ShimLab, APersistentConnectionIsHelpedWithEachBurst) {
   start();
   TcpFlow& flow = transfer(kTen);
@@ -259,7 +263,8 @@ TEST_P(ShimLab, NorOnAPersistentConnection) {
   EXPECT_EQ(sum(receiver()).fired, 0u);
 }
 
-// CoDel drops where the sender cannot know it: the shim tells at once.
+// CoDel drops inside the tunnel, where the sender cannot notice it. The shim tells the sender at
+// once.
 TEST_P(ShimLab, WhatTheTunnelItselfDropsIsTold) {
   TunnelOptions options;
   options.codelTarget = 1ms;

@@ -1,5 +1,6 @@
-// sim_soak --hours N --seed S: a pair of gateways under full load for N hours of virtual time (soak_run.h). Ends with
-// one line of JSON, which has the most and the least memory that the process took in each hour too.
+// sim_soak --hours N --seed S: a pair of gateways under full load for N hours of virtual time
+// (soak_run.h). Ends with one line of JSON, which also has the largest and the smallest memory of
+// the process in each hour.
 
 #include <unistd.h>
 
@@ -10,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "host/linux/heap.h"
+#include "host/linux/memory.h"
 #include "tests/sim/soak_run.h"
 
 namespace {

@@ -11,13 +11,17 @@ namespace braid::sim {
 namespace {
 
 constexpr uint64_t kTransfer = 100'000'000;  // bytes
-constexpr Duration kRekey = 60s, kFlapEvery = 47s, kMoveEvery = 5min + 13s, kReloadEvery = 5min + 3s;
+constexpr Duration kRekey = 60s, kFlapEvery = 47s, kMoveEvery = 5min + 13s,
+                   kReloadEvery = 5min + 3s;
 constexpr Duration kStill = 60s;
 
 class Soak {
  public:
   explicit Soak(uint64_t seed)
-      : random_(seed ^ 0x50a4), world_(seed), edge_(world_.addNode("edge")), hub_(world_.addNode("hub")) {}
+      : random_(seed ^ 0x50a4),
+        world_(seed),
+        edge_(world_.addNode("edge")),
+        hub_(world_.addNode("hub")) {}
 
   SoakResult run(Duration length, const std::function<void()>& eachMinute);
 
@@ -48,7 +52,7 @@ void Soak::transfer(size_t which) {
   flows_[which] = &world_.add<TcpFlow>(which ? edge_ : hub_, which ? hub_ : edge_, nextPort_, o);
 }
 
-// Every second: the next transfer follows the last one.
+// Runs every second: starts the next transfer when the last one is complete.
 void Soak::look(size_t which) {
   TcpFlow& flow = *flows_[which];
   bool still = world_.now() - flow.finishedAt() > kStill;
@@ -61,7 +65,7 @@ void Soak::look(size_t which) {
   if (!ending_) world_.after(1s, [this, which] { look(which); });
 }
 
-// One path at a time, so that the peer stays up; with and without notice.
+// Fails one path at a time, so that the peer stays up, with and without notice.
 void Soak::flap() {
   if (ending_) return;
   ++result_.flaps;
@@ -83,7 +87,8 @@ void Soak::move() {
   world_.after(kMoveEvery, [this] { move(); });
 }
 
-// Every policy at every gateway within each hour: what one hour takes another one has taken.
+// Every gateway uses every policy within each hour, so that the memory use of the hours can be
+// compared.
 void Soak::reload() {
   if (ending_) return;
   static constexpr std::array kPolicies{"none", "fuso", "cofuso", "adaptive", "corrective"};

@@ -8,12 +8,13 @@
 
 namespace braid::sim {
 
-/// What a long life of a pair of gateways came to.
+/// The result of a long run of a pair of gateways.
 struct SoakResult {
   // offences
   uint64_t wrongBytes = 0;
-  uint64_t resets = 0;       ///< times the peer was down, and transfers that stood still for a minute
-  uint64_t keptPackets = 0;  ///< gateways that kept buffers at their end
+  /// Times that the peer was down, plus transfers without progress for a minute
+  uint64_t resets = 0;
+  uint64_t keptPackets = 0;  ///< gateways that had not freed all buffers at the end
   std::string broken;        ///< not empty: a livelock, or malformed packets
   // what happened
   uint64_t transferred = 0;  ///< bytes of all transfers
@@ -21,9 +22,9 @@ struct SoakResult {
   uint64_t rekeys = 0, flaps = 0, moves = 0, reloads = 0;
 };
 
-/// Two gateways over two slow paths that are always full, for so much virtual time, with new keys every 60 s, paths that
-/// fail one at a time, addresses that change, and reloads. All of it follows from the seed. `eachMinute` is
-/// called after each minute.
+/// Runs two gateways over two slow paths that are always full, for `length` of virtual time. Keys
+/// change every 60 s, paths fail one at a time, addresses change, and configurations are reloaded.
+/// The seed decides everything. `eachMinute` is called after each minute.
 SoakResult soakRun(uint64_t seed, Duration length, const std::function<void()>& eachMinute = {});
 
 }  // namespace braid::sim

@@ -1,4 +1,4 @@
-// Some minutes of sim_soak; scripts/target shield.9 has 72 hours.
+// Runs some minutes of sim_soak; scripts/target shield.9 runs 72 hours.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// How tunnels come up, start over and end.
+// How tunnels start, restart and end.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,9 @@ TEST(Start, PageOverTwoPaths) {
 TEST(Start, TheSameSeedGivesTheSameBytes) {
   auto hash = [](uint64_t seed) {
     Scenario s(seed);
-    s.path("dsl", {.rateBitsPerSecond = 50_Mbit, .delay = 10ms, .loss = 0.02}).path("lte", kLte).start();
+    s.path("dsl", {.rateBitsPerSecond = 50_Mbit, .delay = 10ms, .loss = 0.02})
+        .path("lte", kLte)
+        .start();
     TcpFlow& file = s.download(1_MB);
     s.call({.count = 50});
     s.run(300ms).cut("lte").run(300ms).mend("lte");
@@ -45,8 +47,8 @@ TEST(Start, ADeadFirstUplinkCostsLessThanASecond) {
   ASSERT_TRUE(s.finish(page, 5s));
 }
 
-// Found by chaos, seed 87: the responder forgot the session that the initiator had chosen when the handshake
-// of another route ended.
+// Found by the chaos test, seed 87: when the handshake on another route ended, the responder
+// removed the session that the initiator had chosen.
 TEST(Start, HandshakesThatEndInAnyOrderGiveASession) {
   for (int first = 60; first <= 200; first += 10) {
     Scenario s(3);
@@ -148,7 +150,7 @@ TEST(Start, AnIdleTunnelSendsKeepalivesOnly) {
   s.run(20s);
   uint64_t before = s.edge.sentDatagrams + s.hub.sentDatagrams;
   s.run(60s);
-  // On each of two paths every 10 s a PING each way and its ACK.
+  // On each of two paths, a PING in each direction and its ACK every 10 s.
   EXPECT_LE(s.edge.sentDatagrams + s.hub.sentDatagrams - before, 2u * 2 * 2 * 7) << s.report();
   EXPECT_TRUE(s.isUp());
   EXPECT_EQ(s.edge.pool().inUse() + s.hub.pool().inUse(), 0u);
@@ -178,9 +180,11 @@ TEST(Start, BothMayBegin) {
     ASSERT_TRUE(world.runUntil(isUp, 1s)) << seed << world.report();
     world.run(1s);
     TcpFlow& file = world.add<TcpFlow>(east, west, uint16_t{5000}, TcpOptions{.bytes = 1_MB});
-    ASSERT_TRUE(world.runUntil([&] { return file.done(); }, 3s)) << seed << file.describe() << world.report();
+    ASSERT_TRUE(world.runUntil([&] { return file.done(); }, 3s))
+        << seed << file.describe() << world.report();
     world.run(20s);
-    EXPECT_EQ(east.countEvents(Event::Kind::kPeerDown) + west.countEvents(Event::Kind::kPeerDown), 0u)
+    EXPECT_EQ(east.countEvents(Event::Kind::kPeerDown) + west.countEvents(Event::Kind::kPeerDown),
+              0u)
         << seed;
     EXPECT_TRUE(west.stop());
     west.start();

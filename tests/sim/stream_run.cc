@@ -14,11 +14,11 @@ namespace braid::sim {
 
 namespace {
 
-/// Misfortunes happen for so long.
+/// Faults are injected for this time.
 constexpr Duration kTrouble = 6s;
-/// Every stream has come to its end so long after that.
+/// Every stream must have ended this long after the last fault.
 constexpr Duration kPatience = 120s;
-/// And nothing is kept of it so much later.
+/// This much later no memory of any stream may be held.
 constexpr Duration kDrain = 30s;
 
 uint8_t byteOf(uint64_t key, uint64_t offset) {
@@ -38,15 +38,15 @@ struct End {
   uint64_t toSend = 0;
   uint64_t sent = 0, received = 0;
   bool stalls = false;     ///< does not read for now
-  bool waits = false;      ///< sends only when the other has finished
-  bool keepsOpen = false;  ///< never finishes: only a reset ends its stream
+  bool waits = false;      ///< sends only after the other end has finished
+  bool keepsOpen = false;  ///< never finishes; only a reset ends its stream
   bool lost = false;       ///< its gateway has crashed
   bool finished = false;
   bool atEnd = false;
   bool done = false;
   bool resetsItself = false;
-  bool wasHalfClosed = false;  ///< it had the other's end, and went on sending
-  bool hasStalled = false;     ///< bytes have waited for it to read again
+  bool wasHalfClosed = false;  ///< it received the other's end and continued to send
+  bool hasStalled = false;     ///< bytes have waited until it read again
   std::optional<StreamCause> reset;
   bool isCut() const { return reset || lost || resetsItself; }
   bool isOver() const { return done || isCut(); }
@@ -56,16 +56,21 @@ struct Connection {
   Kind kind = Kind::kWhole;
   StreamEnds ends;
   End client, server;
-  End* troubled = nullptr;  ///< the one that resets, or that does not read for a while
+  End* troubled = nullptr;  ///< the end that resets, or that does not read for a while
   bool isHalfClosed() const { return client.wasHalfClosed || server.wasHalfClosed; }
   bool isStalled() const { return client.hasStalled || server.hasStalled; }
-  bool isTroubled() const { return client.isCut() || server.isCut() || isHalfClosed() || isStalled(); }
+  bool isTroubled() const {
+    return client.isCut() || server.isCut() || isHalfClosed() || isStalled();
+  }
 };
 
 class StreamChaos {
  public:
   explicit StreamChaos(uint64_t seed)
-      : random_(seed ^ 0x57e4), world_(seed), edge_(world_.addNode("edge")), hub_(world_.addNode("hub")) {}
+      : random_(seed ^ 0x57e4),
+        world_(seed),
+        edge_(world_.addNode("edge")),
+        hub_(world_.addNode("hub")) {}
 
   StreamRunResult run();
 
@@ -111,7 +116,7 @@ class StreamChaos {
   std::map<std::pair<Node*, StreamHandle>, End*> ends_;
   std::vector<uint8_t> space_;
   uint64_t bytes_ = 0;
-  bool calm_ = true;  ///< nothing happened that may end a stream
+  bool calm_ = true;  ///< true while nothing has happened that may end a stream
   std::ostringstream story_;
   std::string failure_;
 };
@@ -137,7 +142,8 @@ void StreamChaos::choose() {
   o.streams.firstCredit = static_cast<size_t>(spread(2000, 400000));
   o.streams.mostCredit = static_cast<size_t>(spread(400000, 8e6));
   o.repairTime = between(1s, 3s);
-  static constexpr std::array kPolicies{"none", "fuso", "cofuso", "redundant", "proactive", "adaptive"};
+  static constexpr std::array kPolicies{"none",      "fuso",      "cofuso",
+                                        "redundant", "proactive", "adaptive"};
   o.recovery = kPolicies[random_.below(kPolicies.size())];
   o.scheduler = kPathSchedulerNames[random_.below(std::size(kPathSchedulerNames))];
   o.decodeBuffer = chance(0.2) ? 0 : 1024;
@@ -151,18 +157,20 @@ void StreamChaos::choose() {
   size_t paths = 1 + random_.below(3);
   for (size_t i = paths; i > 0; --i) {
     LinkOptions up = chooseLink(), down = chance(0.3) ? chooseLink() : up;
-    // Bursts are counted in packets. A lone path that has gone silent sends few, so a burst may outlast repairTime.
+    // Loss bursts are counted in packets. A single silent path sends few packets, so a burst may
+    // last longer than repairTime.
     if (paths == 1 && (up.bursts.goodToBad > 0 || down.bursts.goodToBad > 0)) calm_ = false;
     down.mtu = up.mtu;
     Path& path = world_.join(edge_, hub_, "p" + std::to_string(i), up, down);
-    say() << path.name() << " " << up.rateBitsPerSecond / 1e6 << " Mbit/s " << toMilliseconds(up.delay)
-          << " ms, loss " << up.loss << ", mtu " << up.mtu;
+    say() << path.name() << " " << up.rateBitsPerSecond / 1e6 << " Mbit/s "
+          << toMilliseconds(up.delay) << " ms, loss " << up.loss << ", mtu " << up.mtu;
   }
 }
 
 void StreamChaos::chooseTrouble() {
   if (chance(0.3)) return;
-  for (size_t i = random_.below(12); i > 0; --i) world_.after(between(1s, kTrouble), [this] { trouble(); });
+  for (size_t i = random_.below(12); i > 0; --i)
+    world_.after(between(1s, kTrouble), [this] { trouble(); });
 }
 
 void StreamChaos::restart(Node& node) {
@@ -176,7 +184,9 @@ void StreamChaos::restart(Node& node) {
 
 void StreamChaos::trouble() {
   Path& path = *world_.paths()[random_.below(world_.paths().size())];
-  auto setDown = [&](Path& p, bool down) { p.change([&](LinkOptions& o) { o.down = down; }, world_.now()); };
+  auto setDown = [&](Path& p, bool down) {
+    p.change([&](LinkOptions& o) { o.down = down; }, world_.now());
+  };
   switch (random_.below(7)) {
     case 0:
     case 1: {
@@ -190,7 +200,7 @@ void StreamChaos::trouble() {
     case 2: {
       size_t mtu = 1300 + random_.below(201);
       say() << path.name() << " carries " << mtu;
-      calm_ = false;  // a path that carries nothing larger is silent until that is noticed
+      calm_ = false;  // a path with a reduced MTU is silent until that is noticed
       path.change([&](LinkOptions& o) { o.mtu = mtu; }, world_.now());
       break;
     }
@@ -232,15 +242,16 @@ std::string StreamChaos::describe(size_t number) const {
   std::ostringstream out;
   out << "stream " << number << " of kind " << static_cast<int>(c.kind);
   for (const End* end : {&c.client, &c.server}) {
-    out << ", " << (end == &c.client ? "client" : "server") << " sent " << end->sent << " of " << end->toSend
-        << " got " << end->received << (end->finished ? " finished" : "") << (end->atEnd ? " at end" : "")
-        << (end->done ? " done" : "") << (end->lost ? " lost" : "") << (end->handle ? "" : " unknown");
+    out << ", " << (end == &c.client ? "client" : "server") << " sent " << end->sent << " of "
+        << end->toSend << " got " << end->received << (end->finished ? " finished" : "")
+        << (end->atEnd ? " at end" : "") << (end->done ? " done" : "") << (end->lost ? " lost" : "")
+        << (end->handle ? "" : " unknown");
     if (end->reset) out << " reset " << static_cast<int>(*end->reset);
   }
   return out.str();
 }
 
-// Every second one is half-closed, stalled or reset, whatever the others are.
+// Every second stream is half-closed, stalled or reset.
 void StreamChaos::choose(Connection& c, size_t number) {
   bool up = chance(0.7), v6 = chance(0.3);
   c.client.node = up ? &edge_ : &hub_;
@@ -269,9 +280,10 @@ void StreamChaos::choose(Connection& c, size_t number) {
 void StreamChaos::open(size_t number) {
   Connection& c = connections_[number];
   if (!c.client.node->isRunning()) return;
-  StreamLanes& lanes = c.client.node->streams();
+  StreamApi& lanes = c.client.node->streams();
   if (!lanes.canOpen(c.ends.destination.address)) {
-    // No path just now: it goes into the packet lane, and here it comes again.
+    // No path is available now. In reality the connection would use the packet lane; here it is
+    // retried.
     world_.after(200ms, [this, number] { open(number); });
     return;
   }
@@ -290,11 +302,11 @@ void StreamChaos::resetAfter(Connection& c, Duration wait) {
   world_.after(wait, [this, &c] {
     if (c.troubled->isOver()) return;
     if (c.troubled->handle) return resetNow(*c.troubled, StreamCause::kReset);
-    if (!c.client.isOver()) resetAfter(c, 200ms);  // the server has not heard of it yet
+    if (!c.client.isOver()) resetAfter(c, 200ms);  // the server does not know the stream yet
   });
 }
 
-// It sleeps until bytes wait for it.
+// Wakes the stalled end after `wait`, or later if no bytes wait for it yet.
 void StreamChaos::wakeAfter(Connection& c, Duration wait) {
   world_.after(wait, [this, &c] {
     End& slow = *c.troubled;
@@ -342,7 +354,7 @@ void StreamChaos::onEvent(Node& node, const StreamEvent& event) {
   pump(end);
 }
 
-// As a driver does: read what is there, write what may be written, say the end.
+// Acts like a driver: reads what is there, writes what the stream accepts, and signals the end.
 void StreamChaos::pump(End& end) {
   if (!end.stalls) read(end);
   if (end.isOver() || (end.waits && !end.atEnd)) return;
@@ -351,7 +363,7 @@ void StreamChaos::pump(End& end) {
 }
 
 void StreamChaos::read(End& end) {
-  StreamLanes& lanes = end.node->streams();
+  StreamApi& lanes = end.node->streams();
   while (lanes.readable(end.handle) > 0) {
     std::array<ByteView, 4> views;
     size_t n = lanes.peek(end.handle, views);
@@ -372,10 +384,11 @@ void StreamChaos::read(End& end) {
 }
 
 void StreamChaos::write(End& end) {
-  StreamLanes& lanes = end.node->streams();
+  StreamApi& lanes = end.node->streams();
   Time now = end.node->clock();
   while (end.sent < end.toSend) {
-    size_t want = static_cast<size_t>(std::min<uint64_t>(end.toSend - end.sent, 1 + random_.below(60000)));
+    size_t want =
+        static_cast<size_t>(std::min<uint64_t>(end.toSend - end.sent, 1 + random_.below(60000)));
     size_t may = lanes.writable(end.handle, want);
     if (may == 0) return;
     want = std::min(want, may);
@@ -415,7 +428,8 @@ void StreamChaos::judge() {
     for (const End* end : {&a, &b})
       if (end->done && (end->received != (end == &a ? b : a).toSend || end->sent != end->toSend))
         fail("done and not whole: " + describe(i));
-    // Who is told that all is done may rely on it; who is reset has a reason.
+    // An end that reports "done" must really be complete. An end that was reset must have the right
+    // reason.
     if (!calm_) continue;
     switch (c.kind) {
       case Kind::kRefused:
@@ -437,7 +451,8 @@ void StreamChaos::judge() {
          " streams were reset, half-closed or stalled");
   for (Node* node : {&edge_, &hub_}) {
     for (const PeerStatus& p : node->status().peers) {
-      if (p.streamCount > 0 || p.streamsHeldBytes > 0) fail("kept: " + node->name() + " keeps streams");
+      if (p.streamCount > 0 || p.streamsHeldBytes > 0)
+        fail("kept: " + node->name() + " keeps streams");
     }
     if (node->pool().inUse() > 0)
       fail("kept: " + node->name() + " keeps buffers when idle\n" + world_.report());

@@ -1,4 +1,4 @@
-// What streams are for, and how they end, between two whole gateways.
+// The benefit of streams, and how they end, between two complete gateways.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,8 @@ TunnelOptions withStreams() {
   return o;
 }
 
-/// Clients behind the edge and a server behind the hub, which answers each request of kRequest bytes with `answer` bytes.
+/// Clients behind the edge and a server behind the hub, which answers each request of kRequest
+/// bytes with `answer` bytes.
 class Web {
  public:
   static constexpr size_t kRequest = 300;
@@ -51,7 +52,7 @@ class Web {
 
  private:
   void serve(const StreamEvent& e) {
-    StreamLanes& lanes = s_.hub.streams();
+    StreamApi& lanes = s_.hub.streams();
     if (e.opened) left[e.stream] = answer_;
     if (e.reset) serverResets[e.stream] = *e.reset;
     std::vector<uint8_t> bytes(65536, 2);
@@ -59,8 +60,8 @@ class Web {
     if (!lanes.isAtEnd(e.stream)) return;
     size_t& rest = left[e.stream];
     while (rest > 0) {
-      size_t taken =
-          lanes.write(e.stream, ByteView(bytes).first(std::min(rest, bytes.size())), s_.hub.clock());
+      size_t taken = lanes.write(e.stream, ByteView(bytes).first(std::min(rest, bytes.size())),
+                                 s_.hub.clock());
       if (taken == 0) {
         lanes.writable(e.stream, rest);
         return;
@@ -75,7 +76,7 @@ class Web {
     Client& c = found->second;
     if (e.reset) c.reset = e.reset, c.resetAt = s_.world.now();
     if (c.stalls) return;
-    StreamLanes& lanes = s_.edge.streams();
+    StreamApi& lanes = s_.edge.streams();
     std::vector<uint8_t> bytes(65536);
     while (size_t n = lanes.read(e.stream, bytes, s_.edge.clock())) c.got += n;
     if ((c.got == answer_) && !c.took) c.took = s_.world.now() - c.began;
@@ -98,7 +99,7 @@ TEST(StreamScenarios, AnAnswerComesInOneRoundTripAndTheTimeOfItsBytes) {
   Scenario s(1, withStreams());
   twoPaths(s, 0);
   s.run(1s);
-  // The windows are warm from a download before.
+  // An earlier download has opened the windows.
   {
     Web warm(s, 4'000'000);
     warm.connect();
@@ -110,7 +111,8 @@ TEST(StreamScenarios, AnAnswerComesInOneRoundTripAndTheTimeOfItsBytes) {
   s.run(1s);
   const Web::Client& c = web.clients.begin()->second;
   ASSERT_TRUE(c.took) << c.got;
-  // 50 ms, and 200 KB at 2 x 100 Mbit/s take 8 ms; a TCP of its own would take four round trips.
+  // The RTT is 50 ms, and 200 KB at 2 x 100 Mbit/s take 8 ms. A separate TCP connection would take
+  // four round trips.
   EXPECT_LE(toMilliseconds(*c.took), 80);
 }
 
@@ -184,7 +186,8 @@ TEST(StreamScenarios, WhenAGatewayDiesTheOtherEndIsResetWithinSeconds) {
   }
 }
 
-// As a SYN would be sent again: what was on its way to be taken over must not be turned away.
+// Connections that are already being taken over wait, like a SYN that is retransmitted. They must
+// not be refused.
 TEST(StreamScenarios, AConnectionThatComesWhileThePathsAreSilentWaitsForThem) {
   Scenario s(9, withStreams());
   twoPaths(s, 0);
@@ -207,7 +210,8 @@ TEST(StreamScenarios, AStreamThatIsIdleForDaysGoesOn) {
   twoPaths(s, 0.01);
   s.run(1s);
   Web web(s, 10'000);
-  StreamHandle h = s.edge.streams().open({{s.edge.host(), 999}, {s.hub.host(), 443}}, s.edge.clock());
+  StreamHandle h =
+      s.edge.streams().open({{s.edge.host(), 999}, {s.hub.host(), 443}}, s.edge.clock());
   ASSERT_TRUE(h);
   web.clients[h] = {s.world.now(), 0, false, {}, {}, {}};
   s.edge.streams().write(h, std::vector<uint8_t>(Web::kRequest, 1), s.edge.clock());
@@ -251,7 +255,8 @@ TEST(StreamScenarios, ASpecialDestinationIsForbidden) {
     ASSERT_TRUE(s.edge.streams().open(ends, s.edge.clock())) << to;
     s.run(200ms);
   };
-  for (const char* to : {"169.254.169.254", "127.0.0.1", "168.63.129.16", "100.100.100.200", "0.0.0.0"}) {
+  for (const char* to :
+       {"169.254.169.254", "127.0.0.1", "168.63.129.16", "100.100.100.200", "0.0.0.0"}) {
     open(to);
     EXPECT_EQ(cause, StreamCause::kForbidden) << to;
   }

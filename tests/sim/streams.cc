@@ -1,5 +1,5 @@
-// sim_streams --runs N --seed S [--verbose]: N randomised runs of streams with the seeds S, S+1, ... Prints failures as
-// they come and ends with one line of JSON. Exit status 1 when a run failed.
+// sim_streams --runs N --seed S [--verbose]: N randomised runs of streams with the seeds S, S+1,
+// ... Prints failures as they come and ends with one line of JSON. Exit status 1 when a run failed.
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -31,10 +31,12 @@ int main(int argc, char** argv) {
     halfClosed += result.halfClosed;
     stalled += result.stalled;
     troubled += result.troubled;
-    if (verbose) std::cout << "seed " << seed + i << result.story << "\nhash " << result.hash << "\n";
+    if (verbose)
+      std::cout << "seed " << seed + i << result.story << "\nhash " << result.hash << "\n";
     if (result.failure.empty()) continue;
     std::cout << "seed " << seed + i << " failed: "
-              << (verbose ? result.failure : result.failure.substr(0, result.failure.find('\n'))) << "\n";
+              << (verbose ? result.failure : result.failure.substr(0, result.failure.find('\n')))
+              << "\n";
     if (failed++ == 0) firstFailed = seed + i;
     ++causes[result.failure.substr(0, result.failure.find(':'))];
   }

@@ -14,7 +14,8 @@ TEST_P(Streams, ComeToTheirEndsWithEveryByte) {
   StreamRunResult result = streamRun(GetParam());
   EXPECT_EQ(result.failure, "") << result.story;
   EXPECT_GT(result.streams, 0u);
-  EXPECT_GE(2 * result.troubled, result.streams) << "half of them are to be reset, half-closed or stalled";
+  EXPECT_GE(2 * result.troubled, result.streams)
+      << "half of them are to be reset, half-closed or stalled";
 }
 
 }  // namespace

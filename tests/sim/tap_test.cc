@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "inet/frame.h"
-#include "inet/protocol.h"
+#include "inet/ip.h"
 #include "tests/sim/scenario.h"
 
 namespace braid::sim::tap_test {
@@ -14,7 +14,7 @@ MacAddress mac(unsigned site) {
 }
 constexpr MacAddress kBroadcast{255, 255, 255, 255, 255, 255};
 
-/// A frame of a protocol that nobody knows, or of IP when `payload` is an IP packet.
+/// A frame with an unknown EtherType, or of IP when `payload` is an IP packet.
 Bytes frame(const MacAddress& to, const MacAddress& from, uint16_t type, const Bytes& payload,
             int vlan = -1) {
   Bytes b(to.begin(), to.end());
@@ -47,7 +47,8 @@ Bytes discovery(const MacAddress& from, uint8_t type, const char* target) {
   return frame({0x33, 0x33, 0, 0, 0, 1}, from, Frame::kIpV6, b);
 }
 
-/// Sites 1 and up, each joined to the hub. The edges let everything pass, the hub what is usual and one type more.
+/// Sites from number 1 on, each joined to the hub. The edges allow all EtherTypes, the hub the
+/// usual ones and one more.
 struct Sites {
   World world{1};
   std::vector<Node*> nodes;
@@ -82,8 +83,9 @@ struct Sites {
   }
   size_t count(unsigned at) { return seen[nodes[at]].size(); }
   uint64_t drops(Drop cause) { return nodes[0]->drops(cause); }
-  /// What the hub's first peer may send from, and what it may not in any case.
-  void setPrefixes(const std::vector<const char*>& prefixes, const std::vector<const char*>& own = {}) {
+  /// The source addresses that the hub's first peer may use, and those that are never allowed.
+  void setPrefixes(const std::vector<const char*>& prefixes,
+                   const std::vector<const char*>& own = {}) {
     std::vector<Prefix> local;
     nodes[0]->peers[0].prefixes.clear();
     for (const char* p : prefixes) nodes[0]->peers[0].prefixes.push_back(*Prefix::parse(p));
@@ -91,7 +93,7 @@ struct Sites {
     nodes[0]->tunnel().setPeers(nodes[0]->peers, world.now());
     nodes[0]->tunnel().setLocalNetworks(local);
   }
-  /// True: the hub's device got the frame; false: the hub counted it under this cause.
+  /// True when the hub's device got the frame; false when the hub dropped it with this cause.
   bool passes(const Bytes& b, Drop otherwise) {
     size_t before = count(0);
     uint64_t dropped = drops(otherwise);
@@ -113,7 +115,7 @@ TEST(Tap, FramesArriveAsTheyWereWithVlanTags) {
   EXPECT_EQ(s.count(0), 3u);
 }
 
-// Hosts of two VLANs may have the same addresses, and the shim knows flows by these.
+// Hosts in two VLANs may have the same addresses, by which the shim identifies flows.
 TEST(Tap, TheShimLooksAtUntaggedFramesOnly) {
   Sites s(1);
   TcpSegment segment;
@@ -155,12 +157,12 @@ TEST(Tap, AStationThatMovedToTheLanIsFound) {
     Sites s(2);
     s.send(1, frame(kBroadcast, mac(9), 0x88b5, Bytes(60)));
     if (speaks) {
-      s.send(0, frame(kBroadcast, mac(9), 0x88b5, Bytes(60)));  // now it is behind the hub
+      s.send(0, frame(kBroadcast, mac(9), 0x88b5, Bytes(60)));  // the host has moved behind the hub
       s.seen.clear();
       s.send(2, frame(mac(9), mac(2), 0x88b5, Bytes(60)));
       EXPECT_EQ(s.count(0), 1u) << "at once";
     }
-    s.world.run(301s);  // what was learnt of it where it was is too old
+    s.world.run(301s);  // the entry for its old place has expired
     s.seen.clear();
     s.send(1, frame(mac(9), mac(1), 0x88b5, Bytes(60)));
     EXPECT_EQ(s.count(0), 1u) << speaks;
@@ -313,7 +315,7 @@ TEST(Tap, AddressesInArpAndNeighbourDiscoveryAreChecked) {
   EXPECT_TRUE(passes(discovery(mac(1), kAdvertisement, "fd00:2::5")));
 }
 
-// However wide the prefixes of a peer are, or when it has none.
+// With any prefixes of a peer, and without any.
 TEST(Tap, WhatIsOnThisSideIsNoPeers) {
   for (bool prefixes : {true, false}) {
     Sites s(1);
@@ -322,8 +324,9 @@ TEST(Tap, WhatIsOnThisSideIsNoPeers) {
       IpFields ip{address(from), address("192.168.0.2"), 17, Ecn::kNotEct, true};
       return frame(mac(9), mac(1), Frame::kIpV4, udpPacket(ip, 5, 6, Bytes(20)));
     };
-    s.setPrefixes(prefixes ? std::vector<const char*>{"0.0.0.0/0", "::/0"} : std::vector<const char*>{},
-                  {"192.168.0.1/32", "10.2.0.0/16", "fd00:2::1/128", "fe80::7/128"});
+    s.setPrefixes(
+        prefixes ? std::vector<const char*>{"0.0.0.0/0", "::/0"} : std::vector<const char*>{},
+        {"192.168.0.1/32", "10.2.0.0/16", "fd00:2::1/128", "fe80::7/128"});
     EXPECT_TRUE(passes(udp("192.168.0.3")));
     EXPECT_FALSE(passes(udp("192.168.0.1")));
     EXPECT_FALSE(passes(udp("10.2.3.4")));
@@ -335,7 +338,8 @@ TEST(Tap, WhatIsOnThisSideIsNoPeers) {
   }
 }
 
-// A bridge joins links: what is of a link passes, what is of nobody or of a cloud does not.
+// A bridge joins links: link-local addresses pass; unassigned addresses and those of cloud metadata
+// services do not.
 TEST(Tap, SpecialDestinationsOfALinkPassAndOthersDoNot) {
   RecordProperty("rule", "data.destination");
   Sites s(1);

@@ -1,5 +1,6 @@
-// sim_tokens --runs N --seed S: what peers who have the keys get by guessing path tokens, by answering challenges from
-// elsewhere and by naming victims as their address, in N runs with the seeds S, S+1, ... Ends with one line of JSON.
+// sim_tokens --runs N --seed S: attacks by peers that have the session keys: they guess path
+// tokens, answer challenges from other addresses, and name a victim's address as their own. Does N
+// runs with the seeds S, S+1, ... and prints one line of JSON with the attackers' gains.
 
 #include <CLI/CLI.hpp>
 #include <iostream>

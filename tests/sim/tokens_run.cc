@@ -18,18 +18,19 @@ namespace {
 
 using Frames = std::vector<uint8_t>;
 
-/// Frames of a datagram with nothing to say.
+/// The frames of a datagram without any content.
 Frames padded(Frames frames, size_t datagram) {
   frames.resize(std::max(frames.size(), datagram - kHeaderSize - kTagSize), kPaddingNumber);
   return frames;
 }
 
 Route routeOf(uint64_t host, uint16_t port = 4000) {
-  std::string address = "192.0." + std::to_string(host / 250) + "." + std::to_string(1 + host % 250);
+  std::string address =
+      "192.0." + std::to_string(host / 250) + "." + std::to_string(1 + host % 250);
   return {1, *Address::parse("203.0.113.2"), {*Address::parse(address), port}};
 }
 
-/// Where the attacker is, which the gateway has proven before anything happens.
+/// The attacker's address, which the gateway has validated before the attack.
 const Route kHome{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
 
 struct Nobody final : SessionOwner {
@@ -37,23 +38,24 @@ struct Nobody final : SessionOwner {
   void onTooLarge(ByteView) override {}
 };
 
-/// A gateway's session with a peer that is the attacker. It says what it likes from where it likes, and sees what the
-/// gateway sends to any address; what it may use of that is up to each attack.
+/// A gateway's session with a peer that is the attacker. The attacker sends anything from any
+/// address, and sees what the gateway sends to any address. Each attack decides how much of that it
+/// uses.
 class Attack {
  public:
   explicit Attack(uint64_t seed)
       : dice(~seed), random_(knownKey(seed)), liar_(secrets(), Role::kInitiator, now) {
-    gateway_ = std::make_unique<Session>(secrets(), Role::kResponder, options_, pool_, events_, owner_,
-                                         random_, now);
+    gateway_ = std::make_unique<Session>(secrets(), Role::kResponder, options_, pool_, events_,
+                                         owner_, random_, now);
   }
 
   Random dice;
   Time now = Time{} + 1s;
-  /// Token of the last challenge that went to each address.
+  /// The token of the last challenge sent to each address.
   std::map<Endpoint, PathToken> asked;
   uint64_t tokens = 0;
 
-  /// The next number of a subflow; some are left out, as if packets had been lost.
+  /// The next packet number of a subflow. Some are skipped, as if packets had been lost.
   PacketNumber take(SubflowId subflow) {
     PacketNumber& next = next_[subflow.value()];
     if (dice.chance(0.2)) next += dice.below(4);
@@ -67,7 +69,7 @@ class Attack {
     books_[from.remote].received += datagram.size();
     gateway_->onDatagram(liar_.header(subflow, pn), from, Ecn::kNotEct, std::move(datagram), now);
   }
-  /// All that the gateway has to send.
+  /// Takes all datagrams that the gateway has to send.
   void listen() {
     Datagram out;
     while (gateway_->pollDatagram(out, now)) {
@@ -86,7 +88,7 @@ class Attack {
       out.bytes.reset();
     }
   }
-  /// Acknowledges what came, as an honest peer would, from there.
+  /// Acknowledges the received packets from that address, as an honest peer would.
   void acknowledge(const Route& from, SubflowId subflow = SubflowId(0)) {
     for (PacketNumber pn : std::exchange(toAck_[subflow.value()], {})) {
       AckFrame ack;
@@ -101,7 +103,7 @@ class Attack {
     gateway_->onTimer(now);
     listen();
   }
-  /// Something for the gateway to send.
+  /// Gives the gateway something to send.
   void offer() {
     FlowKey key;
     key.sport = static_cast<uint16_t>(dice.below(50));
@@ -109,7 +111,8 @@ class Attack {
     packet.append(1 + dice.below(1000));
     gateway_->onInnerPacket(std::move(packet), key, dice.chance(0.5), false, now);
   }
-  /// A datagram from the address, and the right answer to the challenge that follows. False: not accepted.
+  /// Sends a datagram from the address and answers the following challenge correctly. False when
+  /// the gateway does not accept the address.
   bool prove(const Route& route) {
     say(padded({}, 1200), route);
     listen();
@@ -119,17 +122,19 @@ class Attack {
     listen();
     return isAt(route);
   }
-  /// The gateway holds that address for the attacker's, on subflow 0.
+  /// True when the gateway considers that address the attacker's on subflow 0.
   bool isAt(const Route& route) {
     SessionStatus status;
     gateway_->fill(status, now);
     for (const SubflowStatus& subflow : status.subflows) {
-      if (subflow.id == 0) return subflow.state != "validating" && subflow.remote == route.remote.toString();
+      if (subflow.id == 0)
+        return subflow.state != "validating" && subflow.remote == route.remote.toString();
     }
     return false;
   }
-  /// What makes this run prove nothing: the session is over, and a gateway without one refuses everybody; or the peer's
-  /// right answer from a new address of its own is refused. Ends the attack, which is at `fresh` then.
+  /// Checks that this run proves something. It does not when the session is over (a gateway without
+  /// a session refuses everybody), or when the gateway refuses the peer's correct answer from a new
+  /// address. Ends the attack, which is then at address `fresh`.
   std::string findBroken(const Route& fresh) {
     if (gateway_->over()) return "the session ended early";
     pass(1s);
@@ -147,7 +152,7 @@ class Attack {
 
  private:
   using Role = KeySchedule::Role;
-  /// Bytes from and to an address.
+  /// Bytes received from and sent to an address.
   struct Book {
     uint64_t received = 0, sent = 0, beyond = 0;
     bool isProven = false;
@@ -181,8 +186,9 @@ PathToken tokenOf(uint64_t number) {
   return token;
 }
 
-/// Sees the tokens that go to its own addresses and names a victim's in its next datagram. The token that goes to the
-/// victim it can only guess: the numbers that follow the last one that it saw, were they those of SplitMix64.
+/// An attacker that sees the tokens sent to its own addresses, and then sends a datagram from a
+/// victim's address. It must guess the token that is sent to the victim: it tries the numbers that
+/// SplitMix64 would produce after the last token it saw.
 void predict(uint64_t seed, TokensResult& result) {
   constexpr int kTries = 10, kGuesses = 12;
   Attack attack(seed);
@@ -214,14 +220,16 @@ void predict(uint64_t seed, TokensResult& result) {
   result.note(attack.findBroken(routeOf(900)));
 }
 
-/// Has somebody who sees what goes to the victim, and so the token, but answers from its own places.
+/// An attacker with an accomplice that sees the datagrams to the victim, and so the token. It
+/// answers from its own addresses.
 void answerFromElsewhere(uint64_t seed, TokensResult& result) {
   constexpr int kTries = 20;
   Attack attack(seed);
   if (!attack.prove(kHome)) result.note("the first address was not proven");
   for (uint64_t i = 0; i < kTries; ++i) {
     Route victim = routeOf(i);
-    // Older numbers than the victim's, so that the gateway does not turn to where they come from instead.
+    // Packet numbers older than the victim's, so that the gateway does not switch to the address
+    // they come from.
     std::array<PacketNumber, 4> older;
     for (PacketNumber& pn : older) pn = attack.take(SubflowId(0));
     attack.say(test::framesOf(PingFrame{}), victim);
@@ -253,8 +261,8 @@ void answerFromElsewhere(uint64_t seed, TokensResult& result) {
   result.note(attack.findBroken(routeOf(900)));
 }
 
-/// Names victims as where it is, and asks for as many answers as it can get there. `isHome`: it has a proven address as
-/// well.
+/// An attacker that claims victims' addresses and requests as many answers as possible to them.
+/// `isHome`: it also has a validated address.
 void elicit(uint64_t seed, bool isHome, TokensResult& result) {
   constexpr int kSteps = 600;
   Attack attack(seed);

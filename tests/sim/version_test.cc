@@ -1,4 +1,4 @@
-// A gateway of this release and one of a later release, which speaks one version of the protocol more.
+// A gateway of this release and one of a later release, which supports one more protocol version.
 
 #include <gtest/gtest.h>
 
@@ -19,8 +19,8 @@ struct Builds {
 };
 class Versions : public testing::TestWithParam<Builds> {};
 INSTANTIATE_TEST_SUITE_P(Pairs, Versions,
-                         testing::Values(Builds{kOld, kOld, 2}, Builds{kNew, kOld, 2}, Builds{kOld, kNew, 2},
-                                         Builds{kNew, kNew, 3}));
+                         testing::Values(Builds{kOld, kOld, 2}, Builds{kNew, kOld, 2},
+                                         Builds{kOld, kNew, 2}, Builds{kNew, kNew, 3}));
 
 TEST_P(Versions, TheHighestThatBothSpeakIsSpoken) {
   Scenario s(1);
@@ -31,10 +31,11 @@ TEST_P(Versions, TheHighestThatBothSpeakIsSpoken) {
   EXPECT_EQ(versionOf(s.hub), GetParam().spoken);
   TcpFlow& file = s.download(500_KB);
   ASSERT_TRUE(s.finish(file, 10s)) << s.report();
-  EXPECT_EQ(s.edge.drops(Drop::kBadFrame) + s.hub.drops(Drop::kBadFrame), 0u) << "GREASE is skipped";
+  EXPECT_EQ(s.edge.drops(Drop::kBadFrame) + s.hub.drops(Drop::kBadFrame), 0u)
+      << "GREASE is skipped";
 }
 
-// One side is brought up to date, and later the other one: neither has to wait for the other.
+// The two sides are updated one after the other, in either order.
 TEST(Versions, AnUpgradeSideBySideGoesOn) {
   Scenario s(2);
   s.path("dsl", kDsl).path("lte", kLte).start();

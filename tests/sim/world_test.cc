@@ -1,10 +1,10 @@
-// The world itself, and what holds of time and memory.
+// Tests of the simulated world itself, and bounds of time and memory.
 
 #include "simnet/world.h"
 
 #include <gtest/gtest.h>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 #include "tests/sim/scenario.h"
 
 namespace braid::sim::world_test {
@@ -49,13 +49,14 @@ TEST(FakeHandshake, ChecksPinsAndEnds) {
   PacketPool pool(2048, 8);
   Time now{1s};
   std::unique_ptr<Handshake> h = a.initiate(pinOf(2), now);
-  for (int i = 0; i < 100 && h->state() == Handshake::State::kRunning; ++i) h->onTimer(h->deadline());
+  for (int i = 0; i < 100 && h->state() == Handshake::State::kRunning; ++i)
+    h->onTimer(h->deadline());
   EXPECT_EQ(h->state(), Handshake::State::kFailed);
   EXPECT_EQ(h->deadline(), kNever);
   EXPECT_FALSE(h->error().empty());
 }
 
-// The checks of the hosts must be able to fail.
+// Checks that the hosts' own checks can fail.
 TEST(Hosts, NoticeWrongBytes) {
   Bytes content(100);
   fillContent(7, 12345, content);
@@ -88,7 +89,8 @@ TEST(World, AClockJumpIsSurvived) {
 
 TEST(World, AsymmetricLinksCarryBothWays) {
   Scenario s(2);
-  s.path("dsl", {.rateBitsPerSecond = 2_Mbit, .delay = 10ms}, {.rateBitsPerSecond = 50_Mbit, .delay = 15ms});
+  s.path("dsl", {.rateBitsPerSecond = 2_Mbit, .delay = 10ms},
+         {.rateBitsPerSecond = 50_Mbit, .delay = 15ms});
   s.path("sat", {.rateBitsPerSecond = 10_Mbit, .delay = 150ms},
          {.rateBitsPerSecond = 2_Mbit, .delay = 300ms});
   s.start();
@@ -115,7 +117,8 @@ TEST(World, MemoryGoesBackToZero) {
   EXPECT_EQ(s.hub.status().peers[0].heldPackets, 0u);
 }
 
-// Found by chaos, seed 3308: queues that held every buffer left none for the ACKs that would empty them.
+// Found by the chaos test, seed 3308: queues that held all buffers left none for the ACKs that
+// would have emptied them.
 TEST(World, FullQueuesLeaveBuffersForWhatEmptiesThem) {
   TunnelOptions options;
   options.queueBytes = 8 << 20;
@@ -130,7 +133,8 @@ TEST(World, FullQueuesLeaveBuffersForWhatEmptiesThem) {
   ASSERT_TRUE(s.finish(page, 10s));
 }
 
-// Found by chaos, seeds 7 and 12: ACKs due on a subflow without uplink asked for the loop at once, for ever.
+// Found by the chaos test, seeds 7 and 12: ACKs due on a subflow without an uplink asked for an
+// immediate wake-up again and again.
 TEST(World, AnUnpluggedUplinkAsksForNothing) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Scenario s(seed);

@@ -1,4 +1,4 @@
-// What scripts/tidy must notice.
+// Faults that scripts/tidy must detect.
 #include "tests/style/faulty.h"
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-"""What targets make of their runs. A failure fails a target: nothing that stalls, is reset or dies may end as "not
-measured"; and a value of one seed is told with those of others."""
+"""Evaluation of runs by the targets. A failure fails a target: a stall, reset or crash must not end as "not measured".
+A value of one seed is reported with those of others."""
 
 import asyncio
 import collections
@@ -36,7 +36,7 @@ def raising(error):
 
 
 class Silent(unittest.TestCase):
-    """Tracebacks of failures that are meant are not shown."""
+    """Hides tracebacks of intended failures."""
 
     def setUp(self):
         silence = contextlib.redirect_stderr(io.StringIO())
@@ -268,7 +268,7 @@ class Copies(unittest.TestCase):
 
 
 class Checks(unittest.TestCase):
-    """aid.3: every check that does not pass counts, and each of them exists."""
+    """aid.3: every check that fails counts, and all checks exist."""
 
     def test_what_fails_is_counted_and_named(self):
         value, detail = aid.checks_value({"a": ("f", ["x", "y"]), "b": ("f", ["z"])}, lambda _, name: name == "x")
@@ -337,7 +337,7 @@ class OneWayCalls(unittest.TestCase):
 
 
 class WhenIdle(unittest.TestCase):
-    """What is measured under load is judged by what is measured when idle."""
+    """Measurements under load are judged relative to those when idle."""
 
     @staticmethod
     def way(lost):
@@ -538,7 +538,7 @@ class DoorFloods(Silent):
 
 
 class Figures(dict):
-    """What a simulator might say of a run. Its p99, mean and share tell seed, controller and loss."""
+    """A possible output of a simulator. Its p99, mean and share encode seed, controller and loss."""
 
     def __init__(self, arguments):
         super().__init__(fct_by_packet=[1.0])
@@ -557,7 +557,7 @@ class Figures(dict):
 
 
 class Simulated(unittest.TestCase):
-    """Targets whose simulator is not run: `self.runs` is what it was asked for."""
+    """Targets with a fake simulator: `self.runs` has the requested runs."""
 
     def setUp(self):
         self.runs = []

@@ -1,10 +1,14 @@
-// Short TCP connections, as many a second as one thread can make: a client that keeps so many open at once, and its server.
+// Makes as many short TCP connections per second as one thread can. The client keeps a fixed number
+// of them open at once; a server is included.
 //
-//     burst serve ADDRESS:PORT            answers each number with bytes that follow from it, and ends the connection
-//     burst ask ADDRESS:PORT --count N    asks for N numbers, one on each connection, and compares every byte
+//     burst serve ADDRESS:PORT           answers each number with bytes computed from it, and ends
+//                                        the connection
+//     burst ask ADDRESS:PORT --count N   sends N numbers, one on each connection, and compares
+//                                        every byte of the answers
 //
-// `ask` prints what became of the connections as one line of JSON: {"good", "wrong", "short" (the end came too early), "reset",
-// "failed", "hung" (nothing for `--patience` seconds), "seconds", "rate"}. `serve` prints "ready", and ends with SIGTERM.
+// `ask` prints the outcomes of the connections as one line of JSON: {"good", "wrong", "short"
+// (ended too early), "reset", "failed", "hung" (nothing for `--patience` seconds), "seconds",
+// "rate"}. `serve` prints "ready", and ends on SIGTERM.
 
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -26,8 +30,8 @@
 #include <vector>
 
 #include "host/linux/sockaddr.h"
-#include "host/unique_fd.h"
-#include "inet/endpoint.h"
+#include "host/system.h"
+#include "inet/addresses.h"
 
 namespace braid {
 namespace {
@@ -55,13 +59,13 @@ uint8_t byteOf(uint64_t number, size_t place) {
 }
 
 UniqueFd openSocket(const Endpoint& like) {
-  UniqueFd fd(
-      ::socket(like.address.isV6() ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  UniqueFd fd(::socket(like.address.isV6() ? AF_INET6 : AF_INET,
+                       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) fail("socket");
   return fd;
 }
 
-/// One socket among those that are watched.
+/// A watched socket.
 struct Talk {
   UniqueFd fd;
   uint64_t number = 0;
@@ -74,7 +78,7 @@ class Watch {
  public:
   void add(Talk& talk, uint32_t events) { control(EPOLL_CTL_ADD, talk.fd.get(), &talk, events); }
   void change(Talk& talk, uint32_t events) { control(EPOLL_CTL_MOD, talk.fd.get(), &talk, events); }
-  /// Of the listener.
+  /// Adds the listener.
   void add(const UniqueFd& fd) { control(EPOLL_CTL_ADD, fd.get(), nullptr, EPOLLIN); }
   template <typename F>
   void wait(int milliseconds, F&& visit) {
@@ -122,7 +126,7 @@ class Server {
       watch_.add(*talk, EPOLLIN);
       Talk* raw = talk.get();
       talks_[raw] = std::move(talk);
-      answer(*raw);  // the question came with the connection, as a rule
+      answer(*raw);  // the question usually arrives with the connection
     }
   }
   void answer(Talk& talk) {
@@ -134,7 +138,8 @@ class Server {
       std::array<uint8_t, kAnswer> bytes;
       for (size_t i = 0; i < kAnswer; ++i) bytes[i] = byteOf(talk.number, i);
       // Fits into the buffer of a new socket.
-      if (::send(talk.fd.get(), bytes.data(), kAnswer, MSG_NOSIGNAL) != static_cast<ssize_t>(kAnswer))
+      if (::send(talk.fd.get(), bytes.data(), kAnswer, MSG_NOSIGNAL) !=
+          static_cast<ssize_t>(kAnswer))
         std::cerr << "an answer was cut\n";
     }
     talks_.erase(&talk);
@@ -187,7 +192,8 @@ class Client {
       if (::bind(talk->fd.get(), &address.any, length) != 0) fail("bind");
     }
     socklen_t length = toSocketAddress(target_, address);
-    if (::connect(talk->fd.get(), &address.any, length) != 0 && errno != EINPROGRESS) fail("connect");
+    if (::connect(talk->fd.get(), &address.any, length) != 0 && errno != EINPROGRESS)
+      fail("connect");
     watch_.add(*talk, EPOLLOUT);
     Talk* raw = talk.get();
     talks_[raw->number] = std::move(talk);
@@ -215,7 +221,8 @@ class Client {
     ++outcomes_[how];
     talks_.erase(talk.number);
   }
-  // They began in the order of their numbers.
+  // Ends connections that had no answer for too long. They are ordered by their begin, as are their
+  // numbers.
   void expire() {
     auto patience = std::chrono::duration<double>(settings_.patience);
     while (!talks_.empty() && Clock::now() - talks_.begin()->second->began > patience)
@@ -249,7 +256,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   CLI::App* serve = app.add_subcommand("serve", "answers");
   CLI::App* ask = app.add_subcommand("ask", "asks, and compares the answers");
-  for (CLI::App* each : {serve, ask}) each->add_option("target", settings.target, "ADDRESS:PORT")->required();
+  for (CLI::App* each : {serve, ask})
+    each->add_option("target", settings.target, "ADDRESS:PORT")->required();
   ask->add_option("--count", settings.count, "connections");
   ask->add_option("--at-once", settings.atOnce, "so many are open at a time");
   ask->add_option("--patience", settings.patience, "seconds that one may take");

@@ -1,4 +1,4 @@
-"""What is run in both programs."""
+"""The cases that run in both programs."""
 
 import dataclasses
 
@@ -26,7 +26,7 @@ class Case:
 
     @property
     def has_routes(self):
-        """Whether the flows' ways through the network are drawn by sim_tcp, for ns-3 to take the same."""
+        """True when sim_tcp draws the flows' paths through the network, and ns-3 uses the same."""
         return self.experiment == "permutation"
 
 
@@ -35,7 +35,7 @@ def _lossy(control, loss, name="", ours=RULES):
                 ("--control", control, "--loss", loss), ("goodput_mbps",), ours=ours)
 
 
-# An ACK must not wait longer than the sender does for it.
+# An ACK must not be delayed longer than the sender waits for it.
 DATA_CENTRE = ("--min-rto", 10, "--ack-delay", 1)
 
 
@@ -49,7 +49,7 @@ def _named(name, seconds):
 
 
 def is_settled(name):
-    """Whether a case of this name has none of the same that is measured for longer."""
+    """True when there is no case with the same settings that is measured for longer."""
     return not any(case.name == _named(name, STEADY) for case in CASES)
 
 

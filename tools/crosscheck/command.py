@@ -1,4 +1,4 @@
-"""What both comparisons have of a command line."""
+"""The common parts of both comparisons' command lines."""
 
 import argparse
 import json

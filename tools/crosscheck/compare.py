@@ -1,4 +1,4 @@
-"""From the results of both programs to differences."""
+"""Computes the differences between the results of both programs."""
 
 import math
 from statistics import fmean
@@ -9,7 +9,7 @@ from .cases import EXPLAINED
 
 
 def reason_for(case, figure, explained=None):
-    """Why that figure of a case differs, if it is known."""
+    """The known reason why that figure of a case differs, if any."""
     for (beginning, name), reason in (EXPLAINED if explained is None else explained).items():
         if case.name.startswith(beginning) and name == figure:
             return reason
@@ -17,7 +17,7 @@ def reason_for(case, figure, explained=None):
 
 
 def difference(ours, theirs):
-    """Of two means, as a share of theirs."""
+    """The difference of two means, relative to them."""
     if ours == theirs:
         return 0.0
     return ours / theirs - 1 if theirs else math.inf

@@ -47,8 +47,7 @@ def _lossy_paths(cases, seeds):
 
 
 def _timeouts(case, seeds):
-    """The flows of all seeds, one after the other on each of many paths. Connections are there before anything is
-    lost."""
+    """The flows of all seeds, one after the other on each of many paths. Connections are opened before any loss."""
     options, seeds = options_of(case), seeds or case.seeds
     flows = options["flows"] * seeds
     if flows % PATHS:
@@ -94,7 +93,7 @@ def run_kernel(cases, seeds=None):
 
 
 def run_model(cases, seeds=None):
-    """The same of sim_tcp."""
+    """{case's name: its runs by seed} of sim_tcp."""
     keys = {case.name: [(case.name, seed) for seed in range(1, 1 + (seeds or case.seeds))] for case in cases}
     runs = simulate("sim_tcp", {(case.name, seed): case.command(seed, case.ours) for case in cases
                                 for _, seed in keys[case.name]})

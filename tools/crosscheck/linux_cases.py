@@ -1,8 +1,8 @@
-"""What is run by Braid's model of TCP and by the kernel's."""
+"""The cases that run with Braid's TCP model and with the kernel's TCP."""
 
 from .cases import Case
 
-# The paths that lose packets, and the port of incasts: slow enough for emulated links, a packet takes 1.2 and 0.6 ms.
+# The lossy paths, and the port of incasts. They are slow enough for emulated links: a packet takes 1.2 and 0.6 ms.
 PATH = ("--rate", 10e6, "--rtt", 40_000, "--queue", 100)
 PORT = ("--rate", 20e6, "--rtt", 5_000, "--queue", 100, "--spread", 10_000)
 LINUX, RACK = (("--recovery", name) for name in ("linux", "rack"))  # "rack": without tail loss probes
@@ -30,7 +30,7 @@ CASES = [*(_lossy(control, loss) for control in ("newreno", "cubic") for loss in
          _timeouts(LINUX, 10_000, 0.10), _timeouts(LINUX, 100_000, 0.05),
          *(_incast("newreno", senders) for senders in (10, 20, 40)), _incast("cubic", 20)]
 
-# As in cases.EXPLAINED.
+# Figures that differ for a known reason; see cases.EXPLAINED.
 EXPLAINED = {
     ("lossy path, cubic, ", "goodput_mbps"):
         "Linux's CUBIC has RFC 8312's Reno-friendly window; \"cubic-8312\" has that in Braid's model, too",

@@ -22,7 +22,7 @@ _CHUNK = bytes(1 << 16)
 
 @contextlib.contextmanager
 def without_hystart():
-    """RFC 9438 has none, as Braid's CUBIC. The setting is the machine's."""
+    """off, because RFC 9438 and Braid's CUBIC do not have it. The setting is global for the machine."""
     before = _HYSTART.read_text(encoding="ascii")
     _HYSTART.write_text("0", encoding="ascii")
     try:
@@ -40,7 +40,7 @@ def timeouts_of(connection):
 
 
 class _TcpLab(Lab):
-    """Hosts with the kernel's TCP. Subclasses say by _plan() which links there are, and then give addresses."""
+    """Hosts with the kernel's TCP. Subclasses define the links in _plan() and then set addresses."""
 
     def __init__(self, seed):
         super().__init__([], seed=seed)
@@ -59,8 +59,8 @@ class _TcpLab(Lab):
         self._configure()
 
     def use(self, control="newreno", recovery="linux"):
-        """Of both hosts, for connections from now on. `control`: the model's name of it; `recovery`: "linux", or
-        "rack" without tail loss probes. Linux 6.17 and later have no recovery without RACK."""
+        """Sets both hosts' TCP for connections from now on. `control`: the model's name of the congestion control;
+        `recovery`: "linux", or "rack" without tail loss probes. Linux 6.17 and later have no recovery without RACK."""
         for host in (self.sender, self.receiver):
             host.set_congestion_control({"newreno": "reno", "cubic-8312": "cubic"}.get(control, control))
             host.sysctl(net__ipv4__tcp_recovery=1, net__ipv4__tcp_early_retrans=3 if recovery == "linux" else 0)
@@ -95,7 +95,7 @@ class _TcpLab(Lab):
 
 
 class Paths(_TcpLab):
-    """So many paths between two hosts."""
+    """`count` paths between two hosts."""
 
     def __init__(self, count, rate, rtt, queue, seed=1):
         """`rate`: bit/s; `rtt`: us; `queue`: packets."""
@@ -104,7 +104,7 @@ class Paths(_TcpLab):
                        for i in range(count)]
 
     def lose(self, index, share):
-        """Of the packets from the sender; its SYN is one."""
+        """Loses this share of the packets from the sender, including its SYN."""
         self.links.set(f"path{index}", "ab", loss=share)
 
     def _plan(self):
@@ -121,10 +121,11 @@ class Paths(_TcpLab):
 
 
 class Port(_TcpLab):
-    """Hosts, which are devices of one namespace, behind a switch with one port to the receiver."""
+    """Hosts behind a switch with one port to the receiver. The hosts are devices of one namespace."""
 
     def __init__(self, hosts, rate, rtt, queue, seed=1):
-        """As those of Paths, for every link; `queue`: of the port. A host's own queue holds all that it sends."""
+        """Rate and RTT as in Paths, for every link. `queue`: of the port. A host's own queue holds everything that it
+        sends."""
         super().__init__(seed)
         self._hosts = [Link(f"host{i}", rate / 1e6, rtt / 2e3, more={"queue_bytes": 1 << 24}) for i in range(hosts)]
         self._port = Link("port", rate / 1e6, rtt / 2e3, more={"queue_bytes": queue * PACKET})
@@ -152,7 +153,7 @@ class Port(_TcpLab):
 
 
 def bulk(pairs, seconds):
-    """All send as much as they can for so long. Returns the bytes that arrived, of each."""
+    """All hosts send as much as they can for `seconds`. Returns the bytes that arrived from each."""
     arrived = [0] * len(pairs)
     with selectors.DefaultSelector() as selector:
         for i, (sender, receiver) in enumerate(pairs):
@@ -178,7 +179,7 @@ class _Arrivals:
             self._selector.register(receiver, selectors.EVENT_READ)
 
     def wait(self, until):
-        """Until then, or until all is there, whichever is first."""
+        """Runs until that time, or until everything has arrived."""
         while self.missing and (left := until - time.monotonic()) > 0:
             for key, _ in self._selector.select(left):
                 receiver = key.fileobj
@@ -192,7 +193,7 @@ class _Arrivals:
 
 
 def flow_times_out(pair, size, patience=10):
-    """Sends so many bytes; whether a timer expired before they all had arrived."""
+    """Sends `size` bytes. True when a timer expired before all had arrived."""
     sender, receiver = pair
     arrivals = _Arrivals([receiver], size)
     with contextlib.closing(arrivals):
@@ -208,7 +209,7 @@ def flow_times_out(pair, size, patience=10):
 
 
 def incast(pairs, size, offsets, patience=30):
-    """Each sends so many bytes at its offset, s. Returns (seconds until all have arrived, timeouts)."""
+    """Each sends `size` bytes at its offset (seconds). Returns (seconds until all have arrived, timeouts)."""
     arrivals = _Arrivals([receiver for _, receiver in pairs], size)
     with contextlib.closing(arrivals):
         begin = time.monotonic() + 0.02
@@ -230,7 +231,7 @@ def close(pairs):
 
 
 def in_threads(function, items):
-    """[function(item)], all at once. An error of one is the caller's."""
+    """[function(item)], all in parallel. An error of one is raised in the caller."""
     results, errors = [None] * len(items), []
 
     def one(i):

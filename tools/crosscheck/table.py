@@ -6,7 +6,7 @@ BEGIN, END = "<!-- compare --write: from here -->", "<!-- compare --write: to he
 
 
 def number(value):
-    """With three digits that say something."""
+    """A number with three significant digits."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
@@ -15,7 +15,8 @@ def with_interval(mean, half):
 
 
 def lines(result, rival):
-    """Of what compare() returns, a line for each pair. `rival`: with whom Braid is compared."""
+    """A table of the result of compare(), with a line for each pair. `rival`: the program with which Braid is
+    compared."""
     yield f"| case | figure | seeds | Braid | {rival} | difference |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for pair in result["pairs"]:

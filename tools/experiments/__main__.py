@@ -142,7 +142,7 @@ def _recorded(experiments, write):
 
 
 def _told(verb, experiments, known, options):
-    """What is printed of the runs that are kept, `known`."""
+    """Prints the results of the stored runs, `known`."""
     if verb == "ratios":
         return judge.ratios(experiments, known)
     if verb == "rivals":

@@ -1,4 +1,4 @@
-"""YAML that knows where it stands: each mistake names file, line, key and remedy."""
+"""YAML with positions: each error names file, line, key and remedy."""
 
 import difflib
 import math
@@ -9,7 +9,7 @@ REQUIRED = object()
 
 
 class Mistake(Exception):
-    """Something in an experiment's file, or in a page, that its author must mend."""
+    """An error in an experiment's file, or in a page, that its author must fix."""
 
 
 class Section:
@@ -35,7 +35,7 @@ class Section:
         return list(self._entries)
 
     def mistake(self, key, what, remedy):
-        """What to raise about the value of that key; about the section itself when it has no such key."""
+        """The error to raise about the value of that key, or about the section itself when it has no such key."""
         node = self._entries[key][0] if key in self._entries else self._node
         return _mistake(self._file, node, key, what, remedy)
 
@@ -48,7 +48,7 @@ class Section:
         return node
 
     def text(self, key, default=REQUIRED):
-        """Words as they are written: `off` and `0.10` stay so."""
+        """Scalars as they are written: `off` and `0.10` stay text."""
         if key not in self._entries and default is not REQUIRED:
             return default
         return self._node_of(key, yaml.ScalarNode, "one value").value

@@ -16,7 +16,7 @@ pyplot.rcParams.update({"svg.hashsalt": "braid", "svg.fonttype": "none", "font.s
                         "lines.linewidth": 1})
 NO_DATE = {"Date": None, "Creator": None}
 LARGEST = 200_000  # bytes of a file
-MOST_PANELS = 16  # of a plot: more cannot be read; the tables have all
+MOST_PANELS = 16  # most reports of a plot, since more would be unreadable; the tables have all
 
 
 def _save(figure, path):
@@ -35,8 +35,8 @@ def _is_number(text):
 
 
 def _lines(axes, outcome, report, rest):
-    """The variants over the first axis, the other axes at `rest`: lines where its values are numbers, else points.
-    Without an axis the variants stand beside each other."""
+    """Draws the variants over the first axis, with the other axes at `rest`: lines when its values are numbers, else
+    points. Without an axis the variants are drawn side by side."""
     variants = outcome.experiment.variants
     labels = list(next(iter(outcome.grid.axes.values()), [None]))
     ordered = all(label is not None and _is_number(label) for label in labels)
@@ -55,7 +55,7 @@ def _lines(axes, outcome, report, rest):
 
 
 def drawn(experiment, columns):
-    """The reports that a plot with so many columns has room for: those of the papers' figures first."""
+    """The reports for which a plot with `columns` columns has room; those of the papers' figures first."""
     by_weight = sorted(experiment.reports.values(), key=lambda report: not report.figures)
     kept = by_weight[:max(1, MOST_PANELS // columns)]
     return [report for report in experiment.reports.values() if report in kept]

@@ -47,12 +47,12 @@ def fields(value):
 
 
 def percentile(values, share):
-    """By nearest rank, as the simulators reckon."""
+    """A percentile by nearest rank, as in the simulators."""
     ordered = sorted(values)
     return ordered[max(1, math.ceil(share * len(ordered))) - 1]
 
 
-# What a formula may ask of the figures of one run; names that no program prints.
+# The functions that a formula may call on the results of one run. Programs print no figures with these names.
 OF_A_RUN = {"percentile": percentile, "mean_of": fmean, "sum_of": sum, "max_of": max, "min_of": min, "count": len}
 
 

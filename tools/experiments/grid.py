@@ -13,7 +13,7 @@ def grid_of(experiment, quick=False, seeds=None):
 
 
 def cells_of(experiment, grid):
-    """All runs, seed by seed, so that a run that is broken off has something of each point."""
+    """All runs, seed by seed, so that an interrupted series has results for each point."""
     for seed in range(1, grid.seeds + 1):
         for point in itertools.product(*grid.axes.values()):
             labels = dict(zip(grid.axes, point))
@@ -22,7 +22,7 @@ def cells_of(experiment, grid):
 
 
 def series_cell(experiment):
-    """The run that is drawn over time."""
+    """The run of which a plot over time is drawn."""
     plot = experiment.series
     grid = dataclasses.replace(experiment.full, settings={**experiment.full.settings, **plot.settings})
     words = experiment.words(grid, plot.variant, dict(zip(grid.axes, plot.point)), 1)

@@ -1,4 +1,4 @@
-"""What holds of all papers' claims, and which of their figures have no number yet."""
+"""Judges the claims of all papers, and lists their figures without a number."""
 
 import dataclasses
 import math
@@ -13,7 +13,7 @@ ABSTRACT = "abstract"
 
 
 class NotKept(Mistake):
-    """There is nothing to judge an experiment by."""
+    """Raised when there are no results by which an experiment can be judged."""
 
 
 def outcomes(experiments, store, quick=False):
@@ -96,9 +96,9 @@ def claims(experiments, figures, known):
 
 
 def ratios(experiments, known):
-    """What every variant is to the one that it is compared with, in each such report at each point: [{"experiment",
-    "paper", "report", "variant", "against", "point": {axis: label}, "ratio", "interval", "seeds"}], seed by seed and
-    then averaged. A ratio that is not defined is None. Of experiments that were not measured there is none."""
+    """The ratio of every variant to its reference variant, in each such report at each point: [{"experiment", "paper",
+    "report", "variant", "against", "point": {axis: label}, "ratio", "interval", "seeds"}], seed by seed and then
+    averaged. A ratio that is not defined is None. Of experiments that were not measured there is none."""
     found = []
     for outcome in (known[name] for name in experiments if name in known):
         experiment = outcome.experiment
@@ -114,7 +114,7 @@ def ratios(experiments, known):
 
 
 def _has_interval(outcome, figure):
-    """Whether something of that figure has a number and an interval of enough seeds."""
+    """True when some result for that figure has a number and an interval from enough seeds."""
     if outcome.grid.seeds < LEAST_SEEDS:
         return False
     experiment = outcome.experiment

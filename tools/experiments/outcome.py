@@ -1,4 +1,4 @@
-"""What the runs of an experiment say."""
+"""The results of an experiment's runs."""
 
 import collections
 import dataclasses
@@ -12,7 +12,7 @@ from .spec import OF_ALL_RUNS
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What became of a claim; `sample` is None where the grid lacks its points."""
+    """The result of a claim. `sample` is None where the grid lacks its points."""
 
     claim: object
     sample: Sample | None
@@ -23,7 +23,7 @@ class Verdict:
 
     @property
     def ratio(self):
-        """Ours / the paper's number; None where there is none."""
+        """Our number divided by the paper's; None where there is none."""
         try:
             paper = float(self.claim.paper)
         except ValueError:
@@ -32,9 +32,9 @@ class Verdict:
 
 
 class Outcome:
-    """Of one experiment: `results` is {(experiment name, cell): figures or Failure}. A run that is missing or has
-    failed makes the experiment fail. `unfinished`: {variant: flows of all its runs that had not ended with their run};
-    the programs count such a flow with the time that it had."""
+    """The outcome of one experiment. `results`: {(experiment name, cell): figures or Failure}. A run that is missing or
+    has failed makes the experiment fail. `unfinished`: {variant: flows of all its runs that had not ended with their
+    run}; the programs count such a flow with the time that it had."""
 
     def __init__(self, experiment, grid, results):
         self.experiment, self.grid = experiment, grid

@@ -1,4 +1,4 @@
-"""The tables of an experiment, and the pages of docs/evaluation that hold them between two marks."""
+"""The tables of an experiment, and the pages of docs/evaluation that contain them between two marks."""
 
 import math
 import re
@@ -9,7 +9,7 @@ _BLOCK = re.compile(r"<!-- experiment (\S+) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
 def shown(value):
-    """Three digits that count."""
+    """A number with three significant digits."""
     if value is None or math.isnan(value):
         return "–"
     if value == 0 or abs(value) >= 999.5:
@@ -18,7 +18,7 @@ def shown(value):
 
 
 def _half(sample):
-    """Two digits that count, none of them behind the last that is shown of the mean."""
+    """An interval with two significant digits, but no more decimals than the mean has."""
     return "0" if sample.half < abs(sample.mean) * 5e-4 else f"{float(f'{sample.half:.2g}'):g}"
 
 
@@ -42,7 +42,7 @@ def _unit(text, unit):
 
 
 def _wanted(claim):
-    """The paper's word, and what is judged where that is something else."""
+    """The paper's claim, and what is judged where that differs."""
     bound = shown(claim.limit)
     if claim.within:
         sign = {"about": "±", "at most": "+", "at least": "-"}[claim.relation]
@@ -74,8 +74,7 @@ def _claims(outcome):
 
 
 def _report(outcome, report):
-    """Rows are points of the axes, columns variants; in brackets the paired ratio to the variant that is compared
-    with."""
+    """Rows are points of the axes, columns are variants. In brackets: the paired ratio to the reference variant."""
     experiment, axes, rows = outcome.experiment, list(outcome.grid.axes), []
     series = {variant: outcome.report(report.name, variant) for variant in experiment.variants}
     for point in next(iter(series.values())).points:

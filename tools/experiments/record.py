@@ -1,5 +1,5 @@
-"""The figures of the runs behind the pages of docs/evaluation, kept beside these: to run all of them takes many hours
-of a processor, and who doubts a claim or makes a new one should not have to wait for them."""
+"""The results of the runs behind the pages of docs/evaluation, kept beside these. Running all of them takes many hours
+of CPU time, so claims can be checked and added without that."""
 
 import gzip
 import json
@@ -16,7 +16,8 @@ FOLDER = PAGES / "runs"
 
 
 def commit_of(folder=ROOT):
-    """Of this checkout, with + where it has changes: what its programs are of, unless BRAID_BIN names others."""
+    """The commit of this checkout, with + if it has changes. The programs are from this commit, unless BRAID_BIN names
+    others."""
     done = subprocess.run(["git", "describe", "--always", "--abbrev=12", "--dirty=+"], cwd=folder, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return done.stdout.strip() or "unknown"
@@ -34,8 +35,8 @@ def _read(file):
 
 
 class Record:
-    """A file for each experiment: a line of JSON that says of which commit it is, and one for each run. Where figures
-    are judged it takes the place of a store, whatever program made them."""
+    """A file for each experiment: a line of JSON with the commit, and one for each run. For judging it replaces a
+    Store, whatever program made the results."""
 
     def __init__(self, folder=FOLDER):
         self._folder, self._runs = pathlib.Path(folder), {}
@@ -50,7 +51,8 @@ class Record:
         return self._runs[name]
 
     def of(self, experiment):
-        """What judges an experiment: load() and has_failed() as a store has them, of that one's runs."""
+        """The object by which an experiment is judged: load() and has_failed() like a Store, for that experiment's
+        runs."""
         return _Runs(self._of(experiment.name)[1])
 
     def commit(self, name):
@@ -58,7 +60,7 @@ class Record:
         return self._of(name)[0]
 
     def save(self, name, results, commit):
-        """Writes the runs of an experiment anew: {cell: figures}. The file stays where they are the same ones."""
+        """Rewrites the runs of an experiment: {cell: figures}. Leaves the file unchanged when they are the same."""
         runs = {shlex.join(cell.words): result for cell, result in results.items()}
         file = self._file(name)
         try:

@@ -1,4 +1,4 @@
-"""How one variant stands against the best of the others, over all experiments that have it."""
+"""Compares one variant with the best of the others, over all experiments that have it."""
 
 
 def rivals(known, variant, report="p99", leaving=()):

@@ -1,4 +1,4 @@
-"""Runs cells on several cores, and keeps what they print."""
+"""Runs cells on several cores and stores their output."""
 
 import concurrent.futures
 import hashlib
@@ -22,12 +22,12 @@ DATA = ROOT / "sim" / "data"
 
 
 class Failure(Exception):
-    """A run without figures, and why."""
+    """A run without results, and the reason."""
 
 
 class Store:
-    """What runs have printed, in a folder, each under the hash of its command line and of the content of its program
-    and of the files in `data`, which programs read: after a change of these it has to run again."""
+    """The output of runs, stored in a folder. The key of a run is the hash of its command line, of its program and of
+    the files in `data` that programs read. After a change of these it has to run again."""
 
     def __init__(self, folder, data=DATA):
         self.folder = pathlib.Path(folder)
@@ -50,7 +50,7 @@ class Store:
         return self.folder / f"{self.key(cell)}.series"
 
     def of(self, _experiment):
-        """What judges an experiment: all runs are in one place."""
+        """The object by which an experiment is judged; here all runs are in one place."""
         return self
 
     def load(self, cell):
@@ -63,12 +63,12 @@ class Store:
         return None if cell.series and not self.series(cell).exists() else kept
 
     def fail(self, cell):
-        """Keeps in mind that this run has failed, until it succeeds."""
+        """Records that this run has failed, until it succeeds."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / f"{self.key(cell)}.failed").touch()
 
     def has_failed(self, cell):
-        """Whether its last run failed."""
+        """True when its last run failed."""
         try:
             return (self.folder / f"{self.key(cell)}.failed").exists()
         except FileNotFoundError:  # its program is not built
@@ -91,8 +91,8 @@ def _reason(status, limit, errors):
 
 
 def run_cell(cell, limit, series=None):
-    """Runs it: (its figures, seconds of a core). `limit`: the most of these; time in which the process is frozen does
-    not count. Raises Failure."""
+    """Runs a cell. Returns (its results, CPU seconds). `limit`: most CPU seconds; time in which the process is frozen
+    does not count. Raises Failure."""
     words = [binary(cell.words[0]), *cell.words[1:], *(["--series", series] if cell.series else [])]
     began = time.monotonic()
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -115,7 +115,7 @@ def run_cell(cell, limit, series=None):
 
 
 class _Progress:
-    """A line on stderr: what is done, and how long the rest takes as far as earlier runs tell."""
+    """Shows progress on stderr: what is done, and how long the rest will take, estimated from earlier runs."""
 
     INTERVAL = 10  # s between lines, where they do not replace each other
 
@@ -147,7 +147,7 @@ class _Progress:
 
 
 def run_all(wanted, store, jobs):
-    """Runs [(experiment, cell)] as far as the store has not their figures. Returns {(experiment name, cell): figures
+    """Runs those of [(experiment, cell)] whose results are not in the store. Returns {(experiment name, cell): figures
     or Failure}."""
     outcome, missing, seconds = {}, [], {}
     for experiment, cell in wanted:
@@ -186,7 +186,7 @@ def run_all(wanted, store, jobs):
 
 
 def kept(wanted, store):
-    """What earlier runs have printed: {(experiment name, cell): figures}."""
+    """The results of earlier runs: {(experiment name, cell): figures}."""
     found = {}
     for experiment, cell in wanted:
         try:

@@ -1,4 +1,4 @@
-"""Figures by seed, and what may be said of their mean."""
+"""Results by seed, and statistics of their mean."""
 
 import math
 import operator
@@ -8,8 +8,8 @@ from scipy.special import stdtrit
 
 
 def interval(values):
-    """Half the width of the 95 % interval of the mean by Student's t; nan for fewer than two values, or where
-    one is no number (a ratio to nothing)."""
+    """Half the width of the 95 % confidence interval of the mean by Student's t. NaN for fewer than two values, or when
+    one is NaN (a ratio to 0)."""
     if len(values) < 2 or not all(map(math.isfinite, values)):
         return math.nan
     return float(stdtrit(len(values) - 1, 0.975)) * stdev(values) / math.sqrt(len(values))
@@ -31,7 +31,7 @@ def _arithmetic(cls):
 
 @_arithmetic
 class Sample:
-    """A figure by seed. What is computed of two is computed seed by seed, so a ratio is one of pairs."""
+    """A result by seed. Operations on two samples are done seed by seed, so a ratio is a paired ratio."""
 
     def __init__(self, values):
         self.values = tuple(map(float, values))
@@ -79,7 +79,7 @@ class Series:
             raise ValueError("these two have other axes or points; say where (AXIS=VALUE)")
 
     def reduce(self, choose, over):
-        """What `choose` makes of the samples of each row along the axis `over`."""
+        """Applies `choose` to the samples of each row along the axis `over`."""
         place, rows = self.axes.index(over), {}
         for point, sample in self.points.items():
             rows.setdefault(point[:place] + point[place + 1:], []).append(sample)
@@ -100,7 +100,7 @@ def _same(label, value):
 
 
 def pick(series, **where):
-    """What of a series lies at these values of axes; a sample has none any more."""
+    """The part of a series at these axis values; a sample when no axis is left."""
     for axis, value in where.items():
         axes = () if isinstance(series, Sample) else series.axes
         if axis not in axes:
@@ -142,9 +142,9 @@ def _rows(values):
 
 
 def _chooser(choose):
-    """A function that gives one of samples and numbers by their means, of one series one of its samples, of several a
-    series: point by point. Of one that is not defined nobody knows whether it is the largest: then that one is given,
-    and a claim about it is not met."""
+    """A function that chooses one of several samples and numbers by their means; of one series, one of its samples; of
+    several series, a series, point by point. If one is undefined, it is chosen, because it might be the largest; a
+    claim about it is then not met."""
     def function(*values, over=None):
         if over is not None:
             (series,) = values

@@ -1,4 +1,4 @@
-"""What a file of sim/experiments says."""
+"""The contents of a file of sim/experiments."""
 
 import dataclasses
 import pathlib
@@ -25,7 +25,7 @@ _REPORT_KEYS = ("figure", "what", "unit", "value", "against", "log")
 _CLAIM_KEYS = ("figure", "what", "at", "value", "unit", "paper", "relation", "limit", "within", "why",
                "input")
 _SERIES_KEYS = ("title", "variant", "at", "settings", "interval", "unit", "subflows", "queues")
-# What a formula over all runs may call beside the reports.
+# The functions that a formula over all runs may call, in addition to the reports.
 OF_ALL_RUNS = {"max": largest, "min": smallest, "mean": average}
 
 
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """The runs of an experiment: {axis: {label: words}}, and {placeholder: words} of what does not vary."""
+    """The runs of an experiment: {axis: {label: words}}, and the constant settings {placeholder: words}."""
 
     seeds: int
     axes: dict
@@ -51,8 +51,8 @@ class Grid:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """A figure of each run. `figures`: the paper's that it redraws; `against`: the variant that others are set in
-    ratio to, if any."""
+    """A result of each run. `figures`: the paper's figures that it reproduces; `against`: the reference variant for
+    ratios, if any."""
 
     name: str
     figures: list
@@ -65,10 +65,10 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """What the paper says, and how it is judged: the value, of the points `at` these labels, {axis: [label]}, must
-    have that relation to the limit. `within`: by how much, as a share of the limit, it may miss that. `input`: it is
-    about what our own model was given, such as the rates that a generator draws from, or about a formula alone. That
-    cannot fail: the page shows it, and it counts neither as met nor as missed."""
+    """A claim of the paper and how it is judged: the value at the points `at` these labels, {axis: [label]}, must have
+    the given relation to the limit. `within`: the tolerance, as a share of the limit. `input`: the claim is about an
+    input of Braid's own model, such as the rates that a generator draws from, or only about a formula. Such a claim
+    cannot fail. The page shows it, and it counts neither as met nor as missed."""
 
     name: str
     figures: list
@@ -94,8 +94,8 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True)
 class OverTime:
-    """A plot of subflows over time, from a run of its own. `subflows`: name in the series -> in the legend;
-    `queues`: one subflow of each bottleneck -> its name."""
+    """A plot of subflows over time, from a separate run. `subflows`: name in the series -> in the legend; `queues`: one
+    subflow of each bottleneck -> the bottleneck's name."""
 
     title: str
     variant: str
@@ -129,7 +129,7 @@ class Experiment:
         return PAGES / f"{self.paper}.md"
 
     def figures(self):
-        """(paper, figure) of all that it redraws or judges."""
+        """(paper, figure) of everything that it reproduces or judges."""
         return {(self.paper, figure) for each in [*self.reports.values(), *self.claims] for figure in each.figures}
 
     def words(self, grid, variant, labels, seed):
@@ -151,7 +151,7 @@ def _formula(section, key):
 
 
 def _is_yes(section, key):
-    """Whether that key says yes; without it no."""
+    """True when that key is "yes"; False without it."""
     word = section.text(key, "no")
     if word not in ("yes", "no"):
         raise section.mistake(key, "is neither yes nor no", "write one of them")

@@ -1,6 +1,7 @@
-// Makes one allocation of a process fail: LD_PRELOAD=alloc_faults.so BRAID_ALLOC_FAULTS=FILE program. FILE holds three
-// 64-bit integers in the machine's order, which others may read and write while the program runs: how many allocations
-// from now on the failing one is (0: none is), how many have failed, how many were asked for.
+// Makes one allocation of a process fail: LD_PRELOAD=alloc_faults.so BRAID_ALLOC_FAULTS=FILE
+// program. FILE holds three 64-bit integers in the machine's byte order, which others may read and
+// write while the program runs: the number of the failing allocation, counted from now (0: none
+// fails); the number of failed allocations; the number of all allocations.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +13,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-// The C library's own, by the names that it exports beside malloc() and the others.
+// The C library's own functions, by the names that it exports in addition to malloc() and the
+// others.
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -38,7 +40,7 @@ __attribute__((constructor)) void readOrders() {
   if (map != MAP_FAILED) orders = static_cast<Orders*>(map);
 }
 
-// True: this one fails.
+// True when this allocation must fail.
 bool isChosen() {
   Orders* o = orders.load(std::memory_order_relaxed);
   if (!o) return false;

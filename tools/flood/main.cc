@@ -1,12 +1,14 @@
-// What a gateway's door has to bear: floods of datagrams for handshakes, from many addresses at once.
+// Floods a gateway's handshake limiter with handshake datagrams from many addresses at once.
 //
 //     noise        random bytes of a hello's size
 //     strangers    hellos that are sealed for another gateway
-//     hellos       hellos of somebody who knows the gateway's pin; each is asked to come again with a cookie
-//     handshakes   the same, who comes again, goes no further, and fills OpenSSL's buffers: encrypted records before
-//                  their time, and long messages that are announced and never come
+//     hellos       hellos of an attacker that knows the gateway's pin; the gateway answers each
+//                  with a cookie
+//     handshakes   as hellos, and the attacker returns the cookie, does not continue the handshake,
+//                  and fills OpenSSL's buffers with encrypted records before their time and with
+//                  long messages that are announced but never arrive
 //
-// It prints what was sent and what came back as JSON, to measure a gateway of one's own.
+// Prints as JSON what was sent and what came back. Meant for measuring one's own gateway.
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -27,11 +29,9 @@
 
 #include "base/random.h"
 #include "gateway/dtls/dtls.h"
-#include "gateway/dtls/dtls_filter.h"
 #include "host/linux/sockaddr.h"
-#include "host/unique_fd.h"
-#include "tunnel/wire/handshake_seal.h"
-#include "tunnel/wire/pin.h"
+#include "host/system.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid {
 namespace {
@@ -82,7 +82,7 @@ Bytes record(uint8_t type, uint16_t epoch, uint16_t number, ByteView body) {
   return bytes;
 }
 
-// The longest handshake message that is let in, of which a fragment comes (RFC 6347 section 4.2.2).
+// One fragment of a handshake message of the largest accepted length (RFC 6347 section 4.2.2).
 Bytes announced(uint16_t number) {
   Bytes body(12 + 20);
   store32(&body[0], uint32_t{11} << 24 | DtlsFilter::kMaxMessage);
@@ -92,21 +92,23 @@ Bytes announced(uint16_t number) {
   return record(22, 0, static_cast<uint16_t>(number + 10), body);
 }
 
-/// One address and port that the flood comes from.
+/// One source address and port of the flood.
 class Source {
  public:
   Source(const std::string& address, const Endpoint& target) {
     std::optional<Address> own = Address::parse(address);
     if (!own) throw std::runtime_error("not an address: " + address);
     SocketAddress local, remote;
-    socklen_t localSize = toSocketAddress({*own, 0}, local), remoteSize = toSocketAddress(target, remote);
-    fd_ = UniqueFd(::socket(own->isV6() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    socklen_t localSize = toSocketAddress({*own, 0}, local),
+              remoteSize = toSocketAddress(target, remote);
+    fd_ = UniqueFd(
+        ::socket(own->isV6() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd_ || ::bind(fd_.get(), &local.any, localSize) != 0 ||
         ::connect(fd_.get(), &remote.any, remoteSize) != 0)
       throw std::system_error(errno, std::generic_category(), "socket on " + address);
   }
   bool send(ByteView bytes) { return ::send(fd_.get(), bytes.data(), bytes.size(), 0) >= 0; }
-  /// The next answer, empty when there is none.
+  /// The next answer; empty when there is none.
   ByteSpan receive(ByteSpan room) {
     ssize_t n = ::recv(fd_.get(), room.data(), room.size(), 0);
     return room.first(n > 0 ? static_cast<size_t>(n) : 0);
@@ -122,9 +124,10 @@ class Source {
 class Flood {
  public:
   explicit Flood(const Settings& settings)
-      : settings_(settings), seal_(HandshakeSeal::Side::kInitiator, settings.pin) {
+      : settings_(settings), seal_(HandshakeEnvelope::Side::kInitiator, settings.pin) {
     for (int port = 0; port < settings.ports; ++port) {
-      for (const std::string& address : settings.sources) sources_.emplace_back(address, settings.target);
+      for (const std::string& address : settings.sources)
+        sources_.emplace_back(address, settings.target);
     }
     hello_ = firstFlight(newIdentity(), settings.pin);
   }
@@ -147,17 +150,20 @@ class Flood {
   }
 
   nlohmann::json report() const {
-    return {
-        {"sent", sent_},       {"per_second", static_cast<uint64_t>(static_cast<double>(sent_) / seconds_)},
-        {"refused", refused_}, {"answers", answers_},
-        {"cookies", cookies_}, {"handshakes", handshakes_}};
+    return {{"sent", sent_},
+            {"per_second", static_cast<uint64_t>(static_cast<double>(sent_) / seconds_)},
+            {"refused", refused_},
+            {"answers", answers_},
+            {"cookies", cookies_},
+            {"handshakes", handshakes_}};
   }
 
  private:
   void step(Source& source) {
     if (settings_.mode == "noise") return send(source, noise());
     listen(source);
-    if (settings_.mode != "handshakes" || !source.hasCookie) return send(source, sealed(newId(), {}, hello_));
+    if (settings_.mode != "handshakes" || !source.hasCookie)
+      return send(source, sealed(newId(), {}, hello_));
     ++handshakes_;
     HandshakeId id = newId();
     send(source, sealed(id, source.cookie, hello_));
@@ -203,7 +209,7 @@ class Flood {
   }
 
   const Settings& settings_;
-  HandshakeSeal seal_;
+  HandshakeEnvelope seal_;
   PacketPool pool_{2048, 4};
   Random random_{static_cast<uint64_t>(Clock::now().time_since_epoch().count())};
   Bytes hello_;
@@ -230,7 +236,8 @@ int main(int argc, char** argv) {
   app.add_option("--rate", settings.rate, "Datagrams a second; of handshakes, how many begin")
       ->check(CLI::PositiveNumber);
   app.add_option("--seconds", settings.seconds)->check(CLI::PositiveNumber);
-  app.add_option("--early", settings.early, "Early records of each handshake")->check(CLI::Range(0, 1000));
+  app.add_option("--early", settings.early, "Early records of each handshake")
+      ->check(CLI::Range(0, 1000));
   CLI11_PARSE(app, argc, argv);
   try {
     std::optional<Endpoint> endpoint = Endpoint::parse(target);

@@ -2,7 +2,7 @@
 
     client -- edge ==links== concentrator -- server
 
-The demo, the end-to-end tests and the measured targets all stand on it. See site.py for the addresses.
+The demo, the end-to-end tests and the measured targets all use it. See site.py for the addresses.
 """
 
 from .clean import remove_leftovers

@@ -1,6 +1,7 @@
 """Whole machines: Debian, booted with its own systemd in a container, with the daemon installed as a user would.
 
-The trees that debootstrap makes are kept in $BRAID_BOOT_TREES (/var/cache/braid); $BRAID_MIRROR is where from.
+The trees made by debootstrap are kept in $BRAID_BOOT_TREES (default /var/cache/braid). $BRAID_MIRROR is the Debian
+mirror.
 """
 
 import json
@@ -24,7 +25,7 @@ _LIBRARY = re.compile(r"(\S+) => (/\S+)")
 
 
 def tree(suite):
-    """The folder of a fresh Debian of that suite, made when it is not there yet; RuntimeError without a mirror."""
+    """The folder of a fresh Debian of that suite, made if it does not exist yet. RuntimeError without a mirror."""
     made = TREES / suite
     if made.exists():
         return made
@@ -65,13 +66,13 @@ def enter(folder, *command, bind=(), directory="/", environment=None, check=True
 
 
 def _libraries(program):
-    """{name: path} of the shared libraries that a program of ours needs, without those of the C library."""
+    """{name: path} of the shared libraries that a program of this build needs, without those of the C library."""
     found = dict(_LIBRARY.findall(run("ldd", program)))
     return {name: path for name, path in found.items() if not re.match(r"lib(c|m|pthread|dl|rt|resolv)\.so", name)}
 
 
 class Machine:
-    """One booted machine on a network of its kind. Use as a context manager."""
+    """One booted machine and its network. Use as a context manager."""
 
     def __init__(self, suite, name, address, work, zone):
         self.suite, self.name, self.address = suite, name, address
@@ -96,7 +97,7 @@ class Machine:
         (wants / unit).symlink_to(f"/usr/lib/systemd/system/{file}")
 
     def install(self):
-        """prepare(), and programs, unit and user as `cmake --install` puts them."""
+        """prepare(), and installs programs, unit and user as `cmake --install` does."""
         self.prepare()
         for program in ("braidd", "braidctl"):
             shutil.copy(binary(program), self.tree / "usr/bin" / program)
@@ -113,7 +114,7 @@ class Machine:
         (self.tree / "etc/braid").mkdir(exist_ok=True)
 
     def configure(self, config, keys):
-        """Configuration and identity below /etc/braid, the key for root alone."""
+        """Writes configuration and identity below /etc/braid. Only root may read the key."""
         folder = self.tree / "etc/braid"
         (folder / f"{self.name}.yaml").write_text(json.dumps(config), encoding="ascii")
         for kind, mode in (("key", 0o600), ("crt", 0o644)):
@@ -127,12 +128,12 @@ class Machine:
         with open(self.tree.with_suffix(".console"), "wb") as console:
             self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=console, stderr=console)
         self._leader = self.wait(self._find_leader, "its first process", 30)
-        run("ip", "link", "set", f"vz-{self._zone}", "up")  # where no systemd-networkd does it
+        run("ip", "link", "set", f"vz-{self._zone}", "up")  # for machines without systemd-networkd
         self.wait(lambda: self.run("systemctl", "is-system-running", check=False).strip() in ("running", "degraded"),
                   "the end of its boot", 90)
 
     def _find_leader(self):
-        """The process that is number 1 inside."""
+        """The process that has id 1 inside the machine."""
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 status = (entry / "status").read_text(encoding="ascii", errors="replace")
@@ -157,7 +158,7 @@ class Machine:
                    **options)
 
     def property(self, name):
-        """A property of the daemon's unit, as systemd tells it."""
+        """A property of the daemon's unit, from systemd."""
         return self.run("systemctl", "show", "--value", f"--property={name}", f"braid@{self.name}").strip()
 
     def status(self):

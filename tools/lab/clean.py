@@ -1,4 +1,4 @@
-"""Finding and removing what labs leave behind. A lab's name holds its owner: braid-PID-STARTTIME-COUNT."""
+"""Finds and removes what labs leave behind. A lab's name contains its owner: braid-PID-STARTTIME-COUNT."""
 
 import os
 import pathlib
@@ -15,7 +15,8 @@ _count = 0
 
 
 def start_time(pid):
-    """The kernel's start time of a process in clock ticks, or None: it tells a reused process id from the old one."""
+    """The kernel's start time of a process in clock ticks, or None. It distinguishes a reused process id from the old
+    one."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         return int(stat.rpartition(")")[2].split()[19])
@@ -46,7 +47,8 @@ def live_labs():
 
 
 def _processes(name, spaces):
-    """Processes inside the lab's namespaces, and those started with one of its files (linkemu is in none of them)."""
+    """Processes inside the lab's namespaces, and those started with one of its files (linkemu is in none of the
+    namespaces)."""
     pids = {int(pid) for space in spaces for pid in run("ip", "netns", "pids", space, check=False).split()}
     files = f"{work_directory(name)}/".encode()
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
@@ -75,7 +77,7 @@ def remove_lab(name):
 
 
 def remove_leftovers():
-    """Removes every lab whose owner is gone. Returns their names."""
+    """Removes every lab whose owner has ended. Returns their names."""
     dead = [name for name, alive in live_labs().items() if not alive]
     for name in dead:
         remove_lab(name)

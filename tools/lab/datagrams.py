@@ -1,12 +1,12 @@
 """Steady flows of small datagrams between two namespaces, with one-way delays: python3 -m lab.datagrams F.
 
-One process has both ends, so that one clock has both times: a datagram carries when it was sent, the kernel says when
-it came. Neither time is late when the process is. The clock is the monotonic one, as somebody may set the other while
-a run lasts. F is a file with a JSON object: near, far (names of namespaces), address (of far), seconds, flows, a list
-of {name, port, rate (a second, each way), size (bytes of payload), to (the address that a flow of one way goes to;
-without it there are two ways on one 5-tuple)}, and dns, a name that a server at the address knows and is asked for
-once a second (None: no questions). Its output is one JSON object: {flow: {"up" | "down" | "answer": {sent, late, lost,
-delays}}}; delays are in milliseconds, of an answer since its question.
+One process has both ends, so that both times are from one clock: a datagram carries its sending time, and the kernel
+records its arrival. So neither time is late when the process is late. The clock is the monotonic one, because the
+real-time clock may be set during a run. F is a file with a JSON object: near, far (names of namespaces), address (of
+far), seconds, flows (a list of {name, port, rate (per second and direction), size (bytes of payload), to (the
+destination of a flow in one direction; without it the flow has two directions on one 5-tuple)}), and dns (a name that a
+server at the address knows, asked for once per second; None: no questions). The output is one JSON object: {flow: {"up"
+| "down" | "answer": {sent, late, lost, delays}}}. Delays are in milliseconds; for an answer, since its question.
 """
 
 import dataclasses
@@ -24,20 +24,22 @@ from .netns import Namespace
 _HEADER = struct.Struct("!Qd")  # number, when it was sent
 _TIMESTAMP = getattr(socket, "SO_TIMESTAMPNS", 35)  # asm-generic/socket.h
 _TIME = struct.Struct("@qq")
-DRAIN = 2  # seconds that the last datagrams may take
+DRAIN = 2  # seconds allowed for the last datagrams to arrive
 UP, DOWN = "up", "down"
 
 
 @dataclasses.dataclass
 class Way:
-    """One direction of a flow: what was sent, and milliseconds of what arrived by its number."""
+    """One direction of a flow: the number of datagrams sent, and the delay in milliseconds of each that arrived, by its
+    number."""
 
     sent: int = 0
-    late: int = 0  # sent more than one interval after its time
+    late: int = 0  # datagrams sent more than one interval after their time
     delays: dict = dataclasses.field(default_factory=dict)
 
     def arrived(self, number, milliseconds):
-        self.delays.setdefault(number, milliseconds)  # a copy is no second arrival
+        # a duplicate does not count as a second arrival
+        self.delays.setdefault(number, milliseconds)
 
     def result(self):
         return {"sent": self.sent, "late": self.late, "lost": self.sent - len(self.delays),
@@ -45,12 +47,12 @@ class Way:
 
 
 def p99(way):
-    """Milliseconds; what never came counts as late by all the time that it had."""
+    """Milliseconds; a datagram that never arrived counts with the whole time that it had."""
     return percentile(way["delays"] + [DRAIN * 1e3] * way["lost"], 0.99)
 
 
 def _received(handle):
-    """(datagram, when the kernel had it by the monotonic clock) of all that wait."""
+    """(datagram, arrival at the kernel by the monotonic clock) of all datagrams that wait."""
     apart = time.time() - time.monotonic()  # the kernel's stamps are of the other clock
     while True:
         try:
@@ -62,7 +64,7 @@ def _received(handle):
 
 
 class _Resolver:
-    """Asks a server of names once a second; a question's number is its identifier."""
+    """Asks a DNS server once per second. A question's number is its identifier."""
 
     def __init__(self, near, address, name, seconds, answers):
         self._handle = near.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
@@ -101,7 +103,7 @@ def question(name):
 
 
 class _End:
-    """One end of a flow, in its namespace. `outgoing` or `incoming` is None where the flow has one way."""
+    """One end of a flow, in its namespace. `outgoing` or `incoming` is None when the flow has only one direction."""
 
     def __init__(self, handle, interval, offset, seconds, outgoing, incoming, size):
         self._handle, self._interval, self._size = handle, interval, size
@@ -115,7 +117,7 @@ class _End:
         return self._handle.fileno()
 
     def send(self, now):
-        """What is due. Returns when the next is, None when none is."""
+        """Sends what is due. Returns when the next datagram is due; None when there is none."""
         if not self._outgoing or self._outgoing.sent >= self._count:
             return None
         if now >= self._next:
@@ -142,7 +144,7 @@ def _open(near, far, address, seconds, flow):
     server.bind((address, flow["port"]))
     server.settimeout(DRAIN)
     client.connect((address, flow["port"]))
-    for _ in range(5):  # says where the client is
+    for _ in range(5):  # tells the server the client's address
         client.send(b"hello")
         try:
             server.connect(server.recvfrom(64)[1])
@@ -152,13 +154,14 @@ def _open(near, far, address, seconds, flow):
     else:
         raise TimeoutError(f"nothing comes to {address}")
     interval = 1 / flow["rate"]
-    # Half an interval between both directions, as there is no reason why they should meet.
+    # The two directions are half an interval apart, so that their datagrams do not meet.
     return ways, [_End(client, interval, 0.5, seconds, ways[UP], ways[DOWN], flow["size"]),
                   _End(server, interval, 0.5 + interval / 2, seconds, ways[DOWN], ways[UP], flow["size"])]
 
 
 def _open_one_way(near, far, address, seconds, flow):
-    """The same of a flow of one way, to whichever of both has the address flow["to"]. The receiver says nothing."""
+    """The ways and ends of a flow in one direction, to the side that has the address flow["to"]. The receiver sends
+    nothing."""
     way = UP if flow["to"] == address else DOWN
     source, target = (near, far) if way == UP else (far, near)
     receiver = target.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
@@ -171,7 +174,7 @@ def _open_one_way(near, far, address, seconds, flow):
 
 
 def _loop(ends):
-    """Sends what is due and takes what comes, until nothing is due any more and what is under way had its time."""
+    """Sends what is due and receives, until nothing is due any more and the last datagrams have had time to arrive."""
     poll = select.poll()
     by_handle = {end.fileno(): end for end in ends}
     for handle in by_handle:

@@ -1,6 +1,6 @@
-"""The demonstration of scripts/demo: a lossy WiFi and an LTE uplink, alone and braided; WiFi pulled in mid-download;
-losses in the client's LAN, which are not the tunnel's, without and with the ack shim; and cold page loads, in the
-packet lane and in the stream lane."""
+"""The demonstration of scripts/demo: a lossy WiFi and an LTE uplink, each alone and both together; WiFi disconnected
+during a download; losses in the client's LAN (outside the tunnel) without and with the ack shim; and cold page loads in
+the packet lane and in the stream lane."""
 
 import random
 import sys
@@ -52,7 +52,7 @@ def table(lab, nginx):
 
 
 def pulled(lab, nginx):
-    """WiFi goes silent in mid-download and comes back; prints the goodput of every half second."""
+    """WiFi becomes silent during a download and returns. Prints the goodput of every half second."""
     path = nginx.add("long", LONG_FILE_BYTES)
     print(f"\n2. WiFi goes silently dead in mid-download ({LONG_FILE_BYTES // 1_000_000} MB), and returns\n")
     done = Download(lab, url(path), name="curl-long")
@@ -87,7 +87,7 @@ def pulled(lab, nginx):
 
 
 def fetch_small(lab, path):
-    """Seconds of each of many fetches with curl, every one over a connection of its own; an error stops them."""
+    """Seconds of each of many fetches with curl, each over its own connection. An error stops them."""
     words = ["curl", "-sSf", "--max-time", "20", "-H", "Connection: close", "-w", "%{time_total}\n", "-o", "/dev/null"]
     times = lab.client.run(*words, *([url(path)] + ["-o", "/dev/null", url(path)] * (SMALL_FETCHES - 1)), timeout=300)
     return sorted(float(line) for line in times.split())
@@ -114,7 +114,7 @@ def lossy_lan(lab, nginx):
 
 
 def load_page(lab, paths, link):
-    """Seconds until all objects of a page are there, each over a connection of its own."""
+    """Seconds until all objects of a page have arrived, each over its own connection."""
     for host in (lab.client, lab.server):
         host.ip("tcp_metrics", "flush", "all")  # what the kernels remember of each other
     words = [word for path in paths for word in ("-o", "/dev/null", url(path, link))]
@@ -125,7 +125,7 @@ def load_page(lab, paths, link):
 
 
 def take_streams(lab):
-    """Both gateways begin again with streams on."""
+    """Restarts both gateways with streams on."""
     for gateway in lab.gateways():
         gateway.config["streams"] = {"enabled": "on"}
         gateway.stop()

@@ -1,10 +1,10 @@
-"""TCP connections with every kind of end, whose hosts check every byte and how each connection ended:
+"""TCP connections with every kind of end. The hosts check every byte and how each connection ended:
 
     python3 -m lab.ends serve ADDRESS PORT
     python3 -m lab.ends ask ADDRESS PORT --count N --seed S --at-once K --source ADDRESS...
 
-Nobody listens on the port after PORT. `ask` writes one line of JSON, {kind: {outcome: connections}}, and `serve` does
-so at SIGTERM. GOOD is the only outcome that is as it should be.
+Nobody listens on the port PORT + 1. `ask` writes one line of JSON, {kind: {outcome: connections}}, and `serve` does so
+on SIGTERM. GOOD is the only correct outcome.
 """
 
 import argparse
@@ -24,7 +24,7 @@ CLIENT_FIRST, SERVER_FIRST, BOTH, STALLED, CLIENT_RESETS, SERVER_RESETS, REFUSED
     "refused")
 HEADER = struct.Struct("!BIII")  # kind, number, bytes from the client, bytes from the server
 PATIENCE = 60  # seconds that a connection may take
-SLEEP = 2  # seconds at most before a reader that sleeps reads
+SLEEP = 2  # most seconds until a sleeping reader reads
 SMALL, LARGE, LARGE_SHARE = 6_000, 300_000, 0.02  # bytes each way
 CONTENT = random.Random(1).randbytes(2 * LARGE)
 CHUNK = 1 << 16
@@ -32,7 +32,7 @@ RESET = struct.pack("ii", 1, 0)  # SO_LINGER
 
 
 def content(number, way, size):
-    """What goes one way on a connection."""
+    """The data in one direction of a connection."""
     first = (number * 7919 + way * 104729) % LARGE
     return memoryview(CONTENT)[first:first + size]
 
@@ -53,7 +53,7 @@ async def read_to_end(reader, wanted):
 
 
 async def read_to_reset(reader, wanted):
-    """Reads to a reset; before it come as many of `wanted` as there were."""
+    """Reads until a reset. The bytes before it must be a prefix of `wanted`."""
     got = 0
     try:
         while part := await reader.read(CHUNK):
@@ -81,7 +81,7 @@ def reset(writer):
 
 
 async def outcome(work, writer):
-    """How a connection ended, which is closed then."""
+    """Closes a connection and returns how it had ended."""
     try:
         async with asyncio.timeout(PATIENCE):
             await work
@@ -152,7 +152,7 @@ async def serve(address, port):
     async with await asyncio.start_server(connection, address, port, backlog=4096):
         print("ready", flush=True)
         await over.wait()
-    if open_ones:  # each has at most PATIENCE left, for its header and for the rest
+    if open_ones:  # each has at most PATIENCE for its header and for the rest
         _, hung = await asyncio.wait(open_ones, timeout=2 * PATIENCE)
         outcomes["without a header"][HUNG] += len(hung)
     return outcomes
@@ -195,7 +195,7 @@ async def ask_one(address, port, source, identity, chance):
         async with asyncio.timeout(PATIENCE):
             reader, writer = await asyncio.open_connection(address, port + (kind == REFUSED), local_addr=(source, 0))
     except OSError as error:  # TimeoutError is one, too
-        # The reset of a connection that was taken over may come before this program has looked at it.
+        # The reset of an accepted connection may arrive before this program has looked at it.
         refused = kind == REFUSED and isinstance(error, (ConnectionRefusedError, ConnectionResetError))
         return kind, GOOD if refused else type(error).__name__
     work = (be_refused(reader, writer) if kind == REFUSED else converse(kind, reader, writer, header, there, back))

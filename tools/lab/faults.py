@@ -16,8 +16,9 @@ from .gateway import binary, merge
 from .measure import Download
 from .services import Nginx
 
-# What the manual of each call names and the kernel gives at such descriptors, without what would be a mistake of the
-# program (EBADF, EFAULT, EINVAL). EPERM stands for security modules and filters too.
+# The errors that the manual of each call names and that the kernel returns for such descriptors,
+# without those that would be a bug of the program (EBADF, EFAULT, EINVAL). EPERM also stands for
+# security modules and filters.
 REFUSALS = {
     "accept4": ["EMFILE", "ENOBUFS", "ENOMEM", "EINTR", "EPERM", "ECONNABORTED"],
     "bind": ["ENOMEM", "EADDRNOTAVAIL", "EPERM"],
@@ -57,17 +58,19 @@ REFUSALS = {
     "writev": ["EINTR", "ENOBUFS"],
 }
 OTHERS = ["ENOMEM", "EPERM"]  # of calls that are not listed
-# They cannot fail (brk tells by its value); or, refused by strace, they are not done at all, unlike by a kernel.
+# These calls cannot fail (brk reports by its value); or, when strace refuses them, they are not done at all, unlike a
+# refusal by a kernel.
 NEVER = re.compile(r"brk|close|exit|exit_group|execve|munmap|rt_sig\w+|sigaltstack|restart_syscall|arch_prctl|futex|"
                    r"rseq|set_tid_address|set_robust_list|get\w*id|clock_\w+|sched_\w+|umask|alarm|tgkill|sysinfo|"
                    r"uname")
-# Memory that is refused to a running daemon may end it, in good order (docs/operations.md).
+# A running daemon to which memory is refused may end, but in good order (docs/operations.md).
 MEMORY = ("mmap", "mprotect", "madvise")
 PATIENCE = 15  # seconds
 SIZE = 3_000_000  # bytes of the download that runs through a fault
-# Seconds after some work until a call that is to be refused must have been made; some are made every 10 s.
+# Seconds after some work by which a call that is to be refused must have been made. Some calls are
+# made only every 10 s.
 PAUSES = 2, 12, 12
-SOME = 4  # at most so many places of a start in which a call is refused
+SOME = 4  # of each call, at most this many of its places in a start are tested
 _CALL = re.compile(r"^(\d+) +(\w+)\((.*)")
 
 
@@ -79,12 +82,13 @@ def calls(log):
 
 
 def spread(count, most):
-    """At most so many numbers from 0 on below count, evenly, the first and the last among them."""
+    """At most `most` numbers in [0, count), evenly spaced, including the first and the last."""
     return sorted({index * (count - 1) // max(1, min(count, most) - 1) for index in range(min(count, most))})
 
 
 class Refusal:
-    """strace at a running process. With a call and an errno, each thread's first such call is refused with it."""
+    """strace on a running process. With a call and an errno, the first such call of each thread is refused with that
+    errno."""
 
     def __init__(self, pid, log, call=None, error=None):
         self._pid, self._log = pid, pathlib.Path(log)
@@ -118,7 +122,7 @@ class Refusal:
 
 
 class Allocations:
-    """The orders of alloc_faults.so, in a file."""
+    """The control file of alloc_faults.so."""
 
     def __init__(self, path):
         path.write_bytes(bytes(24))
@@ -127,7 +131,7 @@ class Allocations:
         self.words = ["env", f"LD_PRELOAD={binary('alloc_faults.so')}", f"BRAID_ALLOC_FAULTS={path}"]
 
     def order(self, number):
-        """The allocation of that number from now on fails; 0: none does. Counts anew."""
+        """Makes the allocation with this number, counted from now, fail; 0: none. Restarts the counts."""
         self._map[:] = struct.pack("=qqq", number, 0, 0)
 
     def failed(self):
@@ -138,7 +142,8 @@ class Allocations:
 
 
 def host_state(space):
-    """All that a daemon may change at its host, to be compared: of links and addresses what they are, not how."""
+    """Everything that a daemon may change at its host, for comparisons. Of links and addresses only their existence,
+    not their state."""
     wanted = {"-br link show up": 1, "-o address show scope global": 4, "-4 rule show": None, "-6 rule show": None,
               "-4 route show table all proto 66": None, "-6 route show table all proto 66": None}
     return [sorted(" ".join(line.split()[:words]) for line in space.ip(*command.split()).splitlines())
@@ -146,13 +151,15 @@ def host_state(space):
 
 
 class FaultLab:
-    """A lab of two links whose edge has all that a daemon may change at a host: routes and rules of its own for an
-    uplink, counts of a metered one, an endpoint with a name. Use as a context manager around a Lab that is open."""
+    """A lab of two links in which the edge uses everything that a daemon may change at a host: its own routes and rules
+    for an uplink, counters of a metered uplink, an endpoint with a host name. Use as a context manager around an open
+    Lab."""
 
     def __init__(self, lab):
         self.lab = lab
         self.problems = []
-        self.refused = collections.Counter()  # how often, by (when, what); 0: it was to be, and was not called
+        # Number of refusals by (when, what); 0: planned, but the call was not made
+        self.refused = collections.Counter()
         self._hosts = pathlib.Path("/etc/netns") / lab.edge.name  # as ip-netns(8) has it
         self._log = lab.directory / "strace"
         self._nginx = None
@@ -184,7 +191,7 @@ class FaultLab:
         return Download(self.lab, f"http://{self.lab.server_addresses()[0]}{self._path}")
 
     def work(self, gateway):
-        """Whatever makes a daemon call the system: status, reloads, an uplink that goes and comes back."""
+        """Everything that makes a daemon call the system: status, reloads, an uplink that goes down and up."""
         gateway.status()
         changed = {"uplinks": gateway.config["uplinks"][:1]} if "uplinks" in gateway.config else {
             "listen": [*gateway.config["listen"], "127.0.0.1:4434"]}
@@ -207,7 +214,7 @@ class FaultLab:
         return sorted({name for _, name, _ in calls(self._log) if not NEVER.fullmatch(name)})
 
     def refuse(self, gateway, call, error):
-        """A system call of a running daemon is refused once."""
+        """Refuses a system call of a running daemon once."""
         what = f"{gateway.name}, running: {call} {error}"
         fired = False
         with self._watched(gateway, what, may_end=call in MEMORY):
@@ -230,7 +237,7 @@ class FaultLab:
         self.refused["running", f"{call} {error}"] += fired
 
     def starve(self, gateway, allocations, number):
-        """The allocation of that number of a running daemon fails."""
+        """Makes the allocation with this number in a running daemon fail."""
         what = f"{gateway.name}, running: allocation {number}"
         with self._watched(gateway, what, may_end=True):
             running = self.download()
@@ -259,7 +266,8 @@ class FaultLab:
             self._settle(gateway)
 
     def _settle(self, gateway):
-        """After the fault: the configuration as it should be, all uplinks up; a daemon that ended runs again."""
+        """Restores the state after a fault: the right configuration, all uplinks up; restarts a daemon that has
+        ended."""
         if gateway.process.poll() is None:
             gateway.reload()
             try:
@@ -286,11 +294,11 @@ class FaultLab:
             self.problems.append(f"{self._what}: left behind {left}")
 
     def untested(self):
-        """Which calls were never refused with which errno, for the daemon did not make them again."""
+        """The pairs of call and errno that were never refused, because the daemon did not make the call again."""
         return sorted(f"{what}, {when}" for (when, what), times in self.refused.items() if not times)
 
     def left(self, space):
-        """What is at a host that was not there before the daemons."""
+        """Everything at a host that did not exist before the daemons ran."""
         return [now for now, before in zip(host_state(space), self.clean[space]) if now != before]
 
     def check(self, running, what):
@@ -302,7 +310,7 @@ class FaultLab:
 
     def start_calls(self):
         """{call: (before, count)} of a start and end of the edge's daemon: how often its main thread makes each call
-        before it reads its configuration, and from then on. Only calls that it makes in each of two lives."""
+        before it reads its configuration, and from then on. Only calls made in both of two runs."""
         lives = [self._calls_of_a_life() for _ in range(2)]
         return {name: min(life[name] for life in lives) for name in lives[0].keys() & lives[1].keys()}
 
@@ -319,7 +327,7 @@ class FaultLab:
         return {name: (before[name], count) for name, count in after.items() if not NEVER.fullmatch(name)}
 
     def refuse_at_start(self, call, error, number):
-        """The daemon's call of that number is refused; then either the start ends, or all is well."""
+        """Refuses the daemon's call with this number. Then either the start must fail, or everything must work."""
         what = f"start: {call} {error} at call {number}"
         options = ["-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={number}"]
         self._judge(what, *self._life(options))
@@ -327,15 +335,16 @@ class FaultLab:
         self.refused["start", f"{call} {error}"] += fired
 
     def starve_at_start(self, allocations, number):
-        """The allocation of that number since the start of the process fails; 0: none. Gives how many there were."""
+        """Makes the allocation with this number, counted from the start of the process, fail; 0: none. Returns the
+        number of allocations."""
         allocations.order(number)
         self._judge(f"start: allocation {number}", *self._life(None, allocations.words))
         self.refused["start", "allocation"] += allocations.failed()
         return allocations.seen()
 
     def _life(self, strace, words=()):
-        """One life of the edge's daemon, from its start until it is up and told to end. Gives its exit code, None when
-        it hangs; whether it was up; and what it said."""
+        """One run of the edge's daemon, from its start until it is up and told to end. Returns its exit code (None when
+        it hangs), whether it was up, and its output."""
         gateway = self.lab.edge_gateway
         command = [*words, binary("braidd"), "--config", gateway.path]
         if strace is not None:
@@ -347,7 +356,7 @@ class FaultLab:
         deadline = time.monotonic() + PATIENCE
         while process.poll() is None and time.monotonic() < deadline:
             up = up or gateway.up(subflows=2)
-            if up and not told:  # carries a packet each way, so that each life makes the calls for that
+            if up and not told:  # carries a packet in each direction, so that each run makes the calls for that
                 self.lab.client.run("ping", "-n", "-c", 1, "-W", 1, self.lab.server_addresses()[0], check=False)
                 with contextlib.suppress(ProcessLookupError, IndexError, OSError):
                     os.kill(_daemon(process.pid, strace is not None), signal.SIGTERM)
@@ -382,7 +391,7 @@ def _daemon(pid, traced):
 
 
 def suspend(process, seconds):
-    """Stops a process for so long."""
+    """Stops a process for `seconds`."""
     process.send_signal(signal.SIGSTOP)
     time.sleep(seconds)
     process.send_signal(signal.SIGCONT)

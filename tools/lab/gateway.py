@@ -1,4 +1,4 @@
-"""One braidd: identity, configuration, start, readiness, status, reload, restart."""
+"""One braidd daemon: identity, configuration, start, readiness, status, reload, restart."""
 
 import json
 import os
@@ -58,7 +58,7 @@ class Gateway:
         self.path = lab.directory / f"{name}.yaml"
         self.socket = lab.directory / f"{name}.sock"
         self.process = None
-        self.wrapper = []  # words before the daemon's own, such as ["env", "NAME=value"]
+        self.wrapper = []  # words before the daemon's command line, such as ["env", "NAME=value"]
 
     @staticmethod
     def _common(lab, name, changes):
@@ -148,7 +148,7 @@ class Gateway:
         return flatten_subflows(json.loads(self.ctl("paths", "--json")))
 
     def drops(self):
-        """{cause: count} of datagrams and packets thrown away."""
+        """{cause: count} of dropped datagrams and packets."""
         return self.status()["drops"]
 
     def up(self, subflows=1):

@@ -1,4 +1,4 @@
-"""The lab: namespaces, routes and processes of one run, all gone when it ends. site.py says who has which address.
+"""The lab: namespaces, routes and processes of one run, all removed when it ends. site.py lists the addresses.
 
 In mode "tap" client and server share one subnet, 172.16.0.0/24, and each gateway bridges its LAN port with the TAP
 device.
@@ -22,7 +22,7 @@ from .netns import Namespace, join, run
 from .site import PUBLIC, Site, server_addresses
 
 CONGESTION_CONTROLS = "reno bbr cubic"
-DIRECT_TABLE = 1000  # routing tables from here on send the server's direct addresses over one link
+DIRECT_TABLE = 1000  # routing tables from this number on; each sends the server's direct addresses over one link
 
 
 class Lab:
@@ -105,7 +105,7 @@ class Lab:
             site.configure_uplink(index)
 
     def _configure_routed(self):
-        """LANs and the server's direct addresses, whose answers leave by the link they came on."""
+        """LANs and the server's direct addresses. Answers from these use the link on which the request came."""
         self.concentrator.address("lan0", "192.168.100.1/24", "fd00:0:0:100::1/64")
         for link in [None, *range(len(self._links))]:
             v4, v6 = self.server_addresses(link)
@@ -137,8 +137,8 @@ class Lab:
     # Gateways
 
     def make_gateways(self, edge=None, concentrator=None):
-        """braidd for every edge and for the concentrator, not started; the arguments change the configuration
-        (gateway.py)."""
+        """Makes a braidd for every edge and for the concentrator, without starting them. The arguments change the
+        configuration (gateway.py)."""
         names = ["concentrator", *[site.edge.name.rpartition("-")[2] for site in self.sites]]
         pins = make_identities(self.directory, names)
         self.gateway = Gateway(self, "concentrator", self.concentrator,
@@ -158,11 +158,11 @@ class Lab:
         return self.edge_gateway
 
     def gateways(self):
-        """The concentrator's and those of the sites, as far as there are any."""
+        """The gateways of the concentrator and of the sites, as far as they exist."""
         return [gateway for gateway in (self.gateway, *(site.gateway for site in self.sites)) if gateway]
 
     def switch_ack_shim(self, enabled):
-        """Of every gateway; flows of before are forgotten when it goes off."""
+        """Switches the ack shim of every gateway. Switching it off removes its flows."""
         for gateway in self.gateways():
             gateway.config.setdefault("tunnel", {})["ack-shim"] = {"enabled": "on" if enabled else "off"}
             gateway.reload()
@@ -170,7 +170,7 @@ class Lab:
                       "the ack shim's switch")
 
     def restore_uplink(self, index, site=0):
-        """After `ip link set wifi0 down` at the edge: up again, with addresses and routes."""
+        """Sets an uplink up again, with addresses and routes, after `ip link set wifi0 down` at the edge."""
         self.sites[site].configure_uplink(index)
 
     # Processes
@@ -200,7 +200,7 @@ class Lab:
         return process
 
     def stop(self, process, number=signal.SIGTERM, timeout=5):
-        """Ends a process, by force if it does not go in time. Returns its exit code (negative: the signal)."""
+        """Ends a process, by force if it does not end in time. Returns its exit code (negative: the signal)."""
         self._processes.pop(process.pid, None)
         for attempt in (number, signal.SIGKILL):
             _signal_group(process, attempt)
@@ -218,7 +218,7 @@ class Lab:
             value = condition()
             if value:
                 return value
-            for process in list(self._processes.values()):  # other threads start and stop some meanwhile
+            for process in list(self._processes.values()):  # other threads may start and stop processes meanwhile
                 if process.poll() not in (None, 0):
                     raise RuntimeError(f"{process.lab_name} ended with {process.returncode} while waiting for {what}\n"
                                        + self.log_tail(process.lab_name))
@@ -240,7 +240,7 @@ class Lab:
         return "\n".join(parts)
 
     def told(self, lines=25):
-        """What there is to know when something went wrong: every gateway's status, the links' counters, the logs."""
+        """Information for failures: every gateway's status, the links' counters, the logs."""
         parts = []
         for gateway in self.gateways():
             ended = gateway.process.poll() if gateway.process else "not running"
@@ -281,7 +281,8 @@ def _signal_group(process, number):
 
 
 def tune(space):
-    """Forwarding between interfaces, no reverse-path filter (answers may take another way), no memory between runs."""
+    """Sets the kernel's options: forwarding between interfaces, no reverse-path filter (answers may take another path),
+    no TCP metrics kept between runs."""
     space.sysctl(net__ipv4__ip_forward=1, net__ipv4__conf__all__rp_filter=0, net__ipv4__conf__default__rp_filter=0,
                  net__ipv6__conf__all__forwarding=1, net__ipv6__conf__all__keep_addr_on_down=1,
                  net__ipv6__conf__default__accept_dad=0, net__ipv4__tcp_congestion_control="cubic",
@@ -290,7 +291,7 @@ def tune(space):
 
 
 def _end_on_signals():
-    """Makes SIGTERM and SIGHUP end the program as ^C does: `with` blocks and atexit clean up, unittest stops."""
+    """Makes SIGTERM and SIGHUP end the program like ^C: `with` blocks and atexit clean up, and unittest stops."""
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) == signal.SIG_DFL:

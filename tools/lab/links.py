@@ -6,7 +6,7 @@ import pathlib
 import socket
 import time
 
-QUEUE_SECONDS = 0.05  # a link's queue holds this much of its rate unless queue_bytes says otherwise
+QUEUE_SECONDS = 0.05  # a link's queue holds this time's worth of its rate unless queue_bytes is set
 
 
 @dataclasses.dataclass
@@ -26,7 +26,7 @@ class Link:
 
 
 class Wire(Link):
-    """A bare veth pair in place of an emulated link: as fast as the kernel, without a process that carries packets."""
+    """A bare veth pair instead of an emulated link: as fast as the kernel, without a process that carries packets."""
 
     def __init__(self, name):
         super().__init__(name, rate_mbit=0, rtt_ms=0)

@@ -1,16 +1,16 @@
-"""How busy the machine is while something is measured, and with what: what a failure of real time is judged by."""
+"""Records how busy the machine is during a measurement, and with what, to judge failures of time limits."""
 
 import os
 import pathlib
 import time
 
 _TICK = os.sysconf("SC_CLK_TCK")
-_STEAL, _IDLE = 7, (3, 4)  # fields of /proc/stat (proc(5)): idle and iowait are no work
+_STEAL, _IDLE = 7, (3, 4)  # fields of /proc/stat (proc(5)) that are not work: idle and iowait
 MOST_NAMED = 5
 
 
 class Machine:
-    """Figures from its making until told()."""
+    """Figures from the object's creation until told()."""
 
     def __init__(self):
         self._began = time.monotonic()
@@ -40,7 +40,7 @@ class Machine:
 
 
 def wait_for_calm(patience=10.0, look=0.5):
-    """Waits until a quarter of the CPUs is idle for a moment, but not for ever."""
+    """Waits until a quarter of the CPUs is idle for a moment, for a limited time."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         before = _cpu_times()
@@ -57,7 +57,8 @@ def _cpu_times():
 
 
 def _waited():
-    """Seconds in which some program waited for a CPU (pressure stall information), None where the kernel has none."""
+    """Seconds in which some program waited for a CPU (pressure stall information); None if the kernel does not provide
+    it."""
     try:
         text = pathlib.Path("/proc/pressure/cpu").read_text(encoding="ascii")
         return int(text.partition("total=")[2].split()[0]) / 1e6

@@ -19,7 +19,7 @@ median = statistics.median
 
 
 def percentile(values, share):
-    """By nearest rank, as the programs of sim do it."""
+    """A percentile by nearest rank, as in the programs of sim."""
     return sorted(values)[math.ceil(round(share * len(values), 6)) - 1]
 
 
@@ -103,7 +103,7 @@ class Download(threading.Thread):
         return self.size * 8 / self.seconds / 1e6
 
     def rate_mbit(self, begin, end):
-        """Goodput between two times (seconds since the start)."""
+        """The goodput between two times (seconds since the start)."""
         inside = [size for at, size in self.arrivals if begin <= at <= end]
         return (inside[-1] - inside[0]) * 8 / (end - begin) / 1e6 if len(inside) > 1 else 0.0
 
@@ -144,7 +144,7 @@ def round_trips(space, address, count, interval, wait=1):
 
 
 def difference(after, before):
-    """What counters grew by."""
+    """The growth of counters."""
     return {name: value - before.get(name, 0) for name, value in after.items()}
 
 

@@ -11,7 +11,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def run(*command, check=True, timeout=60, **options):
-    """Runs a command and returns its output; a failure carries the command's own words."""
+    """Runs a command and returns its output. An error contains the command's own message."""
     command = [str(word) for word in command]
     done = subprocess.run(command, stdin=options.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=timeout, **options)
@@ -30,7 +30,7 @@ class Namespace:
 
     @classmethod
     def existing(cls, name):
-        """One that another process has made."""
+        """An existing namespace that another process has made."""
         space = cls.__new__(cls)
         space.name = name
         return space
@@ -54,7 +54,7 @@ class Namespace:
         return run("ip", "-n", self.name, *command)
 
     def inside(self, function, *arguments):
-        """Calls a function in a thread that has entered the namespace; sockets it opens stay there."""
+        """Calls a function in a thread that has entered the namespace. Sockets that it opens stay in that namespace."""
         box = {}
 
         def body():
@@ -127,18 +127,18 @@ def _read_counters():
     return counters
 
 
-# What a host hands to its interface in pieces of up to 64 KB, and an interface to its host.
+# The offloads with which a host and its interface exchange packets of up to 64 KB.
 _OFFLOADS = ("tso", "gso", "gro", "tx-udp-segmentation")
 
 
 def join(left, left_device, right, right_device, offloads=False):
     """Joins two namespaces by a veth pair.
 
-    A veth hands a packet to the CPU that sends it, so that a sender which moves to another CPU overtakes itself. Real
-    interfaces do not: steering by flow keeps a flow on one CPU.
+    A veth processes a packet on the CPU that sends it, so packets are reordered when a sender moves to another CPU.
+    Real interfaces do not do this. Flow steering keeps a flow on one CPU.
 
-    Between two of its kind a veth passes super-packets, up to 64 KB of a flow, as they are: whoever counts, drops or
-    delays packets there would count, drop or delay dozens at once. `offloads` lets it, for measurements of speed.
+    A veth pair passes super-packets (up to 64 KB of a flow) unchanged. Counting, dropping or delaying a packet there
+    would affect dozens of packets at once. `offloads` allows this, for measurements of speed.
     """
     run("ip", "link", "add", left_device, "netns", left.name, "type", "veth",
         "peer", "name", right_device, "netns", right.name)

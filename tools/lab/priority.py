@@ -1,5 +1,5 @@
-"""The lab's processes go before the other programs of the machine: what is measured in real time is Braid's doing
-then, and not that of a compiler next door. linkemu has real-time priority of its own."""
+"""Gives the lab's processes priority over the other programs of the machine, so that measurements in real time show
+Braid and not, for example, a compiler that runs at the same time. linkemu sets its own real-time priority."""
 
 import contextlib
 import os
@@ -9,12 +9,12 @@ NICE = -10
 
 
 def raise_own():
-    """For this process and those that it starts from now on."""
+    """Sets the priority of this process and of those that it starts from now on."""
     os.setpriority(os.PRIO_PROCESS, 0, NICE)
 
 
 def raise_session(pid):
-    """For the session of a process: where kernels share the CPUs out by sessions, niceness counts only inside of one
-    (sched(7), autogroup)."""
-    with contextlib.suppress(OSError):  # no such kernel, or the process is gone
+    """Sets the priority of a process's session. Kernels that distribute CPU time by session consider niceness only
+    within a session (sched(7), autogroup)."""
+    with contextlib.suppress(OSError):  # not such a kernel, or the process has ended
         pathlib.Path(f"/proc/{pid}/autogroup").write_text(str(NICE), encoding="ascii")

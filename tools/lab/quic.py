@@ -1,4 +1,5 @@
-"""QUIC downloads by two stacks: ngtcp2's own programs as Debian packages them, and quic-go with a program of ours."""
+"""QUIC downloads with two stacks: ngtcp2's own programs as Debian packages them, and quic-go with the program in
+quic_go."""
 
 import json
 import os
@@ -10,7 +11,7 @@ from .netns import run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "tools" / "lab" / "quic_go"
-HEADROOM = 1.5  # a file of so much more than the links carry, which no download ends before its time
+HEADROOM = 1.5  # factor by which a file is larger than what the links carry in the time, so that no download ends early
 
 
 class QuicGo:
@@ -71,5 +72,5 @@ class Ngtcp2:
 
 
 def stacks(lab, address, rate_mbit, seconds):
-    """Both, serving at that address of the lab's server; `rate_mbit`, `seconds`: the largest of a download."""
+    """Both stacks, serving at this address of the lab's server. `rate_mbit`, `seconds`: upper limits of a download."""
     return [QuicGo(lab, address), Ngtcp2(lab, address, int(rate_mbit * 1e6 / 8 * seconds * HEADROOM))]

@@ -1,6 +1,6 @@
-"""A server of bytes over connections that stay: python3 -m lab.requests ADDRESS PORT.
+"""A server of bytes over persistent connections: python3 -m lab.requests ADDRESS PORT.
 
-A client sends how many bytes it wants (4 bytes, network order), any number of times on a connection; see ask().
+A client sends the number of bytes it wants (4 bytes, network order), any number of times per connection; see ask().
 """
 
 import socket
@@ -30,7 +30,7 @@ def connect(address, port):
 
 
 def ask(handle, size, room):
-    """Seconds from the question until the last of `size` bytes; `room`: a bytearray of at least so many."""
+    """Seconds from the request until the last of `size` bytes. `room`: a bytearray of at least `size` bytes."""
     view = memoryview(room)
     began, got = time.monotonic(), 0
     handle.sendall(QUESTION.pack(size))

@@ -1,4 +1,4 @@
-"""A second concentrator for the server of a lab, with NAT as the first one needs it, too: servers answer to either.
+"""A second concentrator for the server of a lab. Both concentrators need NAT, because the server may answer to either.
 
     edge ==wifi==lte== concentrator ----- second
                         203.0.113.1       203.0.113.2
@@ -24,8 +24,9 @@ GROUP = "hubs"
 
 
 def add_second(lab, edge=None, **settings):
-    """Makes the second concentrator of a lab whose gateways are made and not started, and tells the edge of it, which
-    gets the changes `edge`. `settings` change both concentrators. Returns its gateway, not started."""
+    """Makes the second concentrator of a lab whose gateways are made but not started, and adds it to the edge's
+    configuration. `edge`: changes of the edge's configuration; `settings`: of both concentrators. Returns its gateway,
+    not started."""
     space = lab.namespace("second")
     tune(space)
     join(lab.concentrator, "hop0", space, "hop0")
@@ -64,7 +65,7 @@ def used(gateway):
 
 
 def seconds_to_new_connection(lab, url, limit=10.0, interval=0.05):
-    """Seconds until a connection that begins from now on, one each `interval`, has brought an answer."""
+    """Begins a connection every `interval`. Returns the seconds until one has brought an answer."""
     began = time.monotonic()
     done, took = threading.Event(), []
 

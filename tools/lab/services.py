@@ -69,14 +69,14 @@ class Iperf3:
 
     @staticmethod
     def wait(lab):
-        """Waits until the server is ready for a test: between two it closes its port and resets who connects."""
+        """Waits until the server is ready for a test. Between two tests it closes its port and resets connections."""
         lines = lab.log("iperf3").read_text
         lab.wait_for(lambda: (text := lines()).count("Server listening") > text.count("Accepted connection"),
                      "iperf3 to listen")
 
 
 class Sshd:
-    """sshd with a host key and a user key of its own."""
+    """sshd with its own host key and user key."""
 
     def __init__(self, lab, namespace=None):
         self._root = lab.directory / "ssh"
@@ -95,14 +95,14 @@ class Sshd:
         lab.wait_for(lambda: space.run("ss", "-Hltn", f"sport = :{SSH_PORT}"), "sshd to listen")
 
     def words(self, address, *command):
-        """The ssh command line that runs a command at the server."""
+        """The ssh command line that runs a command on the server."""
         return ["ssh", "-F", "none", "-i", str(self._root / "user"), "-p", str(SSH_PORT), "-o", "BatchMode=yes",
                 "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
                 f"root@{address}", *command]
 
 
 class Dnsmasq:
-    """dnsmasq that answers for the names given, and asks nobody else. Long TXT records make large answers."""
+    """dnsmasq that only answers for the given names and asks no other server. Long TXT records give large answers."""
 
     def __init__(self, lab, records, texts=None, namespace=None):
         words = ["dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",

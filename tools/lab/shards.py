@@ -1,5 +1,5 @@
-"""The concentrator of a lab as several daemons on its one machine, each with peers, a port, a device, a network of the
-tunnel and files of its own (docs/fleet.md, "Several daemons on one machine"):
+"""The concentrator of a lab as several daemons on one machine. Each has its own peers, port, device, tunnel network and
+files (docs/fleet.md, "Several daemons on one machine"):
 
     edge  ----.                   .-- UDP 4433, braid0, 10.255.0.0/24: edge, edge2, ...
     edge1 ----+-- concentrator ---+
@@ -18,8 +18,8 @@ def addresses(shard, host):
 
 
 class Shards:
-    """`count` daemons for the sites of a lab, whose gateways are made and not started; `lab.gateway` is not needed any
-    more."""
+    """`count` daemons for the sites of a lab. The lab's gateways are made but not started; `lab.gateway` is not used
+    any more."""
 
     def __init__(self, lab, count):
         self._lab = lab
@@ -28,8 +28,8 @@ class Shards:
         self.gateways = [Gateway(lab, name, lab.concentrator, None) for name in self._pins]
 
     def deal(self, count):
-        """Deals the sites out to the first `count` daemons, by turns; a daemon or an edge that runs is to be started
-        anew. Returns those daemons."""
+        """Distributes the sites to the first `count` daemons in turn. Running daemons and edges must be restarted.
+        Returns those daemons."""
         for number, gateway in enumerate(self.gateways[:count]):
             gateway.config = self._config(number, self.sites(number, count))
         for site in self._lab.sites:
@@ -43,7 +43,7 @@ class Shards:
         return self.gateways[:count]
 
     def sites(self, number, count):
-        """Those of a daemon when there are `count`."""
+        """The sites of a daemon when there are `count` daemons."""
         return [site for site in self._lab.sites if site.number % count == number]
 
     def _config(self, number, sites):

@@ -1,4 +1,4 @@
-"""Who has which address in a lab: the concentrator, the server, and each site with its edge, client and links.
+"""The addresses in a lab: of the concentrator, the server, and each site with its edge, client and links.
 
     client --lan0-- edge ==wifi==lte== concentrator --lan0-- server
     192.168.10.2    .1   10.0.0.1 .2   203.0.113.1  .1       192.168.100.2  through Braid
@@ -9,18 +9,18 @@ The edge knows the concentrator by its public address, reached by one default ro
 has LAN 192.168.(10+s).0/24 and fd00:0:0:(10+s)::/64, and its link i is 10.s.i.0/24 and fd01:0:s:i::/64.
 """
 
-PUBLIC = ("203.0.113.1", "2001:db8::1")  # the concentrator's, on its loopback
+PUBLIC = ("203.0.113.1", "2001:db8::1")  # the concentrator's public addresses, on its loopback
 SERVER_LAN = ("192.168.100.0/24", "fd00:0:0:100::/64")
 
 
 def server_addresses(link=None):
-    """The server's addresses (v4, v6): through Braid, or over the link of that index without it."""
+    """The server's addresses (v4, v6): for traffic through Braid, or over the link of that index without it."""
     host = 2 if link is None else 3 + link
     return f"192.168.100.{host}", f"fd00:0:0:100::{host}"
 
 
 class Site:
-    """An edge gateway, the client behind it and the links that it has to the concentrator."""
+    """An edge gateway, the client behind it, and its links to the concentrator."""
 
     def __init__(self, lab, number, links):
         self.number = number
@@ -49,7 +49,7 @@ class Site:
         return (v4 + "1", v4 + "2"), (v6 + "1", v6 + "2")
 
     def configure_uplink(self, index):
-        """Gives the edge's end of a link its addresses and routes; again after the device was down."""
+        """Gives the edge's end of a link its addresses and routes. Call it again after the device was down."""
         (near4, far4), (near6, far6) = self.link_addresses(index)
         device = self.device(index)
         self.edge.address(device, near4 + "/24", near6 + "/64")

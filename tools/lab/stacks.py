@@ -2,7 +2,7 @@
 
     peer --lwip0-- client --lan0-- edge ...      the peer has an address of the client's LAN, which the client forwards
 
-A peer sends and receives; tools/stacks/lwip_peer.cc tells how one talks to it.
+A peer sends and receives; tools/stacks/lwip_peer.cc describes its protocol.
 """
 
 import json
@@ -15,8 +15,8 @@ from .gateway import binary
 
 PORT = 7100
 SOURCES = pathlib.Path(__file__).resolve().parents[1] / "stacks"
-BLOCKS = {"lwip": 128, "netstack": 132}  # the /30 that a stack has in the last byte of its host's LAN
-GIVE_UP = 120  # s that a flow may take; a peer gives up itself after 30 s of silence
+BLOCKS = {"lwip": 128, "netstack": 132}  # the stack's /30 network in its host's LAN (last byte)
+GIVE_UP = 120  # seconds that a flow may take; a peer itself gives up after 30 s of silence
 
 
 class Peer:
@@ -64,7 +64,7 @@ class Peer:
                 self._changed.notify_all()
 
     def fetch(self, sender, seed, size):
-        """Gets `size` bytes from another peer and returns what this one reports of it; blocks, from any thread."""
+        """Gets `size` bytes from another peer and returns this peer's report. Blocks; may be called from any thread."""
         with self._changed:
             self._process.stdin.write(f"{sender.address} {PORT} {seed} {size}\n")
             self._process.stdin.flush()

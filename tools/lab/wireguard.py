@@ -1,4 +1,4 @@
-"""wireguard-go, what userspace tunnels are measured against: its build, and one daemon of it in a namespace."""
+"""wireguard-go, with which Braid is compared: its build, and one daemon in a namespace."""
 
 import base64
 import os
@@ -19,8 +19,8 @@ _SOCKETS = pathlib.Path("/var/run/wireguard")  # the same in all network namespa
 
 
 def program():
-    """(path, version, True when that is VERSION): built with the Go toolchain, or as Debian packages it, which is from
-    before its offloads, where the toolchain is too old."""
+    """(path, version, True when that is VERSION). Built with the Go toolchain; where that is too old, Debian's package,
+    which is from before wireguard-go's offloads."""
     built = ROOT / "build" / "rivals" / VERSION / "wireguard"
     if not built.exists() and _go_version() >= GO_NEEDED:
         environment = {**os.environ, "GOBIN": str(built.parent), "GOFLAGS": "", "GO111MODULE": "on",
@@ -34,7 +34,7 @@ def program():
 
 
 def _go_version():
-    """Of the Go toolchain in the path; (0, 0) without one."""
+    """The version of the Go toolchain in the path; (0, 0) without one."""
     if not shutil.which("go"):
         return 0, 0
     found = re.search(r"go(\d+)\.(\d+)", run("go", "env", "GOVERSION", check=False))
@@ -55,7 +55,7 @@ def keys():
 
 
 class WireGuard:
-    """wireguard-go in one namespace, with one peer, whose `prefixes` are routed into its device."""
+    """wireguard-go in one namespace with one peer, whose `prefixes` are routed into its device."""
 
     def __init__(self, lab, namespace, key):
         self._lab = lab
@@ -63,12 +63,12 @@ class WireGuard:
         self._key = key
         role = namespace.name.rpartition("-")[2]
         self.name = f"wireguard.{role}"
-        self._device = f"wg{os.getpid()}{role[0]}"  # its socket's name, which no other lab may have
+        self._device = f"wg{os.getpid()}{role[0]}"  # its socket's name, unique among all labs
         self.process = None
 
     def start(self, executable, peer, prefixes, endpoint=None, mtu=None, own=None):
-        """`peer`: its public key; `endpoint`: its address, for the one that begins; `mtu`: of the device, None for
-        the program's default; `own`: an address of the device, with its prefix length."""
+        """`peer`: the peer's public key; `endpoint`: the peer's address, for the side that initiates; `mtu`: of the
+        device, None for the program's default; `own`: an address of the device, with its prefix length."""
         self.process = self._lab.start(self._namespace, self.name, [executable, "-f", self._device])
         path = _SOCKETS / f"{self._device}.sock"
         self._lab.wait_for(path.exists, f"{self.name} to listen")
@@ -86,7 +86,7 @@ class WireGuard:
 
     @staticmethod
     def _set(path, words):
-        """A question of its configuration protocol (wireguard.com/xplatform)."""
+        """A request of its configuration protocol (wireguard.com/xplatform)."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as channel:
             channel.settimeout(5)
             channel.connect(str(path))

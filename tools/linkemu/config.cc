@@ -20,7 +20,7 @@ constexpr uint64_t kMaxQueue = uint64_t{1} << 30;  // 1 GiB
 constexpr uint64_t kMaxPacket = 65'535;            // an IP packet
 constexpr size_t kMaxList = 100'000;               // entries of drop and trace
 
-/// A value and the place that error messages give for it.
+/// A value and its place for error messages.
 struct Value {
   const json& value;
   const std::string& where;
@@ -29,17 +29,20 @@ struct Value {
   double number(double low, double high) const {
     if (!value.is_number()) fail("must be a number");
     double v = value.get<double>();
-    if (!(v >= low && v <= high)) fail("must be in [" + json(low).dump() + ", " + json(high).dump() + "]");
+    if (!(v >= low && v <= high))
+      fail("must be in [" + json(low).dump() + ", " + json(high).dump() + "]");
     return v;
   }
   uint64_t integer(uint64_t low, uint64_t high) const {
-    // JSON has one kind of number: 3.0 is an integer too.
-    bool whole =
-        value.is_number_unsigned() || (value.is_number_float() && value == std::floor(value.get<double>()));
-    std::string range = "must be an integer in [" + std::to_string(low) + ", " + std::to_string(high) + "]";
-    // 2^64 is beyond every uint64_t, and yet what the largest one is as a double.
+    // JSON has only one kind of number, so 3.0 also counts as an integer.
+    bool whole = value.is_number_unsigned() ||
+                 (value.is_number_float() && value == std::floor(value.get<double>()));
+    std::string range =
+        "must be an integer in [" + std::to_string(low) + ", " + std::to_string(high) + "]";
+    // 2^64 is larger than every uint64_t, but equals the largest one converted to double.
     bool beyond = value.is_number_float() && value.get<double>() >= 0x1p64;
-    if (!whole || beyond || value.get<double>() < 0 || value.get<double>() > static_cast<double>(high))
+    if (!whole || beyond || value.get<double>() < 0 ||
+        value.get<double>() > static_cast<double>(high))
       fail(range);
     uint64_t v = value.get<uint64_t>();
     if (v < low || v > high) fail(range);
@@ -69,7 +72,7 @@ struct Value {
 
 using Setters = std::map<std::string, std::function<void(const Value&)>>;
 
-/// Hands each member of an object to its setter; a member without one is an error.
+/// Calls the setter of each member of an object. A member without a setter is an error.
 void readObject(const json& object, const std::string& where, const Setters& setters) {
   if (!object.is_object()) throw ConfigError(where + ": must be an object");
   for (const auto& [key, value] : object.items()) {
@@ -90,15 +93,17 @@ GilbertElliott readBursts(const Value& v, GilbertElliott bursts) {
 }
 
 Policer readPolicer(const Value& v, Policer policer) {
-  readObject(v.value, v.where,
-             {{"rate_mbit", [&](const Value& r) { policer.bitsPerSecond = r.bitsPerSecond(); }},
-              {"burst_bytes", [&](const Value& b) { policer.burstBytes = b.integer(1, kMaxQueue); }}});
+  readObject(
+      v.value, v.where,
+      {{"rate_mbit", [&](const Value& r) { policer.bitsPerSecond = r.bitsPerSecond(); }},
+       {"burst_bytes", [&](const Value& b) { policer.burstBytes = b.integer(1, kMaxQueue); }}});
   return policer;
 }
 
 std::vector<uint64_t> readDrops(const Value& v) {
   std::vector<uint64_t> drops;
-  for (const json& n : v.array(kMaxList)) drops.push_back(Value{n, v.where}.integer(1, uint64_t{1} << 53));
+  for (const json& n : v.array(kMaxList))
+    drops.push_back(Value{n, v.where}.integer(1, uint64_t{1} << 53));
   return drops;
 }
 
@@ -125,8 +130,8 @@ EndConfig readEnd(const Value& v) {
   if (end.netns.find('/') != std::string::npos || end.netns == "." || end.netns == "..") {
     v.fail("netns must be a name below /run/netns");
   }
-  bool badDevice = end.device.empty() || end.device.size() > 15 || end.device == "." || end.device == ".." ||
-                   end.device.find_first_of("/:% \t\n") != std::string::npos;
+  bool badDevice = end.device.empty() || end.device.size() > 15 || end.device == "." ||
+                   end.device == ".." || end.device.find_first_of("/:% \t\n") != std::string::npos;
   if (badDevice) v.fail("device must be an interface name of 1 to 15 characters");
   return end;
 }
@@ -134,7 +139,8 @@ EndConfig readEnd(const Value& v) {
 LinkConfig readLink(const json& object, size_t index) {
   LinkConfig link;
   std::string where = "link " + std::to_string(index + 1);
-  if (object.is_object() && object.contains("name")) link.name = Value{object["name"], where}.string();
+  if (object.is_object() && object.contains("name"))
+    link.name = Value{object["name"], where}.string();
   if (link.name.empty()) throw ConfigError(where + ": needs a name");
   where = "link " + link.name;
   readObject(object, where,
@@ -153,10 +159,12 @@ void checkUnique(const std::vector<LinkConfig>& links) {
   std::set<std::string> names;
   std::set<std::pair<std::string, std::string>> devices;
   for (const LinkConfig& link : links) {
-    if (!names.insert(link.name).second) throw ConfigError("link " + link.name + ": name is used twice");
+    if (!names.insert(link.name).second)
+      throw ConfigError("link " + link.name + ": name is used twice");
     for (const EndConfig* end : {&link.a, &link.b}) {
       if (devices.insert({end->netns, end->device}).second) continue;
-      throw ConfigError("link " + link.name + ": device \"" + end->device + "\" is used twice in one netns");
+      throw ConfigError("link " + link.name + ": device \"" + end->device +
+                        "\" is used twice in one netns");
     }
   }
 }
@@ -182,7 +190,8 @@ EmulatorConfig parseConfig(const std::string& text) {
   }
   EmulatorConfig config;
   auto readLinks = [&](const Value& v) {
-    for (const json& link : v.array(kMaxList)) config.links.push_back(readLink(link, config.links.size()));
+    for (const json& link : v.array(kMaxList))
+      config.links.push_back(readLink(link, config.links.size()));
   };
   readObject(root, "configuration",
              {{"seed", [&](const Value& v) { config.seed = v.integer(0, UINT64_MAX); }},
@@ -190,7 +199,8 @@ EmulatorConfig parseConfig(const std::string& text) {
               {"realtime", [&](const Value& v) { config.realtime = v.boolean(); }},
               {"links", readLinks}});
   if (config.links.empty()) throw ConfigError("configuration, links: needs at least one link");
-  if (config.control.size() > 107) throw ConfigError("configuration, control: path is longer than 107 bytes");
+  if (config.control.size() > 107)
+    throw ConfigError("configuration, control: path is longer than 107 bytes");
   checkUnique(config.links);
   return config;
 }
@@ -203,7 +213,8 @@ void applyParams(const json& params, LinkOptions& options, const std::string& wh
               {"delay_ms", [&](const Value& v) { o.delay = v.milliseconds(); }},
               {"jitter_ms", [&](const Value& v) { o.jitter = v.milliseconds(); }},
               {"queue_bytes", [&](const Value& v) { o.queueBytes = v.integer(0, kMaxQueue); }},
-              {"ecn_threshold_bytes", [&](const Value& v) { o.ecnThresholdBytes = v.integer(0, kMaxQueue); }},
+              {"ecn_threshold_bytes",
+               [&](const Value& v) { o.ecnThresholdBytes = v.integer(0, kMaxQueue); }},
               {"ecn_fault", [&](const Value& v) { o.ecnFault = readEcnFault(v); }},
               {"loss", [&](const Value& v) { o.loss = v.probability(); }},
               {"ge", [&](const Value& v) { o.bursts = readBursts(v, o.bursts); }},

@@ -20,7 +20,8 @@ ControlServer::ControlServer(const std::string& path, struct ev_loop* loop, Hand
     : path_(path), loop_(loop), handler_(std::move(handler)) {
   bindPath();
   ev_io_init(
-      &watcher_, [](struct ev_loop*, ev_io* w, int) { static_cast<ControlServer*>(w->data)->onConnect(); },
+      &watcher_,
+      [](struct ev_loop*, ev_io* w, int) { static_cast<ControlServer*>(w->data)->onConnect(); },
       listener_.get(), EV_READ);
   watcher_.data = this;
   ev_io_start(loop_, &watcher_);
@@ -34,7 +35,8 @@ ControlServer::~ControlServer() {
 
 void ControlServer::bindPath() {
   auto fail = [&](const char* step) {
-    throw std::system_error(errno, std::generic_category(), "control socket " + path_ + ": " + step);
+    throw std::system_error(errno, std::generic_category(),
+                            "control socket " + path_ + ": " + step);
   };
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -6,18 +6,19 @@
 #include <list>
 #include <string>
 
-#include "host/unique_fd.h"
+#include "host/system.h"
 
 namespace braid {
 
-/// A Unix stream socket that answers each line with a line. Runs on a libev loop, which it does not own. A
-/// client that sends a line above 1 MiB, or does not read its answers, is closed; at most 16 clients at a
-/// time.
+/// A Unix stream socket that answers each line with a line. Runs on a libev loop, which it does not
+/// own. Closes a client that sends a line above 1 MiB or does not read its answers. At most 16
+/// clients at a time.
 class ControlServer {
  public:
   using Handler = std::function<std::string(const std::string& line)>;
 
-  /// Binds `path` (mode 0600), in place of a socket that nobody listens on. Throws std::runtime_error.
+  /// Binds `path` (mode 0600). Replaces an existing socket on which nobody listens. Throws
+  /// std::runtime_error.
   ControlServer(const std::string& path, struct ev_loop* loop, Handler handler);
   /// Removes the path.
   ~ControlServer();
@@ -34,7 +35,7 @@ class ControlServer {
   };
   void bindPath();
   void onConnect();
-  /// Each false when the client is to be closed.
+  /// Return false when the client must be closed.
   bool onReady(Client& client, int events);
   bool readLines(Client& client);
   bool flush(Client& client);

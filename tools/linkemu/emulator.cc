@@ -17,16 +17,17 @@ namespace braid {
 
 namespace {
 
-// All links together hold at most this many packets (100 MB of 1500 bytes, taken as needed): 2 s at 300
-// Mbit/s.
+// All links together hold at most this many packets (100 MB of 1500 bytes, taken as needed): 2 s at
+// 300 Mbit/s.
 constexpr size_t kPoolPackets = 65536;
-// Packets read from one device before the others get their turn.
+// Packets read from one device before the other devices are served.
 constexpr size_t kBatch = 64;
-// The timer is not set closer than this, so that a fast link costs few wake-ups. It bounds the delay error it
-// adds.
+// The shortest timer interval, so that a fast link causes few wake-ups. It is also the largest
+// delay error that this adds.
 constexpr Duration kTick = 50us;
-// While more than kBusyPackets are read per kBusyWindow, the loop sleeps kNap before it looks again, to serve
-// several packets per wake-up. It halves the cost of a packet at 100 Mbit/s; a quiet link keeps exact times.
+// While more than kBusyPackets are read per kBusyWindow, the loop sleeps for kNap before it reads
+// again, so that it serves several packets per wake-up. This halves the cost of a packet at 100
+// Mbit/s. A quiet link keeps exact times.
 constexpr Duration kBusyWindow = 1ms;
 constexpr size_t kBusyPackets = 4;
 constexpr Duration kNap = 150us;
@@ -54,12 +55,13 @@ Emulator::Emulator(const EmulatorConfig& config, struct ev_loop* loop)
   timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   if (!timer_) throw std::system_error(errno, std::generic_category(), "timerfd");
   ev_io_init(
-      &timerWatcher_, [](struct ev_loop*, ev_io* w, int) { static_cast<Emulator*>(w->data)->onTimer(); },
+      &timerWatcher_,
+      [](struct ev_loop*, ev_io* w, int) { static_cast<Emulator*>(w->data)->onTimer(); },
       timer_.get(), EV_READ);
   timerWatcher_.data = this;
   ev_io_start(loop_, &timerWatcher_);
   for (auto& direction : directions_) {
-    // One callback needs both objects; the loop's user data gives the emulator.
+    // One callback needs both objects, so the loop's user data holds the emulator.
     ev_io_init(
         &direction->watcher,
         [](struct ev_loop* l, ev_io* w, int) {
@@ -100,7 +102,7 @@ void Emulator::onReadable(Direction& direction) {
   armTimer(now);
 }
 
-/// Counts packets read and decides whether the loop naps between looks.
+/// Counts packets read and decides whether the loop sleeps between reads.
 void Emulator::coalesce(size_t packets, Time now) {
   windowPackets_ += packets;
   Duration window = now - windowStart_;
@@ -153,14 +155,16 @@ void Emulator::armTimer(Time now) {
   Time next = kNever;
   for (auto& direction : directions_) next = std::min(next, direction->link.nextDelivery());
   if (next != kNever) next = std::max(next, now + kTick);
-  // A timer that fires too early only costs one look; moving it later would cost a system call per packet.
+  // A timer that fires too early only costs one look; moving it later would cost a system call per
+  // packet.
   bool expired = armedFor_ == Time::min();
   if (!expired && next >= armedFor_) return;
   armedFor_ = next;
   itimerspec spec{};
   if (next != kNever) {
     auto ns = next.time_since_epoch().count();
-    spec.it_value = {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+    spec.it_value = {static_cast<time_t>(ns / 1'000'000'000),
+                     static_cast<long>(ns % 1'000'000'000)};
   }
   timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
 }

@@ -8,18 +8,18 @@
 #include <vector>
 
 #include "base/packet.h"
-#include "host/unique_fd.h"
+#include "host/system.h"
 #include "linkemu/config.h"
 #include "linkemu/ip_packet.h"
 #include "simnet/link/link.h"
 
 namespace braid {
 
-/// CLOCK_MONOTONIC as the time line of the links.
+/// The current CLOCK_MONOTONIC time, which is the links' time.
 Time monotonicNow();
 
-/// The links at work: reads each TUN device, passes its packets through the model, writes them to the other
-/// device when they are due. Runs on the given libev loop, which it does not own.
+/// Runs the links: reads each TUN device, passes its packets through the link model, and writes
+/// them to the other device when they are due. Runs on the given libev loop, which it does not own.
 class Emulator {
  public:
   /// Makes all devices; throws std::runtime_error when one cannot be made.
@@ -28,8 +28,8 @@ class Emulator {
   Emulator(const Emulator&) = delete;
   Emulator& operator=(const Emulator&) = delete;
 
-  /// Answers one request of the control socket (one JSON object, see README.md) with one JSON object. A
-  /// request that cannot be served gets {"error": text} and changes nothing.
+  /// Answers one request of the control socket (one JSON object, see README.md) with one JSON
+  /// object. A request that cannot be served gets {"error": text} and changes nothing.
   std::string handle(const std::string& request);
   bool quitting() const { return quitting_; }
 
@@ -39,7 +39,7 @@ class Emulator {
     Link<IpPacket> link;
     std::string name;  // of the link
     bool forward = true;
-    UniqueFd in;  // the device it reads
+    UniqueFd in;  // the device from which it reads
     Direction* reverse = nullptr;
     ev_io watcher{};
     uint64_t noBuffer = 0;

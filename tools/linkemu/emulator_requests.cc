@@ -1,4 +1,4 @@
-// What the control socket can ask of the emulator.
+// The requests of the control socket.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -57,7 +57,7 @@ void allowOnly(const json& request, std::initializer_list<std::string_view> keys
 }  // namespace
 
 std::string Emulator::handle(const std::string& text) {
-  // Errors quote what the client sent, which need not be UTF-8.
+  // Errors quote the client's input, which may not be valid UTF-8.
   constexpr auto kReplace = json::error_handler_t::replace;
   try {
     json request = json::parse(text);
@@ -71,7 +71,8 @@ std::string Emulator::handle(const std::string& text) {
     }
     allowOnly(request, {"cmd"});
     if (command == "stats") return stats().dump(-1, ' ', false, kReplace);
-    if (command != "quit") throw ConfigError("request, cmd: must be \"set\", \"stats\" or \"quit\"");
+    if (command != "quit")
+      throw ConfigError("request, cmd: must be \"set\", \"stats\" or \"quit\"");
     quitting_ = true;
     return R"({"ok":true})";
   } catch (const json::exception& e) {

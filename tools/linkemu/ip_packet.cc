@@ -1,6 +1,6 @@
 #include "linkemu/ip_packet.h"
 
-#include "inet/ecn.h"
+#include "inet/ip.h"
 
 namespace braid {
 

@@ -7,17 +7,18 @@
 
 namespace braid {
 
-/// What linkemu carries over a Link: one IP packet in a pooled buffer, with the hooks of simnet/link/link.h.
+/// The item that linkemu carries over a Link: one IP packet in a pooled buffer, with the functions
+/// that simnet/link/link.h uses.
 struct IpPacket {
   Packet packet;
   PacketPool* pool = nullptr;
 };
 
-/// The ECN field becomes Not-ECT, the IPv4 header checksum is mended.
+/// Sets the ECN field to Not-ECT and updates the IPv4 header checksum.
 bool clearEcn(IpPacket& item);
-/// RFC 3168: ECT becomes CE, the IPv4 header checksum is mended.
+/// Changes ECT to CE (RFC 3168) and updates the IPv4 header checksum.
 bool markCe(IpPacket& item);
-/// Flips one bit anywhere in the packet, header included; checksums are left as they were.
+/// Flips one bit anywhere in the packet, including the header, without updating checksums.
 void corrupt(IpPacket& item, Random& random);
 /// nullopt when the pool is exhausted.
 std::optional<IpPacket> clone(const IpPacket& item);

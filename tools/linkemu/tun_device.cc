@@ -18,14 +18,14 @@ namespace braid {
 
 namespace {
 
-// Packets the kernel holds for us while we are not scheduled: 40 ms at 300 Mbit/s.
+// Packets that the kernel queues while linkemu is not scheduled: 40 ms at 300 Mbit/s.
 constexpr int kTxQueueLen = 1000;
 
 [[noreturn]] void fail(const std::string& device, const std::string& step) {
   throw std::system_error(errno, std::generic_category(), "device " + device + ": " + step);
 }
 
-/// Stays in a network namespace for the life of the object.
+/// Keeps the thread in a network namespace for the life of the object.
 class NetnsScope {
  public:
   explicit NetnsScope(const std::string& netns) {
@@ -33,13 +33,15 @@ class NetnsScope {
     home_ = UniqueFd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
     if (!home_) throw std::system_error(errno, std::generic_category(), "own network namespace");
     UniqueFd target(::open(("/run/netns/" + netns).c_str(), O_RDONLY | O_CLOEXEC));
-    if (!target) target = UniqueFd(::open(("/var/run/netns/" + netns).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!target)
+      target = UniqueFd(::open(("/var/run/netns/" + netns).c_str(), O_RDONLY | O_CLOEXEC));
     if (!target || ::setns(target.get(), CLONE_NEWNET) != 0) {
       throw std::system_error(errno, std::generic_category(), "network namespace " + netns);
     }
   }
   ~NetnsScope() {
-    if (home_ && ::setns(home_.get(), CLONE_NEWNET) != 0) std::perror("return from network namespace");
+    if (home_ && ::setns(home_.get(), CLONE_NEWNET) != 0)
+      std::perror("return from network namespace");
   }
   NetnsScope(const NetnsScope&) = delete;
   NetnsScope& operator=(const NetnsScope&) = delete;
@@ -54,8 +56,8 @@ ifreq request(const std::string& device) {
   return r;
 }
 
-/// Without link-local addresses the kernel sends nothing of its own, so packet numbers and statistics are the
-/// traffic's. Where IPv6 is off there is nothing to do.
+/// Without link-local addresses the kernel sends no packets itself, so packet numbers and
+/// statistics count only the traffic. Where IPv6 is off nothing need be done.
 void quietIpv6(const std::string& device) {
   constexpr char kNoAddress[] = "1";  // IN6_ADDR_GEN_MODE_NONE
   std::ofstream("/proc/sys/net/ipv6/conf/" + device + "/addr_gen_mode") << kNoAddress;

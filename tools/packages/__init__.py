@@ -1,5 +1,5 @@
-"""Packages of Braid: Debian's (scripts/package), and what is made of them.
+"""Packages of Braid: Debian packages (scripts/package), and the container image made from them.
 
-Every package is built in a fresh Debian of its suite, so that what it needs is what packaging/debian/control says and
-nothing else, and the host's own packages do not matter.
+Every package is built in a fresh Debian of its suite, with only the dependencies that packaging/debian/control names.
+So the host's own packages do not matter.
 """

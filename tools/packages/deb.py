@@ -1,4 +1,4 @@
-"""Debian packages: built by dpkg-buildpackage in a tree of their suite, looked at by lintian there."""
+"""Debian packages: built by dpkg-buildpackage in a tree of their suite, and checked there by lintian."""
 
 import os
 import pathlib
@@ -9,12 +9,12 @@ import tempfile
 
 from .trees import NATIVE, Tree
 
-# What is said of a package that nobody explained: packaging/debian has no overrides.
+# An unexplained message about a package. packaging/debian has no overrides.
 _COMPLAINT = re.compile(r"^[EW]: .*$", re.MULTILINE)
 
 
 def _ccache():
-    """The host's cache of compilations; None without ccache."""
+    """The host's compilation cache; None without ccache."""
     if not shutil.which("ccache"):
         return None
     done = subprocess.run(["ccache", "--get-config", "cache_dir"], stdout=subprocess.PIPE, text=True, check=False)
@@ -24,8 +24,8 @@ def _ccache():
 
 
 class Build:
-    """One build of a source for a suite and an architecture. `place` is where it happens inside the tree: what is
-    built must not depend on it. `cached` takes objects from ccache."""
+    """One build of a source for a suite and an architecture. `place` is the build folder inside the tree; the result
+    must not depend on it. `cached`: use ccache."""
 
     def __init__(self, source, suite, arch, place="/build", cached=True):
         self.source, self.suite, self.arch = source, suite, arch
@@ -55,7 +55,8 @@ class Build:
         bind = [(tree.parent, self._place)]
         if self._cache:
             bind.append((self._cache, "/ccache"))
-            # No CCACHE_BASEDIR: with relative paths the debugging information is another than without ccache.
+            # CCACHE_BASEDIR is not set, because with relative paths the debugging information would differ from that
+            # without ccache.
             environment |= {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache", "CCACHE_DIR": "/ccache"}
         words = ["dpkg-buildpackage", "--no-sign", "--build=full" if sources else "--build=binary"]
         if self.arch != NATIVE:
@@ -63,7 +64,7 @@ class Build:
         return self._tree.run(*words, bind=bind, directory=inside, environment=environment)
 
     def complaints(self, output):
-        """lintian's errors and warnings about what was built into `output`."""
+        """lintian's errors and warnings about the packages in `output`."""
         words = ["lintian", "--allow-root", "--tag-display-limit=0", f"/built/{self._name}.changes"]
         said = self._tree.run("sh", "-c", '"$@"; echo "status $?"', "sh", *words, bind=[(output, "/built")],
                               check=False)
@@ -79,8 +80,8 @@ def web_of(package):
 
 
 def renumbered(package, version, output):
-    """The package under another version, with a unit that differs, in the folder `output`: an earlier release to
-    upgrade from, where there was none yet."""
+    """Writes the package with another version and a different unit into the folder `output`. It serves as an earlier
+    release to upgrade from, when there is no real one yet."""
     name = package.name.partition("_")[0]
     with tempfile.TemporaryDirectory(prefix="braid-package-", dir="/var/tmp") as work:
         tree = pathlib.Path(work) / "tree"

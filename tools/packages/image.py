@@ -1,7 +1,7 @@
-"""The container image: Debian's essential packages and braid's, put together by mmdebstrap, made an image by buildah.
+"""The container image: Debian's essential packages and Braid's, installed by mmdebstrap, made into an image by buildah.
 
-Run it with the capability NET_ADMIN and the device /dev/net/tun, and nothing else; /etc/braid holds braid.yaml and
-the identity that it names.
+Run it with only the capability NET_ADMIN and the device /dev/net/tun. /etc/braid must hold braid.yaml and the identity
+that it names.
 """
 
 import os
@@ -14,12 +14,12 @@ from lab.boot import MIRROR
 from lab.netns import run
 
 _HOOKS = "/usr/share/mmdebstrap/hooks/file-mirror-automount"  # lets --include name a file
-_FOLDERS = ("run/braid", "var/lib/braid")  # of control socket and state, which systemd makes elsewhere
+_FOLDERS = ("run/braid", "var/lib/braid")  # folders of control socket and state; on other systems systemd makes them
 _LEFT_OUT = ("doc", "man", "locale", "lintian", "bash-completion")
 
 
 class Store:
-    """A folder with images of its own: the host's are left alone. Use as a context manager."""
+    """A folder with its own images, separate from the host's. Use as a context manager."""
 
     def __init__(self):
         self._folder = pathlib.Path(tempfile.mkdtemp(prefix="braid-image-", dir="/var/tmp"))

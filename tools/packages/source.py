@@ -1,4 +1,4 @@
-"""The source that packages are built from: a commit of this repository, its version, and debian/ in its place."""
+"""The source tree for packages: a commit of this repository, its version, and debian/ where Debian expects it."""
 
 import dataclasses
 import email.utils
@@ -13,7 +13,8 @@ from lab.netns import run
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEBIAN = "packaging/debian"
 RELEASES = {"bookworm": 12, "trixie": 13}
-BACK = 100  # commits: so far before a commit lies what stands for the release before it while there is no tag
+# Commits. Before the first tag, the commit this many commits earlier stands for the previous release.
+BACK = 100
 _DESCRIBED = re.compile(r"v(\d[\w.~]*)-(\d+)-g([0-9a-f]+)")
 
 
@@ -44,7 +45,7 @@ class Source:
 
     commit: str
     version: str  # without Debian's revision
-    epoch: int  # seconds since 1970: when it was committed
+    epoch: int  # time of the commit, seconds since 1970
 
     @classmethod
     def of(cls, commit="HEAD"):
@@ -63,7 +64,7 @@ class Source:
         return next((Source.of(commit) for commit in reversed(earlier) if _packages(commit) == wanted), None)
 
     def debian_version(self, suite):
-        """Packages of one suite are replaced by those of the next one."""
+        """A version that sorts so that the packages of the next suite replace those of this one."""
         return f"{self.version}-1~deb{RELEASES[suite]}"
 
     def unpack(self, folder, suite):
@@ -86,8 +87,8 @@ class Source:
         return tree
 
     def _write_changelog(self, tree, suite):
-        """The one entry that debian/changelog has: what changed for users is in CHANGELOG.md. SOURCE_DATE_EPOCH of the
-        build comes from its date."""
+        """The only entry of debian/changelog, since the changes for users are in CHANGELOG.md. Its date gives
+        SOURCE_DATE_EPOCH of the build."""
         maintainer = re.search(r"^Maintainer: (.*)$", (tree / "debian/control").read_text(encoding="utf-8"),
                                re.MULTILINE).group(1)
         date = email.utils.formatdate(self.epoch)
@@ -98,5 +99,5 @@ class Source:
 
 
 def uncommitted():
-    """True when tracked files differ from HEAD: packages do not have the difference."""
+    """True when tracked files differ from HEAD. Packages do not contain such changes."""
     return bool(_git("status", "--porcelain", "--untracked-files=no"))

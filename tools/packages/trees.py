@@ -1,4 +1,4 @@
-"""Debian trees that packages are built in: one for each suite and architecture, kept beside those of lab.boot."""
+"""The Debian trees in which packages are built: one for each suite and architecture, kept beside those of lab.boot."""
 
 import hashlib
 import pathlib
@@ -19,7 +19,7 @@ _APT = ["apt-get", "-y", "-q", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0
 
 
 class Tree:
-    """A Debian of one suite with what building for one architecture needs."""
+    """A Debian tree of one suite with the build dependencies for one architecture."""
 
     def __init__(self, suite, arch):
         self.suite, self.arch = suite, arch
@@ -28,7 +28,7 @@ class Tree:
         self.path = TREES / f"build-{suite}-{arch}-{hashlib.sha256(needs.encode()).hexdigest()[:10]}"
 
     def prepare(self):
-        """Makes the tree when it is not there yet; those for other needs go."""
+        """Makes the tree if it does not exist yet, and removes trees with outdated dependencies."""
         if self.path.exists():
             return
         base = tree(self.suite)

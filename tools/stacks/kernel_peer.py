@@ -1,4 +1,4 @@
-"""kernel_peer.py PORT: the same endpoint as lwip_peer.cc, which tells the protocol, with this system's kernel TCP."""
+"""kernel_peer.py PORT: an endpoint like lwip_peer.cc (which describes the protocol) with this system's kernel TCP."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-PATIENCE = 30  # s without a byte, then the receiver gives up
+PATIENCE = 30  # seconds without a byte after which the receiver gives up
 
 
 def stream(seed, size):

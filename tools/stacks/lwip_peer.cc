@@ -1,17 +1,18 @@
-// lwip_peer TUN ADDRESS PORT: an endpoint with lwIP's TCP, as Debian packages it (liblwip0), in place of the
-// kernel's.
+// lwip_peer TUN ADDRESS PORT: an endpoint with lwIP's TCP, as Debian packages it (liblwip0),
+// instead of the kernel's.
 //
-// The TUN device must exist and be up. The stack has its own thread and settings as packaged; the driver is
-// ours, because that of the library (tapif) writes frames of 1514 bytes into receive buffers of 592: they are
-// as large as its pool was compiled. All peers of this folder speak the same protocol. A peer is both:
-//   sender    listens on PORT; a connection asks with a line "SEED BYTES\n" and gets so many bytes of the
-//             stream of that seed, whose block i is SHA-512("SEED i"); then the sender waits for the
-//             receiver's end of the connection
-//   receiver  each line "ADDRESS PORT SEED BYTES" on stdin begins a flow at once; when the flow has ended, one
-//             JSON object goes to stdout: {"seed", "bytes" that came, "seconds" from the request on, "connect"
-//             seconds before it, "gap" the longest time without progress, "ok" every byte is right,
-//             "end": "complete", "reset", "closed" or "silent" (kPatience)}
-// A sender that the receiver resets prints {"serve": SEED, "end": "reset"}.
+// The TUN device must exist and be up. The stack has its own thread and the packaged settings. This
+// program has its own driver, because the library's driver (tapif) writes frames of 1514 bytes into
+// receive buffers of 592 bytes, the size for which its pool was compiled. All peers of this folder
+// speak the same protocol. A peer is both sender and receiver:
+// - Sender: listens on PORT. A connection sends a line "SEED BYTES\n" and gets BYTES bytes of the
+//   stream with that seed. Block i of the stream is SHA-512("SEED i"). Then the sender waits for
+//   the receiver to end the connection. A sender that the receiver resets prints {"serve": SEED,
+//   "end": "reset"}.
+// - Receiver: each line "ADDRESS PORT SEED BYTES" on stdin starts a flow at once. When the flow has
+//   ended, a JSON object is printed: {"seed", "bytes": received, "seconds": from the request on,
+//   "connect": seconds before the request, "gap": longest time without progress, "ok": every byte
+//   is right, "end": "complete", "reset", "closed" or "silent" (kPatience)}
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -43,7 +44,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPatience = 30000;  // ms without a byte, then the receiver gives up
+constexpr int kPatience = 30000;  // ms without a byte after which the receiver gives up
 constexpr u16_t kMtu = 1500;      // bytes
 
 double secondsSince(Clock::time_point begin) {
@@ -61,7 +62,7 @@ std::string stream(const std::string& seed, std::size_t bytes) {
   return out;
 }
 
-/// One line to stdout, whole, from any thread.
+/// Prints one whole line to stdout. May be called from any thread.
 void print(const std::string& line) {
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);
@@ -71,7 +72,7 @@ bool isReset(err_t error) {
   return error == ERR_RST || error == ERR_ABRT;
 }
 
-/// Appends what comes next; the error is ERR_CLSD after the other end's FIN.
+/// Appends the next received bytes. The error is ERR_CLSD after the other end's FIN.
 err_t receive(netconn* connection, std::string& to) {
   pbuf* part = nullptr;
   err_t error = netconn_recv_tcp_pbuf(connection, &part);
@@ -87,7 +88,8 @@ void serve(netconn* connection) {
   std::string question;
   err_t error = ERR_OK;
   netconn_set_recvtimeout(connection, kPatience);
-  while (error == ERR_OK && question.find('\n') == std::string::npos) error = receive(connection, question);
+  while (error == ERR_OK && question.find('\n') == std::string::npos)
+    error = receive(connection, question);
   std::istringstream words(question);
   std::string seed;
   std::size_t bytes = 0;
@@ -115,7 +117,8 @@ void fetch(const ip_addr_t& address, int port, const std::string& seed, std::siz
   double connect = secondsSince(opened);
   auto begin = Clock::now();
   std::string question = seed + " " + std::to_string(bytes) + "\n";
-  if (error == ERR_OK) error = netconn_write(connection, question.data(), question.size(), NETCONN_COPY);
+  if (error == ERR_OK)
+    error = netconn_write(connection, question.data(), question.size(), NETCONN_COPY);
   std::string got;
   double gap = 0;
   auto last = begin;
@@ -131,11 +134,12 @@ void fetch(const ip_addr_t& address, int port, const std::string& seed, std::siz
                     : error == ERR_TIMEOUT ? "silent"
                                            : "closed";
   char line[320];
-  std::snprintf(
-      line, sizeof line,
-      "{\"seed\": \"%s\", \"bytes\": %zu, \"seconds\": %.6f, \"connect\": %.6f, \"gap\": %.6f, \"ok\": %s, "
-      "\"end\": \"%s\", \"error\": %d}\n",
-      seed.c_str(), got.size(), seconds, connect, gap, got == expected ? "true" : "false", end, error);
+  std::snprintf(line, sizeof line,
+                "{\"seed\": \"%s\", \"bytes\": %zu, \"seconds\": %.6f, \"connect\": %.6f, \"gap\": "
+                "%.6f, \"ok\": %s, "
+                "\"end\": \"%s\", \"error\": %d}\n",
+                seed.c_str(), got.size(), seconds, connect, gap, got == expected ? "true" : "false",
+                end, error);
   print(line);
 }
 
@@ -190,7 +194,8 @@ err_t prepare(netif* interface) {
 
 /// Starts the stack's own thread and its interface.
 void start(netif& interface, int& device, ip4_addr_t address) {
-  std::srand(static_cast<unsigned>(Clock::now().time_since_epoch().count()));  // lwIP's port numbers
+  std::srand(
+      static_cast<unsigned>(Clock::now().time_since_epoch().count()));  // lwIP's port numbers
   sys_sem_t ready;
   sys_sem_new(&ready, 0);
   tcpip_init([](void* semaphore) { sys_sem_signal(static_cast<sys_sem_t*>(semaphore)); }, &ready);

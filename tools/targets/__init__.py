@@ -5,13 +5,13 @@
         ...
         return value, {"what the value rests on": ...}
 
-A target may have options, which the command line gives to the function by name. With another value than the default a
-measurement is a look and has no verdict, unless the option says otherwise:
+A target may have options, which the command line gives to the function by name. With a value other than the default a
+measurement has no verdict, unless the option says otherwise:
 
     @target("house.6", ..., options=[option("--runs", at_least(20), type=int, default=20, help="how many")])
     def busy_neighbour(runs): ...
 
-A detail named MISSING says what a measurement still lacks for a verdict: the target is not met, whatever the value.
+A detail named MISSING says what a measurement lacks for a verdict. The target is then not met, whatever its value.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ MISSING = "missing"
 
 @dataclasses.dataclass
 class Target:
-    """A number that a function measures, and the bound that it must keep."""
+    """A number that a function measures, and its bound."""
 
     id: str
     what: str
@@ -57,7 +57,7 @@ class Option(NamedTuple):
 
     flag: str
     settings: dict  # of argparse's add_argument()
-    judged: Callable  # (value): whether a measurement with it has a verdict
+    judged: Callable  # function(value): True when a measurement with this value has a verdict
 
     @property
     def name(self):
@@ -81,7 +81,7 @@ def always(_):
 
 
 def require(detail, holds, text):
-    """A second bound of a target: without it the target is not met. A reason that is there already stays."""
+    """Adds a second condition to a target, without which the target is not met. An earlier reason is kept."""
     if not holds:
         before = detail.get(MISSING) or []
         detail[MISSING] = "; ".join([*([before] if isinstance(before, str) else before), text])
@@ -102,7 +102,7 @@ def target(name, what, unit, at_least=None, at_most=None, programs=(), options=(
 
 
 def load():
-    """Imports every family, and so fills the registry."""
+    """Imports every family, which fills the registry."""
     for module in pkgutil.iter_modules([str(pathlib.Path(__file__).parent)]):
         if not module.name.startswith("_"):
             importlib.import_module(f"{__name__}.{module.name}")

@@ -33,8 +33,8 @@ def show(targets):
 
 
 def measure(entry, options):
-    """The target's value and detail. A measurement that breaks does not pass: then there is no value, and MISSING says
-    what broke it."""
+    """The target's value and detail. A measurement that raises does not pass: it has no value, and MISSING says what
+    failed."""
     try:
         return entry.measure(**options)
     except Exception as error:

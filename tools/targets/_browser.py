@@ -61,7 +61,7 @@ class Page:
         return answer["result"]
 
     def value(self, expression):
-        """What JavaScript says."""
+        """The value of a JavaScript expression."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")

@@ -11,7 +11,7 @@ BASELINES = ROOT / "build" / "baseline"
 
 
 def _quietly(*command, directory=ROOT):
-    """Runs a command, whose words only come out when it fails."""
+    """Runs a command and shows its output only when it fails."""
     done = subprocess.run([str(word) for word in command], cwd=directory, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
@@ -35,8 +35,8 @@ def build(directory, programs, preset="release"):
 
 
 def build_tests(programs):
-    """Builds test programs of this checkout: those that scripts/test runs under sanitizers, for a release build may be
-    without them. Returns the folder that they are in."""
+    """Builds test programs of this checkout with sanitizers, as scripts/test does, because a release build may not have
+    them. Returns their folder."""
     jobs = os.environ.get("BRAID_JOBS", str(os.cpu_count()))
     dependencies()
     _quietly("cmake", "--preset", "asan-ubsan")
@@ -59,7 +59,7 @@ def uncommitted():
 
 
 def clone(commit, directory):
-    """A new clone of this repository with that commit checked out; what was in the folder goes."""
+    """A new clone of this repository with that commit checked out. Deletes what was in the folder."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.parent.mkdir(parents=True, exist_ok=True)
     _quietly("git", "clone", "--quiet", "--shared", "--no-checkout", ROOT, directory)

@@ -1,6 +1,6 @@
-"""Set-ups of two gateways that are broken on purpose, each made for real: in network namespaces, in mount and user
-namespaces of `braidctl doctor` alone, and in folders of their own. What each must be told is a pattern for the cause
-and one for the remedy, looked for in what doctor or the daemon's log says."""
+"""Set-ups of two gateways that are broken on purpose. Each is really set up: in network namespaces, in mount and
+user namespaces for `braidctl doctor` only, and in separate folders. Each has a pattern for the cause and one for the
+remedy, which must appear in the output of doctor or in the daemon's log."""
 
 import contextlib
 import dataclasses
@@ -19,7 +19,7 @@ from lab.lab import Lab
 from lab.links import Wire
 
 DOCTOR_SECONDS = 40
-SETTLED = 11  # seconds that a daemon runs before doctor trusts what it says
+SETTLED = 11  # seconds that a daemon runs before doctor trusts its status
 
 
 @dataclasses.dataclass
@@ -33,7 +33,7 @@ class Broken:
 
 
 class Place:
-    """One lab with two plain wires, whose gateways are written anew for each set-up."""
+    """One lab with two plain wires. Its gateways are configured again for each set-up."""
 
     def __init__(self):
         self.lab = Lab([Wire("dsl"), Wire("lte")])
@@ -54,7 +54,7 @@ class Place:
     # ---- between two set-ups
 
     def reset(self):
-        """Everything is as it was made, and no daemon runs."""
+        """Restores the original state, without running daemons."""
         self._undo.close()
         for gateway in (self.edge, self.hub):
             if gateway.process:
@@ -97,7 +97,7 @@ class Place:
             gateway.start()
 
     def connect(self):
-        """Both daemons, and the time that doctor wants to trust them."""
+        """Starts both daemons and waits until doctor trusts their status."""
         self.start(self.hub, self.edge)
         self.edge.wait_up(subflows=2)
         time.sleep(SETTLED)
@@ -112,7 +112,7 @@ class Place:
         return done.returncode, done.stdout
 
     def asked(self, gateway, **options):
-        """What doctor says, which must be that something is wrong."""
+        """The output of doctor, which must report a problem."""
         code, said = self.doctor(gateway, **options)
         if code != 1:
             raise RuntimeError(f"doctor found nothing, exit {code}:\n{said}")
@@ -124,7 +124,7 @@ class Place:
 
     @staticmethod
     def log_of(gateway):
-        """What a daemon that cannot start says, or one that is killed after a while."""
+        """The output of a daemon that cannot start, or that is killed after a while."""
         gateway.write_config()
         done = subprocess.run(gateway.namespace.words("timeout", "14", binary("braidd"), "--config", gateway.path),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -152,7 +152,7 @@ def broken(name, cause, remedy):
     return register
 
 
-# ---- who is who
+# ---- identities
 
 @broken("the peer's pin is wrong here", r"another pin", r"braidctl pin FILE\.crt")
 def _wrong_pin(p):
@@ -237,7 +237,7 @@ def _no_tun(p):
 @broken("the TUN device may not be opened", r"cannot open /dev/net/tun: Permission denied|Operation not permitted",
         r"mode 0666|DeviceAllow")
 def _shut_tun(p):
-    # On a file system without devices a node cannot be opened, by root neither.
+    # On a file system mounted with nodev even root cannot open a device node.
     return p.shell(p.edge, "mount -t tmpfs -o nodev none /dev/net; mknod /dev/net/tun c 10 200")
 
 
@@ -249,7 +249,7 @@ def _no_capability(p):
 @broken("small socket buffers in a container of a user", r"net\.core\.rmem_max allows",
         r"sysctl -w net\.core\.rmem_max")
 def _buffers(p):
-    # The limit itself is the whole machine's, which others use: only doctor sees Debian's own value here.
+    # The limit is that of the whole machine, which others use. So only doctor sees Debian's default value here.
     limit = p.lab.directory / "rmem_max"
     limit.write_text("212992\n")
     return p.shell(p.edge, f"mount --bind {limit} /proc/sys/net/core/rmem_max", ["--user", "--map-root-user"])
@@ -584,7 +584,7 @@ SHORTEST = 60  # seconds that an invitation is good for at least
 
 
 def _join(p, line):
-    """What `braidctl join` says at the edge, which must refuse and leave nothing."""
+    """The output of `braidctl join` at the edge, which must refuse and leave no files."""
     folder = p.lab.directory / "joined"
     words = p.space.words(binary("braidctl"), "join", "--yes", "--no-start", "--dir", folder)
     done = subprocess.run(words, input=line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -617,7 +617,7 @@ def _damaged(p):
 
 
 def judge(place, setup):
-    """What is missing in what was said; empty: cause and remedy are there. And what was said."""
+    """(the parts missing in the output, the output). The first is empty when cause and remedy are there."""
     place.reset()
     try:
         said = setup.make(place)
@@ -629,7 +629,7 @@ def judge(place, setup):
 
 
 def healthy(place):
-    """What doctor finds at gateways that are well, with and without daemons: nothing, or it is worth nothing."""
+    """The findings of doctor at healthy gateways, with and without daemons. There must be none."""
     found = []
     place.reset()
     place.start(place.hub)

@@ -1,9 +1,9 @@
-"""Tunnels measured against each other: between the same hosts, one at a time and in turns, by the same functions.
+"""Compares tunnels: between the same hosts, one at a time and in turn, by the same functions.
 
     client --veth-- edge ==veth== concentrator --veth-- server      all in one kernel, super-packets pass the veths
 
-A contender is two daemons. Their CPU time is that of their processes (proc(5), all threads): with what the kernel does
-for them while they are in it, and with the interrupts that come while they run.
+A contender consists of two daemons. Their CPU time is that of their processes (proc(5), all threads). It includes
+kernel time of their system calls, and of interrupts that happen while they run.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ OPTIONS = [option("--quick", action="store_true", help="one short look, without 
 
 
 class Contender:
-    """A kind of tunnel with its two daemons. Subclasses start and stop them and say how they are called."""
+    """A kind of tunnel with its two daemons. Subclasses start and stop the daemons and name them."""
 
     name = version = None
 
@@ -49,7 +49,7 @@ class Contender:
 
 
 class Braid(Contender):
-    """Both gateways as they are shipped, with the edge's first `uplinks`, and `settings`: changes for comparisons."""
+    """Both gateways with default settings and the edge's first `uplinks`. `settings`: changes for comparisons."""
 
     def __init__(self, lab, settings, uplinks=1):
         self._lab = lab
@@ -102,7 +102,7 @@ class Rival(Contender):
 
 
 class Duel:
-    """A lab and its contenders, none of which runs outside of running() and rounds(). Use as a context manager."""
+    """A lab and its contenders. None of these runs outside of running() and rounds(). Use as a context manager."""
 
     def __init__(self, quick, settings, uplinks=(1,), rival=True):
         self.quick = quick
@@ -143,8 +143,8 @@ class Duel:
         return " 0% packet loss" in self.lab.client.run("ping", "-n", "-c", 1, "-W", 1, SERVER, check=False)
 
     def rounds(self, measure):
-        """{contender's name: [what measure(duel, contender) gave, once a round]}. Who begins changes, so that a
-        machine which slows down or speeds up does so for all."""
+        """{contender's name: [results of measure(duel, contender), one per round]}. The order changes from round to
+        round, so that changes of the machine's speed affect all contenders alike."""
         results = {contender.name: [] for contender in self.contenders}
         for number in range(self.rounds_wanted):
             for contender in self.contenders[::-1 if number % 2 else 1]:
@@ -154,7 +154,7 @@ class Duel:
         return results
 
     def detail(self, results):
-        """What a target tells of its rounds; without a verdict where one cannot be given."""
+        """The result of a target from its rounds; without a verdict where none is possible."""
         out = {"rounds": self.rounds_wanted, "seconds of a run": self.seconds,
                "settings": self._settings or "as shipped"}
         for name, rounds in results.items():
@@ -179,9 +179,10 @@ def stream(duel, contender, parallel=1):
 
 
 def datagrams(duel, contender, size, rate):
-    """UDP datagrams of `size` bytes from client to server, `rate` a second (0: as fast as the client can): how many
-    left the client's kernel, the share that the tunnel lost, and CPU microseconds of both daemons for each that
-    arrived. What the server's kernel had no room for, because its program was late, has arrived."""
+    """UDP datagrams of `size` bytes from client to server, `rate` per second (0: as fast as the client can): the number
+    that left the client's kernel, the share that the tunnel lost, and CPU microseconds of both daemons for each
+    datagram that arrived. A datagram that the server's kernel dropped because its program was late counts as
+    arrived."""
     before, counters = contender.cpu(), _udp(duel.lab)
     iperf3(duel.lab, SERVER, "-u", "-l", size, "-b", rate * size * 8, seconds=duel.seconds)
     spent = contender.cpu() - before
@@ -195,13 +196,13 @@ def datagrams(duel, contender, size, rate):
 
 
 def _udp(lab):
-    """(sent by the client, read at the server, without room at the server)"""
+    """(sent by the client, read at the server, dropped at the server for lack of room)"""
     server = lab.server.counters()
     return lab.client.counters()["Udp.OutDatagrams"], server["Udp.InDatagrams"], server["Udp.RcvbufErrors"]
 
 
 def ratio(results, key, one, other):
-    """The median of the rounds' quotients: both of a round were measured one after the other."""
+    """The median of the rounds' ratios; the two values of a round were measured one after the other."""
     return median(a[key] / b[key] for a, b in zip(results[one], results[other]))
 
 

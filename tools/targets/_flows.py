@@ -1,7 +1,7 @@
 """Many short TCP flows between the hosts of a lab, one connection each, by plain sockets of unmodified kernels.
 
 The sender writes into the first bytes when it began to connect (if it did) and when it began to send on the open
-connection; the receiver takes the time of the last byte. Both are on one machine and have one clock.
+connection. The receiver records the time of the last byte. Both use the clock of the same machine.
 """
 
 import concurrent.futures
@@ -26,7 +26,7 @@ class Completion:
 
 
 def content(size):
-    """What follows the header of a flow."""
+    """The data behind the header of a flow."""
     return (bytes(i * 31 & 0xff for i in range(256)) * (size // 256 + 1))[:size - _HEADER.size]
 
 

@@ -25,7 +25,7 @@ def configure(machines, keys):
 
 
 class Checks:
-    """What a machine must do, one line each; what it does not is kept."""
+    """The checks of a machine, one line each. Failed ones are recorded."""
 
     def __init__(self):
         self.done, self.failed = [], []
@@ -41,6 +41,6 @@ class Checks:
 
 
 def ping(machine, address):
-    """True when nothing of three packets is lost."""
+    """True when none of three pings is lost."""
     return " 0% packet loss" in machine.run("ping", "-n", "-q", "-c", "3", "-i", "0.2", "-W", "2", address,
                                             check=False)

@@ -1,4 +1,4 @@
-"""The container image: two of them with a tunnel between, each with NET_ADMIN and the TUN device alone."""
+"""The container image: two containers with a tunnel between them, each with only NET_ADMIN and the TUN device."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ _GATEWAYS = {"near": ("192.0.2.1", "10.99.1.1"), "far": ("192.0.2.2", "10.99.1.2
 
 
 class _Container:
-    """A gateway in a container on a network namespace, with NET_ADMIN, the TUN device and nothing else."""
+    """A gateway in a container in a network namespace, with only NET_ADMIN and the TUN device."""
 
     def __init__(self, store, image, namespace, folder):
         self._store, self._namespace = store, namespace

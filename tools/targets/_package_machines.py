@@ -52,7 +52,8 @@ class _Packaged(Machine):
         return self.run("systemctl", "show", "--value", "--property=MainPID", f"braid-web@{self.name}").strip()
 
     def page(self, path):
-        """What braid-web answers, asked by the shell alone: there is no other program for that."""
+        """The answer of braid-web to a request made only with the shell, since the machine has no other program for
+        that."""
         ask = f"GET {path} HTTP/1.0\\r\\nHost: 127.0.0.1:9380\\r\\n\\r\\n"
         return self.run("bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/9380 && printf '{ask}' >&3 && timeout 5 cat <&3",
                         check=False)

@@ -1,9 +1,9 @@
 """Recovery with real kernels, nginx and TCP in the lab, beside the same experiments in virtual time.
 
-Responses: several sites, each with two links of its own to one concentrator and so with a tunnel of its own, fetch at
-the same time, each one response after the other. One link of the lossy sites loses packets; the other sites lose none,
-so that every moment of a noisy machine is in both. Policies take turns, all gateways at once. Times are those of the
-client: from the request to the last byte, over a connection that is open already.
+Responses: several sites, each with its own two links to one concentrator and so with its own tunnel, fetch at the same
+time, each one response after the other. One link of each lossy site loses packets. The other sites lose none, so that
+noise of the machine affects both groups alike. The policies are used in turn, by all gateways at once. Times are the
+client's: from the request to the last byte, over a connection that is already open.
 """
 
 import bisect
@@ -32,13 +32,13 @@ MOST_BYTES = 100_000
 SITES = 10
 LOSSY_SITES = 5
 TIMEOUT = 10  # seconds without a byte: the connection is stuck
-STALL = 5  # seconds of a fetch for which the machine is no excuse: of at most 100 KB, it has stalled
+STALL = 5  # seconds: a fetch of at most 100 KB that takes longer has stalled; a noisy machine does not explain it
 _DATA = pathlib.Path(__file__).resolve().parents[2] / "sim" / "data"
 
 
 def beside(value, detail, measure, *arguments, **options):
-    """Value and detail of a target, with what `measure` finds in the lab as "lab": a text where there can be none.
-    What fails there fails the target: it has no value then, and says what failed."""
+    """Value and detail of a target, with the result of `measure` in the lab as "lab" (a text where it cannot run).
+    A failure there fails the target: it then has no value, and its detail says what failed."""
     if os.geteuid() != 0:
         detail["lab"] = "not measured: network namespaces need root"
         return value, detail
@@ -56,7 +56,7 @@ def beside(value, detail, measure, *arguments, **options):
 
 @contextlib.contextmanager
 def about(what):
-    """An error in the block says what it is about."""
+    """Adds the subject to an error raised in the block."""
     try:
         yield
     except Exception as error:
@@ -119,11 +119,11 @@ class Connection:
 
 
 class Stalls:
-    """When other work on the machine kept this process, and so the gateways, from running. What was being fetched
-    then is no measurement; it is left out for every policy, and counted."""
+    """Detects when other work on the machine kept this process, and so the gateways, from running. Fetches in that time
+    are left out for every policy, and counted."""
 
     SLEEP, LATE = 0.005, 0.03  # s
-    AFTER = 0.3  # s that queues need to calm down
+    AFTER = 0.3  # seconds that queues need to drain
 
     def __init__(self):
         self.left_out = 0
@@ -158,7 +158,7 @@ class Stalls:
 
 
 class Visitor:
-    """Fetches a file at the client of one site. Raises when a fetch stalls, is reset or brings wrong bytes."""
+    """Fetches a file at one site's client. Raises when a fetch stalls, is reset or gets wrong bytes."""
 
     def __init__(self, site, path, content, stalls):
         self.site = site
@@ -166,7 +166,7 @@ class Visitor:
         self._connect = functools.partial(Connection, path, content)
 
     def series(self, sizes, warm_up=()):
-        """The times of these fetches, one after the other over a new connection; those of the warm-up do not count."""
+        """The times of these fetches, one after the other over a new connection, without those of the warm-up."""
         def fetch():
             with self._connect() as connection:
                 for size in warm_up:
@@ -175,7 +175,7 @@ class Visitor:
         return self._undisturbed(self.site.client.inside(fetch))
 
     def visits(self, size, seconds, pause):
-        """The times of fetches of one size over a new connection, with pauses between them, for about so long."""
+        """The times of fetches of one size over a new connection, with pauses between them, for about `seconds`."""
         def fetch():
             times, end = [], time.monotonic() + seconds
             with self._connect() as connection:
@@ -207,7 +207,7 @@ class Fleet:
             self.nginx = Nginx(self.lab)
             path = self.nginx.add("response", self._size)
             content = (self.lab.directory / "nginx" / "files" / "response").read_bytes()
-            # Pauses between requests are the experiment's, and not to be punished with a new slow start.
+            # The pauses between requests belong to the experiment and must not cause a new slow start.
             self.lab.server.sysctl(net__ipv4__tcp_slow_start_after_idle=0)
             self.stalls = Stalls()
             self.visitors = [Visitor(site, path, content, self.stalls) for site in self.lab.sites]
@@ -271,7 +271,7 @@ class _Responses:
         self.times = {}
 
     def round(self, policy, number, warm_up=()):
-        """Every policy gets the same sizes in the round of that number."""
+        """Every policy gets the same sizes in this round."""
         def fetch(visitor):
             generator = random.Random(f"{number} {visitor.site.number}")
             return visitor.series([self._sizes.draw(generator, MOST_BYTES) for _ in range(self.REQUESTS)], warm_up)
@@ -296,7 +296,8 @@ def _no_loss_at_the_rest(fleet):
 
 
 def _large_initial_windows(fleet):
-    """New connections send a whole response at once, as hosts do in virtual time: what is left is the tunnel's own."""
+    """New connections send a whole response at once, like the hosts in virtual time. The rest of the time is due to the
+    tunnel."""
     packets = 100
     fleet.lab.server.route("0.0.0.0/0", "via", "192.168.100.1", "initcwnd", packets)
     for site in fleet.lab.sites:
@@ -330,7 +331,7 @@ def responses(policies, warm_rounds, cold_rounds=0):
             for number in range(warm_rounds):
                 for policy in policies:
                     fleet.set_policy(policy)
-                    # What the inner TCP sender needs to have no slow start left before it.
+                    # The warm-up after which the inner TCP sender has finished slow start.
                     warm.round(policy, number, warm_up=[MOST_BYTES] * 2)
             figures[f"warm, {sender}"] = warm.figures(wanted)
         if cold_rounds:
@@ -343,11 +344,12 @@ def responses(policies, warm_rounds, cold_rounds=0):
 
 
 WIFI, LTE = Link("wifi", 50, 20), Link("lte", 30, 60)
-BULK_SECONDS, BULK_SKIPPED = 6, 1.5  # of a download; what does not count of it: TCP's slow start
+# Seconds of a download, and of its start, which does not count because of TCP's slow start
+BULK_SECONDS, BULK_SKIPPED = 6, 1.5
 
 
 def bulk(policies, rounds, losses=(0, 0.01)):
-    """Goodput of a download over full links, protection and CPU time, policies in turns in the same warm tunnel."""
+    """Goodput of a download over saturated links, protection and CPU time; policies in turn in the same warm tunnel."""
     figures = {"links": "wifi 50 Mbit/s 20 ms + lte 30 Mbit/s 60 ms", "download_s": BULK_SECONDS}
     with Fleet([WIFI, LTE]) as fleet:
         fleet.start(policies[0])
@@ -390,7 +392,7 @@ def _bulk_run(fleet, path):
     require_flowing(download)
     download.stop()
     grown = {name: after[name] - before[name] for name in after}
-    time.sleep(0.5)  # what is under way still arrives
+    time.sleep(0.5)  # data in flight still arrives
     return {"goodput_mbit": download.rate_mbit(began, ended), "cpu": processor / (ended - began),
             "extra_load": grown["protection_bytes"] / grown["sent_bytes"]}
 

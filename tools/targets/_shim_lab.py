@@ -1,4 +1,4 @@
-"""The ack shim in the lab: one path, and a hop outside the tunnel, between the receiver and its gateway, that loses.
+"""The ack shim in the lab: one path, and a lossy hop outside the tunnel between the receiver and its gateway.
 
 10 ms of round trip in all, 2 ms of it on that hop.
 """
@@ -18,7 +18,7 @@ _DIRECTIONS = {"from host": "ab", "to host": "ba"}
 
 
 class ShimLab:
-    """Flows in one direction, and what happens to them on the receiver's hop. A context manager."""
+    """Flows in one direction with losses on the receiver's hop. A context manager."""
 
     def __init__(self, direction, jitter=0.0, parallel=1):
         """`jitter`: of each leg, as a share of its round trip."""
@@ -53,12 +53,12 @@ class ShimLab:
                         net__ipv4__tcp_early_retrans=3 if tlp else 0)
 
     def lose(self, share, way=None):
-        """Of the packets of the receiver's hop: "from host", "to host", or both ways."""
+        """Loses this share of packets on the receiver's hop: "from host", "to host", or (None) in both directions."""
         self.lab.links.set(f"lan.{self._receiver}", _DIRECTIONS.get(way, "both"), loss=share)
 
     def lose_segments(self, numbers):
-        """These data segments of each connection, counted from 0, are lost before the receiver's TCP, the first time
-        they come; [] ends that. Not at the gateway: what that forwards may be a super-packet of many segments."""
+        """Loses these data segments of each connection (counted from 0) before the receiver's TCP, when they first
+        arrive; [] ends that. Not at the gateway, because it may forward super-packets of many segments."""
         space = self.hosts[1]
         space.sysctl(net__netfilter__nf_conntrack_acct=1)
         # Before the data, the sender's first packet is its SYN or SYN-ACK; the one that connects also has sent an ACK.
@@ -81,7 +81,7 @@ table inet loss {{
         space.run("nft", "-f", path)
 
     def lost_segments(self):
-        """How many segments the last lose_segments() has dropped so far."""
+        """The number of segments that the last lose_segments() has dropped until now."""
         return self.hosts[1].nft_packets("inet", "loss")
 
     def run(self, size, count):
@@ -89,7 +89,7 @@ table inet loss {{
         return Flows(self.lab, self.direction, size, self.parallel).run(count)
 
     def repeated(self):
-        """Segments sent again by the sender's kernel, and such as the receiver's kernel had already."""
+        """Segments resent by the sender's kernel, and segments that the receiver's kernel already had."""
         sender, receiver = (host.counters() for host in self.hosts)
         return sender["Tcp.RetransSegs"] + receiver["TcpExt.TCPDSACKOldSent"]
 

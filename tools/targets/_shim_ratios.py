@@ -1,4 +1,5 @@
-"""What the ack shim does to the p50 and the p99 of flows, with it / without: rows of shim.2, shim.3 and shim.4."""
+"""The effect of the ack shim on the p50 and the p99 of flow times, as ratios with / without it: rows of shim.2, shim.3
+and shim.4."""
 
 from lab import percentile
 

@@ -1,4 +1,4 @@
-"""Runs of the programs of virtual time."""
+"""Runs the simulation programs."""
 
 import concurrent.futures
 import json
@@ -25,7 +25,8 @@ def simulate(program, runs, check=True):
 
 
 def require_complete(detail, runs):
-    """Every flow of {key: figures} has ended. One that did not counts in a percentile with the time that it had."""
+    """Checks that every flow of {key: figures} has ended. (An unfinished one would count in a percentile with the time
+    that it had.)"""
     for key, figures in runs.items():
         count = figures.get("incomplete")
         require(detail, not count, f"{key}: {count} flows did not end")

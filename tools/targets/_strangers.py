@@ -1,7 +1,8 @@
 """A million datagrams from strangers at the concentrator of a pair that carries a download meanwhile.
 
-The strangers sit behind the concentrator's LAN port and send to its public address. Some of their datagrams carry the
-true edge's address as source (raw socket); the rest come from their own, where answers are counted."""
+The strangers are behind the concentrator's LAN port and send to its public address. Some of their datagrams carry the
+real edge's address as source (raw socket). The others come from the strangers' own addresses, where answers are
+counted."""
 
 import random
 import socket
@@ -31,7 +32,7 @@ CAUSES = ["runt_datagram", "unknown_type", "unknown_version", "unknown_session",
 
 
 class Questions:
-    """Makes datagrams of every kind from a capture of the true tunnel."""
+    """Makes datagrams of every kind from a capture of the real tunnel."""
 
     def __init__(self, captured, generator):
         self._random = generator
@@ -61,7 +62,7 @@ class Questions:
         return self._flip(self._random.choice(self._session))
 
     def hello(self):
-        """A true handshake datagram, as the edge sent it."""
+        """A real handshake datagram, as the edge sent it."""
         return self._random.choice(self._hellos)
 
     def flipped_hello(self):
@@ -72,7 +73,7 @@ class Questions:
         return b"\x20" + self._random.randbytes(self._random.randint(12, 400))
 
     def fake_call(self):
-        """A call to return for a session that is there, with a token that is not its."""
+        """A restart notice for an existing session, with a wrong token."""
         return b"\x23" + self._random.choice(self._session)[1:5] + self._random.randbytes(16)
 
     def _flip(self, datagram):
@@ -83,7 +84,7 @@ class Questions:
 
 
 class Sender:
-    """Sends questions and weighs the answers: no stranger may get more bytes than he sent."""
+    """Sends datagrams and counts the answers: a stranger must never get more bytes than it sent."""
 
     def __init__(self, questions, generator, edge):
         self._questions = questions
@@ -139,7 +140,7 @@ class Sender:
 
 
 def _spoofed(edge, payload):
-    """An IPv4 packet from the true edge's address and port."""
+    """An IPv4 packet from the real edge's address and port."""
     source, target = socket.inet_aton(edge[0]), socket.inet_aton(PUBLIC[0])
     udp = struct.pack("!HHHH", edge[1], PORT, 8 + len(payload), 0)
     pseudo = source + target + struct.pack("!BBH", 0, 17, 8 + len(payload))
@@ -186,7 +187,7 @@ def strangers():
 
 
 def _uncounted(lab, gateway, drops, udp, sender, detail):
-    """How many datagrams reached the daemon, got no answer and are in no drop counter."""
+    """The number of datagrams that reached the daemon, got no answer and are not in any drop counter."""
     after = gateway.drops()
     counted = {cause: after[cause] - drops[cause] for cause in CAUSES}
     kernel = lab.concentrator.counters()
@@ -197,7 +198,7 @@ def _uncounted(lab, gateway, drops, udp, sender, detail):
 
 
 def _disturbed(download, sha256, begin, end, detail):
-    """1 if the download stalled, broke or was changed."""
+    """1 if the download stalled, failed or had wrong bytes."""
     detail["goodput_during_mbit"] = round(download.rate_mbit(begin, end), 1)
     try:
         download.finish()

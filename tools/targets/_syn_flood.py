@@ -1,7 +1,7 @@
-"""A million SYNs from made-up sources to a host behind the edge, while other connections of that host live on.
+"""A million SYNs from forged sources to a host behind the edge, while other connections of that host continue.
 
-They are sent from the server's place, pass the concentrator's shim (as from its own side) and the edge's (as to its
-host), and get no answer: the host's kernel drops them before its TCP.
+They are sent from the server's namespace, pass the concentrator's shim (as from its local side) and the edge's (as to
+its host), and get no answer, because the host's kernel drops them before its TCP.
 """
 
 import concurrent.futures
@@ -17,8 +17,8 @@ from lab.packets import checksum
 from . import require
 
 COUNT = 1_000_000
-NEARLY = 0.9  # of them each gateway must have seen, and the host must have got
-RATE = 30_000  # per second: what the pair takes on two shared cores
+NEARLY = 0.9  # shares of the SYNs that each gateway must have seen, and that must have reached the host
+RATE = 30_000  # per second: what the pair of gateways can handle on two shared cores
 BURST = 100
 SOURCES = "11.0.0.0/8"
 LIVE = 200  # connections
@@ -38,7 +38,8 @@ def _template(target):
 
 
 class Flood:
-    """What the server's place sends. The sequence number balances source and port, so that one checksum fits all."""
+    """The SYNs sent from the server's namespace. The sequence number compensates source and port, so that all have the
+    same checksum."""
 
     def __init__(self, target):
         self._packet, total = _template(target)
@@ -97,8 +98,8 @@ class LiveFlows:
 
 
 def _exchanges_under(flood, raw, live):
-    """How often the live connections were used while the flood ran. What breaks the flood is raised here: without it
-    nothing is lost, and nothing is shown."""
+    """Runs the flood and returns how often the live connections were used meanwhile. Raises when the flood fails,
+    because the result would then prove nothing."""
     rounds = 0
     with concurrent.futures.ThreadPoolExecutor(1) as pool, raw:
         running = pool.submit(flood.run, raw)

@@ -1,4 +1,4 @@
-"""Target of faults that users met: for each an end-to-end check with real kernels, which failed before the mend."""
+"""Target of faults that users met: each has an end-to-end check with real kernels, which failed before the fix."""
 
 import os
 import subprocess
@@ -9,8 +9,8 @@ from ._builds import ROOT
 
 E2E = ROOT / "tests" / "e2e"
 SECONDS = 300  # that one check may take
-# {what was wrong: (file, its checks)}. With BRAID_BIN in the environment they are made with other programs: with those
-# of commit 5daa8cea each of them fails.
+# {fault: (file, its checks)}. BRAID_BIN in the environment selects other programs; with those of commit 5daa8cea each
+# check fails.
 CHECKS = {
     "a peer's stream openings had no ration": ("streams_test.py", [
         "Openings.test_a_peer_opens_no_more_streams_than_its_ration"]),
@@ -53,10 +53,10 @@ CHECKS = {
 
 
 def passes(file, check):
-    """Whether the check passes. What a failure says goes to standard error."""
+    """True when the check passes. The output of a failure is written to standard error."""
     done = subprocess.run([sys.executable, E2E / file, check], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "tools")}, timeout=SECONDS)
-    # A name that no longer exists, or a check that was skipped, has shown nothing.
+    # A name that no longer exists, or a skipped check, proves nothing.
     good = done.returncode == 0 and "Ran 1 test" in done.stdout and "skipped" not in done.stdout
     if not good:
         sys.stderr.write(f"--- {file} {check}\n{done.stdout[-3000:]}\n")

@@ -1,4 +1,4 @@
-"""Target of repairs that obey the window, in virtual time."""
+"""Target of repairs that respect the congestion window, in virtual time."""
 
 from statistics import mean
 
@@ -8,8 +8,8 @@ from ._simulate import require_complete, simulate
 SENDERS = [30, 40, 44, 48, 60, 70]
 SEEDS = range(1, 11)
 MOST = max(SENDERS)
-# Of the same runs with the programs of commit 5daa8cea, whose repairs had 64 KiB in flight beyond the window:
-# {senders: (packets lost, mean completion time in ms)}, of all seeds together.
+# Results of the same runs with the programs of commit 5daa8cea, in which repairs could exceed the window by 64 KiB:
+# {senders: (packets lost, mean completion time in ms)}, all seeds together.
 BEFORE = {30: (70_993, 20.165), 40: (144_304, 27.559), 44: (181_246, 30.638), 48: (224_048, 33.28),
           60: (379_148, 42.395), 70: (545_279, 49.455)}
 

@@ -1,4 +1,5 @@
-"""Target of a peer that opens streams without end: what an honest peer of the same gateway keeps, on real kernels."""
+"""Target of a peer that opens streams endlessly: the service that an honest peer of the same gateway still gets, on
+real kernels."""
 
 import concurrent.futures
 import contextlib
@@ -17,15 +18,15 @@ from .streams import streams
 
 ROUNDS, SECONDS, MBIT = 7, 8, 5
 KINDS = ("noise", "openings")
-KEPT = 0.9  # of its rate the attacker must have sent at
-PAUSE, LATEST = 0.02, 2  # seconds between two pings; a later answer is none
+KEPT = 0.9  # share of its rate at which the attacker must have sent
+PAUSE, LATEST = 0.02, 2  # seconds between two pings; a later answer counts as missing
 SERVER = Lab.server_addresses()[0]
-CLOSED_PORT, WEB_PORT = 81, 80  # the openings go to the first one, whose host refuses
+CLOSED_PORT, WEB_PORT = 81, 80  # ports: streams are opened to the first one, at which the host refuses connections
 
 
 @contextlib.contextmanager
 def _apart():
-    """The processor for the hub alone; this process and what it starts have the others."""
+    """The CPU reserved for the hub; this process and its children use the others."""
     every = sorted(os.sched_getaffinity(0))
     if len(every) < 2:
         raise RuntimeError("the hub needs a processor of its own, and there is one in all")
@@ -37,7 +38,7 @@ def _apart():
 
 
 def _attack(lab, kind, seconds, mbit):
-    """The second site's edge, whose daemon does not run: a peer with its key and no manners."""
+    """The attacker: a program with the key of the second site's edge, whose daemon does not run."""
     site = lab.sites[1]
     identity = [str(lab.directory / f"edge1.{suffix}") for suffix in ("key", "crt")]
     return site.edge.popen(
@@ -48,7 +49,7 @@ def _attack(lab, kind, seconds, mbit):
 
 
 def _beside(lab, kind, seconds, mbit):
-    """What the honest peer had beside an attack, and what became of that."""
+    """The service of the honest peer beside an attack, and the result of the attack."""
     hub = lab.gateway
     before, processor = hub.status()["streams"]["connected"], cpu_seconds(hub.process.pid)
     attack = _attack(lab, kind, seconds + 1, mbit)

@@ -1,5 +1,6 @@
-"""Targets of the evaluation: what sim/run's experiments say of the papers. The first run of all of them takes many
-hours; what has run is kept (sim/run --help). With --recorded nothing runs: what docs/evaluation holds is judged."""
+"""Targets of the evaluation: the results of sim/run's experiments compared with the papers. The first run of all
+experiments takes many hours; results are kept (sim/run --help). With --recorded nothing runs, and the results in
+docs/evaluation are judged."""
 
 import json
 import math
@@ -19,7 +20,7 @@ def sim_run(*words):
 
 
 def _recorded(wanted):
-    """What a target tells of the recorded runs of `wanted` that it judges."""
+    """The detail of a target about the recorded runs of `wanted` that it judges."""
     found = json.loads(sim_run("recorded").stdout)
     found = {name: each for name, each in found.items() if wanted == ["all"] or name in wanted}
     known = {name: f'{each["seeds"]} of {each["of"]} seeds, {each["commit"]}' for name, each in found.items()}

@@ -1,4 +1,4 @@
-"""What a processor does of the large simulated network: mostly the core's own work."""
+"""The speed of the large simulated network on one CPU, which mostly depends on the core."""
 
 import statistics
 
@@ -10,7 +10,7 @@ RUNS = 5
 
 
 def _rates(program):
-    """Data packets for each second of the processor, run by run: one program at a time."""
+    """Data packets per second of CPU time for each run; one program at a time."""
     return [run["packets_per_cpu_second"]
             for run in (simulate(program, {"run": SETTING})["run"] for _ in range(RUNS))]
 

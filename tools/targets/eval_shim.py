@@ -1,4 +1,4 @@
-"""What the ack shim may cost: its worst ratio anywhere."""
+"""The worst cost of the ack shim: its worst ratio in all experiments."""
 
 from statistics import median
 

@@ -1,4 +1,4 @@
-"""Target of how much a reader of one class has to hold in mind, counted by universal-ctags."""
+"""Target of the size of classes (functions and data members), counted by universal-ctags."""
 
 import collections
 import json

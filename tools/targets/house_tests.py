@@ -1,4 +1,4 @@
-"""Targets of the tests themselves: how long all of them take in a new clone, and what a busy neighbour does to them.
+"""Targets of the tests themselves: the time of all tests in a new clone, and the effect of a busy machine on them.
 """
 
 import collections
@@ -25,7 +25,7 @@ TESTS_BEGIN = "Test project "  # what ctest prints first
 
 
 def _machine():
-    """What two measurements must have in common to be compared."""
+    """The properties that two measurements must share to be comparable."""
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         model = re.search(r"model name\s*: (.*)", file.read())
     compiler = subprocess.run(["c++", "--version"], stdout=subprocess.PIPE, text=True).stdout.splitlines()[0]
@@ -60,8 +60,8 @@ class _Clock:
 
 
 class ColdRun:
-    """scripts/test of one commit in a clone of its own without a compiler cache, phase by phase. What was measured is
-    kept in a file, for a run takes long."""
+    """scripts/test of one commit in its own clone without a compiler cache, phase by phase. Results are kept in a file,
+    because a run takes long."""
 
     def __init__(self, commit):
         self.commit = commit
@@ -175,7 +175,7 @@ class Neighbour:
         return self._process.poll() is not None
 
     def share(self):
-        """Of its core, since its beginning."""
+        """The share of its core that the program has used since it was started."""
         return round(cpu_seconds(self._process.pid) / (time.monotonic() - self._began), 2)
 
 

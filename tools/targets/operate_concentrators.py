@@ -1,4 +1,4 @@
-"""Target of several concentrators: how long a client is without an answer when the one in use dies for good."""
+"""Target of several concentrators: how long a client gets no answer when the one in use fails permanently."""
 
 import signal
 

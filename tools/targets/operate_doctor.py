@@ -1,4 +1,4 @@
-"""Target of `braidctl doctor`: set-ups that are broken on purpose, of which cause and remedy must be named."""
+"""Target of `braidctl doctor`: it must name cause and remedy of set-ups that are broken on purpose."""
 
 from . import always, option, require, target
 from ._doctor_lab import SETUPS, Place, healthy, judge
@@ -11,7 +11,7 @@ LEAST = 25  # set-ups that count
         options=[option("--only", metavar="WORD", help="those with this word in their name"),
                  option("--show", always, action="store_true", help="print what was said")])
 def broken_setups(only, show):
-    """Every set-up, and a pair that is well before and after them."""
+    """Every broken set-up, and a healthy pair before and after them."""
     failed, done = {}, []
     with Place() as place:
         def look(when):

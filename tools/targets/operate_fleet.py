@@ -17,13 +17,15 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ANSIBLE = SOURCE / "conf/ansible"
 PLAYBOOKS = ("identities.yaml", "distribute.yaml")
 NAMES = ("frankfurt", "vienna", "bus-1", "shop-7")
-# A gateway's own braidctl, as far as it talks to a daemon: there is none. A file `refuse` makes it refuse.
+# Replaces braidctl's commands to a daemon on each gateway, because no daemon runs. A file `refuse`
+# makes it refuse.
 _BRAIDCTL = """#!/bin/sh
 [ "$1" = reload ] || exec {program} "$@"
 echo "$@" >>{root}/reloads
 [ ! -e {root}/refuse ] || {{ echo "a key marked R" >&2; exit 1; }}
 """
-# Where ansible sees no systemd, nothing is reloaded; where it does, there is no unit to start.
+# Without systemd ansible would reload nothing, so it is told that systemd is there. The folders have no unit to start,
+# so that step is skipped.
 RELOADS = ("-e", "ansible_service_mgr=systemd", "--skip-tags", "service")
 _RECAP = re.compile(r"^(\S+) +: ok=(\d+) +changed=(\d+) +unreachable=(\d+) +failed=(\d+)", re.MULTILINE)
 
@@ -93,7 +95,7 @@ class _Fleet:
 
 
 def _refused_reload(tried):
-    """A gateway that refuses what it got fails every run until it takes it, those that copy nothing as well."""
+    """A gateway that rejects its configuration fails every run until it accepts it, even runs that copy nothing."""
     well, said, _ = tried.play("distribute.yaml", *RELOADS)
     tried.check("distribute: every gateway reloads", well and tried.reloads() == list(NAMES), said)
     (tried.root / "refuse").touch()

@@ -1,5 +1,5 @@
-"""Target of the first steps: on two fresh Debian machines with the package installed, what is typed until a download
-runs through both uplinks of the edge."""
+"""Target of the first steps: the commands that a user types on two fresh Debian machines with the package installed,
+until a download runs through both uplinks of the edge."""
 
 import contextlib
 import json
@@ -59,7 +59,7 @@ class _Fresh(Machine):
                       f"the address of {name}", 30)
 
     def type(self, *command, given=None):
-        """A command as a person types it; what it prints. It and its seconds are noted."""
+        """Runs a command as a person would type it and returns its output. Records the command and its time."""
         began = time.monotonic()
         options = {"timeout": 120}
         if given is not None:
@@ -130,7 +130,8 @@ def first_steps(package):
         package = pathlib.Path(package) if package else Build(Source.of(), SUITE, "amd64").run(work / "package")[0]
         detail["package"] = package.name
         bridge = stack.enter_context(_bridge(f"w{zone}"))
-        # The concentrator has a way out as well, or it would not know an address of its own; nobody is there.
+        # The concentrator also has a default route, without which it would not know its own address. The route leads
+        # nowhere.
         hub = _Fresh("concentrator", 3, {"host0": [1]}, work, zone)
         edge = _Fresh("edge", 2, {name: [3] for name in UPLINKS}, work, zone)
         for machine, tool in ((hub, "nginx-light"), (edge, "curl")):

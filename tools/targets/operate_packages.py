@@ -1,5 +1,5 @@
-"""Target of packages: built, looked at by lintian, installed, upgraded, removed and purged in booted machines; the
-unit tests for ARM64 under an emulator; the container image; and whether a second build gives the same bytes."""
+"""Target of packages: built, checked by lintian, installed, upgraded, removed and purged in booted machines; the unit
+tests for ARM64 under an emulator; the container image; and whether a second build gives the same bytes."""
 
 import hashlib
 import pathlib
@@ -63,7 +63,7 @@ def _before(source, packages, work):
 
 
 def _what_failed(output):
-    """What googletest and ctest say of failures in this output, and how it ends: the rest of it is long."""
+    """The lines of googletest and ctest about failures in this output, and its end; the whole output is long."""
     lines = output.splitlines()
     failures = [number for number, line in enumerate(lines) if line.endswith(": Failure") or "FAILED  ]" in line]
     near = sorted({at for number in failures for at in range(number, number + 5)} & set(range(len(lines))))

@@ -1,4 +1,4 @@
-"""Targets of braid-web: the page in a browser, and what looking costs the daemon's packet thread."""
+"""Targets of braid-web: the page in a browser, and the cost of viewing it for the daemon's packet thread."""
 
 import contextlib
 import json
@@ -43,7 +43,8 @@ class _Checks:
         self.done, self.failed = [], []
 
     def check(self, what, condition):
-        """`condition` is called until it is true, for some seconds; it may give why it is not, as a text."""
+        """Calls `condition` until it returns True, for some seconds. It may return the reason why it is not met, as a
+        text."""
         self.done.append(what)
         said, deadline = None, time.monotonic() + 12
         while time.monotonic() < deadline:
@@ -58,7 +59,7 @@ class _Checks:
 
 
 class _Tour:
-    """One lab, one browser, and what is looked at in turn."""
+    """One lab, one browser, and the checks, made one after the other."""
 
     def __init__(self, lab, page, shots, checks):
         self.lab, self.page, self.shots, self.check = lab, page, shots, checks.check
@@ -112,7 +113,7 @@ class _Tour:
         return True if 2 <= grown <= 4 else f"{grown} updates in 3.2 s"
 
     def numbers(self):
-        """Those of the control socket, before and after the page's."""
+        """The control socket's figures before and after those of the page."""
         for path in ("dsl", "lte"):
             for figure, name in (("sent_bytes", "sentBytes"), ("received_bytes", "receivedBytes"),
                                  ("sent_packets", "sentPackets")):
@@ -268,7 +269,7 @@ def _promtool(*words, stdin=None, folder=None):
 
 
 def _prometheus(lab, checks):
-    """What is served and what is shipped for Prometheus, as promtool sees it."""
+    """Checks the served metrics and the shipped Prometheus files with promtool."""
     checks.check("Prometheus: /metrics", lambda: _promtool("check", "metrics", stdin=lab.edge.run(
         "curl", "-s", BASE + "metrics")))
     with tempfile.TemporaryDirectory() as folder:

@@ -26,9 +26,9 @@ ROUNDS, SECONDS, QUICK_SECONDS = 3, 20, 5
 QUICK = option("--quick", action="store_true", help="one short look, without a verdict")
 SETTINGS = option("--settings", metavar="JSON", default="{}", help="changes of both gateways' configuration")
 OPTIONS = [QUICK, SETTINGS]
-TAIL = 12  # ms that a p99 may be above idle
-LOST_SHARE = 0.0005  # of packets of a steady flow beside a download
-START = 1  # seconds that downloads have before something else is measured beside them
+TAIL = 12  # ms by which a p99 may exceed that when idle
+LOST_SHARE = 0.0005  # share of a steady flow's packets, beside a download
+START = 1  # seconds of downloads before something else is measured beside them
 
 
 def extent(quick, seconds=SECONDS):
@@ -86,7 +86,7 @@ def quic(quick, settings):
 
 
 def _steady(lab, flows, seconds, dns=None):
-    """What lab.datagrams says of flows between client and server."""
+    """The results of lab.datagrams for flows between client and server."""
     path = lab.directory / "datagrams.json"
     path.write_text(json.dumps({"near": lab.client.name, "far": lab.server.name, "address": SERVER,
                                 "seconds": seconds, "flows": flows, "dns": dns}), encoding="ascii")
@@ -122,7 +122,8 @@ ALONE_SECONDS = 120
 
 
 def call_beside(settings, seconds, parallel=1):
-    """One round in a fresh lab: the call alone and so many downloads alone, each for a part of the time, then both."""
+    """One round in a fresh lab: the call alone, then `downloads` downloads alone, each for a part of the time, then
+    both."""
     lab, changes = opened(LINKS, settings)
     with lab, concurrent.futures.ThreadPoolExecutor() as pool:
         lab.start_gateways(**changes)
@@ -155,12 +156,12 @@ def call(quick, settings):
 ONE_WAY_RATES = [10, 50, 200]  # packets a second of a call
 ONE_WAY_SECONDS = 50
 ONE_WAY_PACKETS = 5000  # of a variant, at least: by several calls at once where one would take long
-AHEAD = 3  # seconds that whichever begins is there before the other
+AHEAD = 3  # seconds by which the first one starts before the other
 WAYS = ["up", "down"]
 
 
 def one_way_flows(rate, to):
-    """As many calls to that address as give ONE_WAY_PACKETS in ONE_WAY_SECONDS."""
+    """Enough calls to that address to send ONE_WAY_PACKETS in ONE_WAY_SECONDS."""
     count = math.ceil(ONE_WAY_PACKETS / (rate * ONE_WAY_SECONDS))
     return [{"name": f"call {i}", "port": 4700 + i, "rate": rate, "size": CALL[0]["size"], "to": to}
             for i in range(count)]
@@ -269,8 +270,9 @@ def vpn(quick, settings, mtu):
     return _inside(quick, settings, mtu)
 
 
-# wireguard-go hands the kernel batches to cut, and the kernel refuses a batch whose datagrams are larger than the
-# path's MTU ("sendmmsg: message too long" in its log): nothing of it reaches the tunnel.
+# wireguard-go gives the kernel batches to split (UDP GSO). The kernel refuses a batch of datagrams
+# larger than the path's MTU ("sendmmsg: message too long" in its log), so nothing of it reaches the
+# tunnel.
 @target("order.3b", "the same with the MTU that WireGuard is given where the path's is known (wg-quick(8)): 80 bytes "
         "less", "ratio", at_least=0.85, programs=PROGRAMS, options=OPTIONS)
 def fitting_vpn(quick, settings):

@@ -1,4 +1,4 @@
-"""Targets of the ack shim by burst: connections that persist, and what the shim may cost anywhere."""
+"""Targets of the ack shim's help for bursts: persistent connections, and the worst cost of the shim."""
 
 import concurrent.futures
 import itertools
@@ -20,7 +20,7 @@ from .shim_stacks import large_flows_alone
 SERVER, PORT = Lab.server_addresses()[0], 7100
 CONNECTIONS, ANSWERS, QUICK_ANSWERS = 8, 400, 50  # answers of each connection in a run
 SMALLEST, LARGEST = 3_000, 40_000  # bytes of an answer
-PAUSE = 0.1  # seconds between an answer and the next question, at most
+PAUSE = 0.1  # most seconds between an answer and the next question
 MOST_COPIES = 0.001
 TO_CLIENT = "to host"
 
@@ -72,8 +72,8 @@ def _helped(rounds, count, way=None):
 
 
 def _copies(rounds, count):
-    """[{"copies", "of the shim", "packets", "share"}]: what was sent twice without any loss, by the shim or, because
-    of it, by a host, of the packets of both hosts."""
+    """[{"copies", "of the shim", "packets", "share"}]: packets sent twice without any loss, by the shim or (because of
+    it) by a host, as a share of both hosts' packets."""
     runs = []
     with ShimLab("down", JITTER) as lab:
         serve_answers(lab)
@@ -104,8 +104,8 @@ def persistent(quick):
     return median(run["ratio"] for run in runs), detail
 
 
-# Of the questions 2 % are lost, too. Those wait for the client's own timer, 200 ms: no gateway has seen them. So a p99
-# of both ways is never below that.
+# 2 % of the questions are also lost. No gateway has seen these, so they wait for the client's own timer of 200 ms. So a
+# p99 of both directions is never below that.
 @target("order.4b", "the same with loss on the way to the client alone: p99 with the shim / without, median of 3 in "
         "turns", "ratio", at_most=0.45, programs=LAB_PROGRAMS, options=[QUICK])
 def persistent_answers(quick):
@@ -142,8 +142,8 @@ def harmless(quick):
     return worst, detail
 
 
-# With 16 flows at a time the link is full, and flows that end sooner make more load: their medians are worse with the
-# shim because of what the shim gains. Here as much goes on with it as without.
+# With 16 flows at a time the link is full, and flows that end sooner increase the load. So the medians would be worse
+# with the shim because of its gains. Here the load is the same with and without the shim.
 FEW, FEW_FLOWS = 2, 600
 FEW_SENDERS = [sender for sender in SENDERS if sender["timestamps"] and sender["tlp"]]
 

@@ -1,4 +1,5 @@
-"""Targets of a path that falls silent: what it holds is doubted before it is called suspect (DoubtBudget)."""
+"""Targets of a path that becomes silent: its data in flight is reinjected before the path is called suspect
+(EarlyReinjectionBudget)."""
 
 import contextlib
 import os
@@ -14,8 +15,8 @@ from .order import LINKS, QUICK, ROUNDS, SECONDS
 from .pair import PROGRAMS, Pair, stalls_of
 
 DEATHS, STEADY = 10, 0.98
-# What the rule may send elsewhere at once (DoubtBudget): nothing.
-RULE_OFF = ("without-doubt", "src/tunnel/subflow/doubt_budget.h", "kMost = 256;", "kMost = 0;")
+# A patch that sets the limit of early reinjection (EarlyReinjectionBudget) to nothing.
+RULE_OFF = ("without-doubt", "src/tunnel/subflow/in_flight.h", "kMost = 256;", "kMost = 0;")
 JITTERY = [Link(link.name, link.rate_mbit, link.rtt_ms, link.loss, more={"jitter_ms": link.rtt_ms / 4})
            for link in LINKS]  # a quarter each way: half the RTT
 
@@ -46,7 +47,8 @@ def _gateways_of(programs):
         at_most=0.10, programs=PROGRAMS,
         options=[QUICK])
 def silence(quick):
-    # Before anything is measured: the machine is busy and warm with it. Both are built alike, of the same commit.
+    # Builds before anything is measured, because building makes the machine busy and warm. Both are built in the same
+    # way from the same commit.
     old = build(changed(*RULE_OFF), PROGRAMS)
     detail, worst = {}, 0
     for name in (link.name for link in LINKS):

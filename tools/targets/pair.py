@@ -37,7 +37,7 @@ class Pair:
         self.lab.__exit__(*error)
 
     def file(self, seconds):
-        """A file that takes about so long when all links are full."""
+        """A file whose download takes about `seconds` when all links are full."""
         megabits = sum(link.rate_mbit for link in self.lab.sites[0].links)
         size = int(seconds * megabits * 1e6 / 8 * 0.92)
         return self.nginx.add(f"{size}", size)
@@ -83,7 +83,7 @@ def aggregation():
 
 
 def stalls_of(runs, fail, restore):
-    """The longest stall of a download one of whose links fails in the middle, for each of `runs` in fresh labs."""
+    """The longest stall of a download during which a link fails, for each of `runs` runs in fresh labs."""
     stalls, near = [], []
     for run in range(runs):
         with Pair([WIFI, LTE], seed=run + 1) as pair:
@@ -123,7 +123,8 @@ def chaos():
     return result["failed"], result
 
 
-LEAST_SHARE = 0.2  # of the bytes, for each of two links: over one alone there is order without any effort
+# Least share of the bytes on each of two links, because on a single link there would be no reordering
+LEAST_SHARE = 0.2
 
 target("pair.5", "crashes, answers larger than the question, unbounded growth and uncounted drops under 1,000,000 "
        "datagrams from strangers, with a transfer going on", "faults", at_most=0, programs=PROGRAMS)(strangers)

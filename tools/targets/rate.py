@@ -48,7 +48,8 @@ def incast():
 
 
 MULTIPATH, SINGLES, SEEDS = [1, 2, 4], [4, 8, 12, 16, 24, 32], [1, 2, 3]
-LEAST_CARRIED = 8000  # Mbit/s of all connections at the port of 10 Gbit/s: an index of who sends nothing is 1
+# Mbit/s of all connections at the port of 10 Gbit/s; required because Jain's index would be 1 if nothing were sent
+LEAST_CARRIED = 8000
 
 
 def _syndrome(multipath, singles, name, seed):

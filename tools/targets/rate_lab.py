@@ -1,4 +1,4 @@
-"""Rate control in the lab, with real kernels at both ends: how full lossy WiFi and LTE get."""
+"""Rate control in the lab, with real kernels at both ends: the utilisation of lossy WiFi and LTE."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ def _links(wifi_loss, lte_loss):
 
 
 class _Queues(threading.Thread):
-    """Looks at the links' queues towards the client until stopped: delays in ms, one list a link."""
+    """Samples the links' queues towards the client until stopped: delays in ms, one list per link."""
 
     def __init__(self, lab):
         super().__init__(daemon=True)
@@ -68,7 +68,7 @@ def lossy_download():
 
 
 def measure(runs, changes=None):
-    """What rate.2 measures; `changes` of both gateways' configuration, for comparisons."""
+    """The measurement of rate.2. `changes`: of both gateways' configuration, for comparisons."""
     began = time.monotonic()
     detail = {"download_s": DOWNLOAD_SECONDS, "measured": "whole download, TCP handshake and slow start included"}
     values = []

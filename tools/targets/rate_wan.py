@@ -1,5 +1,5 @@
-"""Targets of rate control on the Internet's paths, in virtual time by sim_rate (docs/evaluation.md). The values are
-those of `wan`; the details have other controllers, too."""
+"""Targets of rate control on Internet paths, in virtual time by sim_rate (docs/evaluation.md). The values are those of
+`wan`; the details also have other controllers."""
 
 from statistics import mean
 
@@ -86,7 +86,7 @@ def beside_cubic():
         each = [runs[name, *point, seed] for seed in SHARE_SEEDS]
         n, buffer, order = point
         if name == OURS:
-            # Before the mean: too much with one seed does not make up for too little with another.
+            # Applied before the mean, so that a surplus with one seed does not compensate for a deficit with another.
             shares[f"{n} CUBIC, {buffer} BDP, {order}"] = mean(
                 min(run["share"], 1 / run["share"]) if run["share"] else 0 for run in each)
         table.setdefault(name, {})[f"{n} CUBIC, {buffer} BDP, {order}"] = {

@@ -7,13 +7,13 @@ from ._simulate import by_seed, require_complete, simulate
 PROGRAMS = ["sim_recovery"]
 WITH_LAB = [*PROGRAMS, *lab.LAB_PROGRAMS]
 POLICIES = ["none", "fuso", "cofuso", "adaptive", "redundant", "proactive", "reactive", "corrective"]
-# The paper's testbed coded with XOR only, its simulations with up to three parities (CoFUSO section 6.2.4).
+# In the paper, the testbed used only XOR, the simulations up to three parities (CoFUSO section 6.2.4).
 TESTBED = ["--testbed"]
 ONE_PARITY = ["--m-max", "1"]
 LOSS_FREE = ["--loss", "0"]
 # CoFUSO's hosts: a Linux sender does not retransmit before RTT + 200 ms. Braid's own timeout (RFC 9002) is shorter.
 LINUX_RTO = ["--min-rto", "200"]
-# Of warm tunnels, which are ours: the product's, and the papers'.
+# Controllers of the warm tunnels (which are not in the papers): the product's and the papers'.
 CONTROLLERS = {"default": [], "newreno": ["--controller", "newreno"]}
 
 
@@ -22,7 +22,7 @@ def _simulate(runs):
 
 
 def _by_seed(detail, runs, wanted, names, figure):
-    """The value of a target, which is `figure` of its runs; what it is with other seeds is in the detail."""
+    """The value of a target: `figure` of its runs. The detail has the values with other seeds."""
     values = by_seed("sim_recovery", runs, {name: wanted[name] for name in names}, figure)
     require_complete(detail, {name: runs[name] for name in names})
     detail["the value by seed"] = [round(value, 4) for value in values]
@@ -196,7 +196,8 @@ def bursts():
     return value, detail
 
 
-# The start of a download decides much of its goodput: one in eight begins badly, so a few runs would be a lottery.
+# The start of a download largely determines its goodput, and one in eight starts badly. So a few runs would not be
+# representative.
 BULK_SEEDS = {"none": 8, "adaptive": 8, "fuso": 2, "cofuso": 2, "redundant": 2}
 
 

@@ -1,4 +1,4 @@
-"""Target of the erasure code: what coding costs a core."""
+"""Target of the erasure code: the cost of coding on one CPU core."""
 
 import json
 import subprocess

@@ -1,4 +1,5 @@
-"""Targets of the appliance on the open Internet: what strangers cost, and what they learn."""
+"""Targets of a gateway on the open Internet: what strangers cost it, and what they learn from
+it."""
 
 import json
 import time
@@ -14,13 +15,14 @@ from ._strangers import CAUSES, COUNT, strangers
 
 PROGRAMS = ["braidd", "braidctl", "linkemu", "flood"]
 LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
-ADDRESSES = 32  # that a flood comes from
+ADDRESSES = 32  # source addresses of a flood
 FLOOD_SECONDS = 60
-HANDSHAKES = 200  # that begin in a second, each with 100 early records
-FAST = 50_000  # datagrams a second
+HANDSHAKES = 200  # handshakes that begin per second, each with 100 early records
+FAST = 50_000  # datagrams per second
 KINDS = {"noise": FAST, "strangers": FAST, "hellos": FAST, "handshakes": HANDSHAKES}
-KEPT = 0.9  # of its rate a flood must have been sent at
-REACHED = 0.5  # of it the door must have refused, or the socket had no room for; the rest may get an answer
+KEPT = 0.9  # the flood must have been sent at least at this share of its rate
+# Share of it that the handshake limiter refused, or for which the socket had no room; the rest may get an answer
+REACHED = 0.5
 MIB = 1 << 20
 
 
@@ -49,7 +51,7 @@ class Flood:
         return json.loads(out)
 
     def stop(self):
-        """Ends it. One that had ended before raises: what was measured meanwhile was not under it."""
+        """Ends the flood. Raises when it had already ended, because the measurement was then not under the flood."""
         code = self._process.poll()
         self._process.kill()
         self._process.wait()
@@ -57,21 +59,22 @@ class Flood:
             raise RuntimeError(f"flood {self._mode} ended with {code} before it was stopped")
 
     def require_reached(self, detail):
-        """The gateway must have felt it: a process that runs may still send to nobody."""
+        """Checks that the flood reached the gateway. A running process might still send to nobody."""
         refused = (_refused(self._gateway) - self._before) / (time.monotonic() - self._began)
         require(detail, refused >= REACHED * KINDS[self._mode],
                 f"{self._mode}: the concentrator refused {refused:.0f} datagrams a second of {KINDS[self._mode]}")
 
 
 def _refused(gateway):
-    """Datagrams that the gateway's door has refused, or its socket had no room for. No peer's data are in it."""
+    """Datagrams that the handshake limiter refused, or for which the socket had no room. Does not include peers'
+    data."""
     status = gateway.status()
     return sum(status["drops"][cause] for cause in CAUSES) + status["host_drops"]["socket_overflow"]
 
 
 def require_sent(detail, mode, report):
-    """A flood that ran to its end must have been as fast as was asked. Its own kernel refuses nothing: each socket
-    sends little, and a veth takes all."""
+    """A flood that ran to its end must have reached its rate. Its own kernel drops nothing, since each socket sends
+    little and a veth accepts everything."""
     pace = report["handshakes"] / FLOOD_SECONDS if mode == "handshakes" else report["per_second"]
     require(detail, pace >= KEPT * KINDS[mode], f"{mode}: {pace:.0f} a second of {KINDS[mode]}")
     require(detail, report["refused"] == 0, f"{mode}: its kernel refused {report['refused']} datagrams")
@@ -106,7 +109,7 @@ def memory_under_floods():
 
 
 RESTARTS = 10
-PATIENCE = 20  # seconds: an edge that is not up then counts as that late
+PATIENCE = 20  # seconds: an edge that is not up by then counts with this time
 
 
 def _time_until_data(lab):
@@ -183,8 +186,8 @@ def goodput_under_floods():
 
 KILLS = 5
 KILL_STALL, KILL_IDLE = 0.6, 1.0  # seconds
-KILL_SECONDS = 6  # a download takes so long
-SETTLED = 3  # seconds: a gateway writes down who is here at most every 2 s
+KILL_SECONDS = 6  # duration of a download, seconds
+SETTLED = 3  # seconds: a gateway saves its list of known initiators at most every 2 s
 
 
 def _stall_of_a_kill(lab, nginx, gateway):
@@ -202,12 +205,12 @@ def _stall_of_a_kill(lab, nginx, gateway):
 
 
 def _idle_gap_of_a_kill(lab, gateway):
-    """Seconds, from the kill on, until a host behind the concentrator reaches one behind the edge, which both send
-    nothing before: no packet of theirs tells the edge that its session is lost."""
+    """Seconds from the kill until a host behind the concentrator reaches one behind the edge. Both hosts send
+    nothing before, so no packet of theirs tells the edge that its session is lost."""
     time.sleep(SETTLED)
     begun = time.time()
     gateway.stop(9)
-    echoes = Echoes(lab, lab.server, lab.sites[0].client_address[0])  # its packets go nowhere for now
+    echoes = Echoes(lab, lab.server, lab.sites[0].client_address[0])  # its packets are lost for now
     time.sleep(0.1)
     gateway.start()
     time.sleep(4)

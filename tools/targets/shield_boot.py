@@ -1,4 +1,4 @@
-"""Target of whole machines: Debian 12 and 13, booted with systemd, a gateway on each, and a tunnel between the two."""
+"""Target of whole machines: Debian 12 and 13, booted with systemd, with a gateway on each and a tunnel between them."""
 
 import contextlib
 import os

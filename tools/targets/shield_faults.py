@@ -1,4 +1,5 @@
-"""Target of what the system refuses: every call that the daemon makes, at its start and while it works, and memory."""
+"""Target of system faults: each system call that the daemon makes, at its start and in operation, is refused once, and
+so is memory."""
 
 import shutil
 
@@ -8,7 +9,7 @@ from lab.faults import MEMORY, OTHERS, REFUSALS, SOME, Allocations, FaultLab, sp
 from . import MISSING, option, target
 
 LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
-STARTS, RUNNING = 60, 30  # allocations that fail, spread over all that a start, or some work, asks for
+STARTS, RUNNING = 60, 30  # number of failing allocations, spread over all allocations of a start, or of some work
 
 
 def _refuse_running(faults, quick):
@@ -63,7 +64,8 @@ def faults(quick):
         return None, {MISSING: "strace"}
     with Lab(LINKS) as lab, FaultLab(lab) as each:
         detail = {"calls while running": _refuse_running(each, quick)}
-        for gateway in lab.gateways():  # the end of who has seen all that
+        # the gateways that went through all these faults must still stop cleanly
+        for gateway in lab.gateways():
             if gateway.stop() != 0 or each.left(gateway.namespace):
                 each.problems.append(f"{gateway.name}: no clean end, left {each.left(gateway.namespace)}")
         lab.gateway.start()

@@ -1,4 +1,4 @@
-"""Target of peers that attack: what an honest peer of the same gateway keeps, in virtual time."""
+"""Target of attacking peers: the service that an honest peer of the same gateway still gets, in virtual time."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Target of the protocol's document: what it promises, the tests hold it to."""
+"""Target of docs/protocol.md: tests must cover its rules and vectors."""
 
 import concurrent.futures
 import json
@@ -62,7 +62,7 @@ def document():
         for kind, ids in named.items():
             if passed:
                 held[kind] |= ids
-    for _, passed, named in cases:  # of several tests of an id all must pass
+    for _, passed, named in cases:  # all tests of an id must pass
         for kind, ids in named.items():
             if not passed:
                 held[kind] -= ids

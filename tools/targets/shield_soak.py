@@ -1,4 +1,4 @@
-"""Target of a long life: half an hour of real daemons and days of virtual time, under full load and all that moves."""
+"""Target of long runs: half an hour of real daemons and days of virtual time, under full load and constant changes."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from ._simulate import simulate
 
 LINKS = [Link("wifi", 50, 20, 0.005), Link("lte", 30, 60, 0.001)]
 REKEY = {"rekey-after": "60s"}
-SETTLED = 300  # seconds after which memory may grow no more
+SETTLED = 300  # seconds after which memory must not grow any more
 GROWTH = 0.05
 EVERY = {"fail": 20, "move": 45, "reload": 30}  # seconds
 FILE = 40_000_000  # bytes; some seconds
@@ -44,7 +44,7 @@ class Load(threading.Thread):
                 self.errors.append(str(error)[:300])
 
     def finish(self):
-        """Ends it. True when it was at work until then."""
+        """Ends the downloads. True when they were running until then."""
         worked = self.is_alive()
         self._end.set()
         self.join(130)
@@ -52,7 +52,7 @@ class Load(threading.Thread):
 
 
 class Trouble:
-    """What happens to the daemons meanwhile, each in its turn."""
+    """The events during the run, one after the other."""
 
     def __init__(self, lab):
         self._lab = lab
@@ -67,7 +67,7 @@ class Trouble:
                 self._next[kind] += EVERY[kind]
 
     def fail(self, number):
-        """A link dies silently, or with its interface, for a second."""
+        """A link fails for a second, silently or together with its interface."""
         index = number % 2
         name, lab = LINKS[index].name, self._lab
         if number % 4 < 2:
@@ -80,7 +80,7 @@ class Trouble:
             lab.restore_uplink(index)
 
     def move(self, number):
-        """The second uplink has another address from now on, or its own again."""
+        """Changes the second uplink's address, or restores it."""
         (near, far), _ = self._lab.sites[0].link_addresses(1)
         edge = self._lab.edge
         edge.ip("-4", "address", "flush", "dev", "lte0")
@@ -128,8 +128,8 @@ def _real(minutes):
 
 
 def _kept(least):
-    """How much more memory is never given back in the second half of the windows than in the first one: means of what
-    each window has at least. The first window has the start in it and does not count."""
+    """The growth of memory that is never freed, from the first to the second half of the windows: the difference of the
+    means of each window's minimum. The first window includes the start and does not count."""
     windows = least[1:] if len(least) > 2 else least
     half = len(windows) // 2
     return round(mean(windows[half:]) / mean(windows[:half] or windows) - 1, 6)
@@ -168,7 +168,7 @@ def leak(minutes, hours):
 
 
 def _both(minutes, hours, memory):
-    virtual, days = _virtual(hours)  # first: what goes wrong there does not cost the half hour
+    virtual, days = _virtual(hours)  # runs first, so that a failure there does not cost the half hour
     real, detail = _real(minutes)
     out = {"real": detail, "virtual": days}
     grown = sum(each > GROWTH for part in out.values() for each in part[memory].values())

@@ -32,14 +32,15 @@ def _ms(seconds):
 
 
 def halves_apart(times):
-    """{percentile: that of every other time / that of the rest}: what a ratio of two such series differs by from 1
-    when there is no difference."""
+    """{percentile: that of every second time / that of the others}: by how much a ratio of two such series differs from
+    1 by chance."""
     return {name: percentile(times[::2], share) / percentile(times[1::2], share)
             for name, share in (("p50_ms", 0.5), ("p99_ms", 0.99))}
 
 
 def require_lost(detail, row, dropped, lost):
-    """Every flow of a row lost its segments: without loss the shim has nothing to do, and every time is short."""
+    """Checks that every flow of a row lost its segments. Without loss the shim has nothing to do, and every time is
+    short."""
     wanted = REPEATS * len(lost)
     require(detail, dropped >= wanted, f"{row}: {dropped} segments were lost, not {wanted}")
 

@@ -1,4 +1,4 @@
-"""T-RACKs' small simulation with our ack shim, rerun in virtual time by sim_racks (docs/evaluation.md)."""
+"""T-RACKs' small simulation with Braid's ack shim, rerun in virtual time by sim_racks (docs/evaluation.md)."""
 
 import itertools
 from statistics import mean
@@ -10,7 +10,7 @@ from ._simulate import simulate
 
 SCHEMES, SEEDS, SHIMS = ["droptail", "droprand", "red-ecn", "dctcp"], [1, 2, 3], ["off", "sender", "paper"]
 CASES = {"CASE 1": [], "CASE 2": ["--large"]}
-# Section V-A: what the paper says of the 95th percentile, without / with.
+# Section V-A: the paper's ratios of the 95th percentile, without / with the shim.
 PAPER = {("CASE 1", 20): "up to 15", ("CASE 1", 80): {"droptail": 3, "droprand": 3, "red-ecn": 8, "dctcp": 8},
          ("CASE 2", 20): {"droptail": 1.6, "droprand": 1.9, "red-ecn": 14, "dctcp": 14},
          ("CASE 2", 80): {"droptail": 14, "droprand": 1.5, "red-ecn": 1.4, "dctcp": 37}}
@@ -47,7 +47,7 @@ def _ratio(off, each):
 
 
 def _show(off, each):
-    """What one shim does, as against none."""
+    """The effect of one shim, compared with none."""
     pooled = [[t for run in runs for t in run["times"]] for runs in (off, each)]
     by_source = [[t for run in runs for t in run["means"]] for runs in (off, each)]
     return {"p95 ratio": round(_ratio(off, each), 2), "p95_ms": [_ms(times) for times in pooled],

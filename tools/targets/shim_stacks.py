@@ -31,13 +31,13 @@ SERIES = {"lwip sends": ("lwip", "kernel"), "lwip receives": ("kernel", "lwip"),
           "kernel to kernel": ("kernel", "kernel")}
 PACKAGES = ("liblwip0", "golang-gvisor-gvisor-dev", "golang-go")
 FAULTS = ("stalls", "resets", "corrupted", "incomplete")
-# Of large_flows_alone(). lwIP's timers make a flow of 1 MB last for many seconds, with and without the shim.
+# The series of large_flows_alone(). With lwIP's timers a flow of 1 MB takes many seconds, with and without the shim.
 LARGE_SERIES = ("netstack sends", "netstack receives", "kernel to kernel")
 LARGE_ALONE = 3  # in a block
 
 
 def _build_netstack():
-    """Builds the Go program with what Debian packages, and nothing from a network."""
+    """Builds the Go program only from Debian packages, without network access."""
     root = SOURCES.parents[1]
     environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOTOOLCHAIN": "local",
                    "GOCACHE": str(root / "build" / "go-cache"), "GOFLAGS": ""}
@@ -48,7 +48,7 @@ def _build_netstack():
 
 
 class _Flow:
-    """What the receiver reports of one flow, and what is wrong with it."""
+    """The receiver's report of one flow, and its errors."""
 
     def __init__(self, began, report, stalls):
         self.report = report

@@ -1,4 +1,4 @@
-"""Targets of the data plane: what a byte, a small packet and a round trip cost, against wireguard-go."""
+"""Targets of the data plane: the cost of a byte, a small packet and a round trip, compared with wireguard-go."""
 
 import functools
 import math
@@ -14,7 +14,7 @@ from .pair import LEAST_SHARE
 BRAID, RIVAL, TWO_LINKS = "braid", "wireguard-go", "braid, 2 links"
 SMALL, SMALL_RATE = 64, 50_000  # bytes of UDP payload, datagrams a second
 MOST_LOST = 0.001
-RATE_KEPT = 0.98  # of SMALL_RATE: a client that sends less has measured something else
+RATE_KEPT = 0.98  # share of SMALL_RATE: a client that sends less measures something else
 PINGS, QUICK_PINGS, PING_PAUSE = 150, 20, 0.05
 
 
@@ -72,7 +72,8 @@ def cost_of_a_second_link(quick, settings):
 
 
 def _added(duel, _):
-    """Milliseconds that a ping takes longer through the tunnel than by forwarding alone, the medians of both."""
+    """Milliseconds by which a ping takes longer through the tunnel than by forwarding alone; difference of the
+    medians."""
     count = QUICK_PINGS if duel.quick else PINGS
     plain, inside = (median(round_trips(duel.lab.client, address, count, PING_PAUSE)) for address in (DIRECT, SERVER))
     if not plain < inside < math.inf:

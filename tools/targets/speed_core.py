@@ -1,4 +1,5 @@
-"""Targets of the core alone: instructions of a packet, which no other program disturbs, and what many peers cost."""
+"""Targets of the core alone: instructions per packet, which other programs do not influence, and the cost of many
+peers."""
 
 import json
 import os
@@ -15,7 +16,7 @@ from ._duel import rounded
 from .house import CPU, REPETITIONS
 
 RECORD = ROOT / "bench" / "instructions.json"
-WARM, ALL = 4_000, 12_000  # packets of two runs, whose difference counts: the windows have grown
+WARM, ALL = 4_000, 12_000  # packets of two runs; their difference counts, in which the windows have grown
 # OpenSSL's for a processor with AES-NI and AVX, whatever more this one has. ipsec-mb asks the processor, which is the
 # one that valgrind shows.
 CIPHERS = {"OPENSSL_ia32cap": ":0"}
@@ -23,7 +24,7 @@ MOST_OF_A_PEER, MOST_OF_A_FLOW = 16 * 1024, 1024  # bytes
 
 
 def _instructions(packets):
-    """(what the processor carries out when so many packets are sent through both cores, how many arrive)"""
+    """(instructions executed when `packets` packets are sent through both cores, packets that arrive)"""
     words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", binary("instructions"), str(packets)]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                           env={**os.environ, **CIPHERS})
@@ -34,7 +35,7 @@ def _instructions(packets):
 
 
 def _tools():
-    """What the count depends on beside the project."""
+    """Versions outside the project on which the count depends."""
     fast = re.search(r"libIPSec_MB\S+ => (\S+)", run("ldd", binary("instructions")))
     return {"compiler": run("c++", "--version").splitlines()[0], "openssl": run("openssl", "version").strip(),
             "ipsec-mb": pathlib.Path(fast[1]).resolve().name if fast else "none",
@@ -62,7 +63,7 @@ def instructions(record):
 
 
 def _of_peers(wanted, repetitions):
-    """What bench_peers says of a kind of measurement."""
+    """The output of bench_peers for a kind of measurement."""
     entries = json.loads(run("taskset", "--cpu-list", CPU, binary("bench_peers"), "--benchmark_format=json",
                              f"--benchmark_filter=^{wanted}", f"--benchmark_repetitions={repetitions}",
                              "--benchmark_enable_random_interleaving=true", "--benchmark_min_time=0.2",
@@ -102,8 +103,8 @@ def many_flows(quick):
     return max(each["ratio"] for each in table.values()), detail
 
 
-# speed.8 compares bursts, each with an ACK, protection of its end and timers of its own, with a stream that has these
-# once for many bursts. Here both sides carry the same bursts, and only the number of peers and flows differs.
+# speed.8 compares bursts with a stream. Each burst has its own ACK, tail protection and timers, a stream has these once
+# for the data of many bursts. Here both sides carry the same bursts, and only the number of peers and flows differs.
 @target("speed.8b", "the same for bursts of 8 packets, one in 200 ms of each peer, on the next of its 100 flows: cost "
         f"of a packet with 1,000 peers / with 10; median of {REPETITIONS} repetitions", "ratio", at_most=1.15,
         programs=["bench_peers"], options=[option("--quick", action="store_true", help="one look, without a verdict")])

@@ -1,4 +1,5 @@
-"""Target of a fabric: short flows over three paths, one of which loses packets, against a clean path without Braid."""
+"""Target of a data centre fabric: short flows over three paths, one of which loses packets, compared with a loss-free
+path without Braid."""
 
 import copy
 import json
@@ -21,10 +22,10 @@ from ._duel import DIRECT, OPTIONS, PROGRAMS, ROUNDS, SERVER, rounded
 PORT = {"queue_bytes": 128 * 1024, "ecn_threshold_bytes": 32 * 1024}
 LINKS = [Link("path1", 1000, 0.3, more=PORT), Link("path2", 1000, 0.3, more=PORT),
          Link("path3", 1000, 0.3, 0.01, more=PORT)]
-# What conf/rack.yaml says for a fabric.
+# The settings of conf/rack.yaml for a fabric.
 RACK = {"tunnel": {"codel-target": "500us", "codel-interval": "10ms", "hold-time": "20ms", "repair-time": "500ms"}}
 SMALLEST, LARGEST = 10_000, 100_000  # bytes of a flow
-CONNECTIONS = 8  # that stay, one after the other in use
+CONNECTIONS = 8  # persistent connections, used one after the other
 FLOWS, QUICK_FLOWS = 3000, 200  # of one run
 LISTEN = 7300
 MOST_MEDIAN = 1.3
@@ -65,7 +66,7 @@ def _run(lab, address, seed, flows):
 
 
 def _emulator(lab, seconds):
-    """What the emulated path itself carries: one TCP stream, and pings, over the first without Braid."""
+    """The capacity of the emulated path itself: one TCP stream, and pings, over the first path without Braid."""
     Iperf3(lab)
     pings = round_trips(lab.client, DIRECT, 100, 0.02)
     before = cpu_seconds(lab.links.process.pid)

@@ -1,4 +1,5 @@
-"""Targets of the daemon beside its speed: its memory when idle and after load, and who waits when it is overloaded."""
+"""Targets of the daemon other than speed: its memory when idle and after load, and which flows wait when it is
+overloaded."""
 
 import math
 import threading
@@ -13,14 +14,14 @@ from .speed import SMALL
 
 MB = 1e6
 SETTLE = 10  # seconds after the start until a daemon is idle
-MOST_AFTER, MINUTE = 24, 60  # MB that it may have so many seconds after the load
+MOST_AFTER, MINUTE = 24, 60  # at most this many MB, this many seconds after the load
 LOAD_MINUTES, QUICK_MINUTES = 60, 0.1
-PINGS, QUICK_PINGS, PAUSE, LATEST = 1000, 100, 0.02, 1  # `LATEST`: seconds after which an answer is none
+PINGS, QUICK_PINGS, PAUSE, LATEST = 1000, 100, 0.02, 1  # `LATEST`: seconds after which an answer counts as missing
 LEAD = 1  # seconds of load before the first ping and after the last
 
 
 def _resident(contender):
-    """MB of the larger of both daemons."""
+    """Resident memory of the larger daemon, MB."""
     return max(resident_bytes(pid) for pid in contender.pids()) / MB
 
 
@@ -72,7 +73,7 @@ def _count(duel):
 
 
 def _p99(times):
-    """Milliseconds; a ping without an answer counts as the time that it was waited for."""
+    """Milliseconds; a ping without an answer counts with the time waited."""
     return min(percentile(times, 0.99), LATEST * 1e3)
 
 

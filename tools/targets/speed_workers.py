@@ -1,13 +1,13 @@
-"""Targets of several threads and daemons: how much less the busiest thread has to do where there are two.
+"""Targets of several threads and daemons: by how much two threads reduce the work of the busiest one.
 
-"Cores to themselves" cannot be had on a machine of two cores, on which the hosts, both daemons and the load run, too.
-So this compares CPU time, which a thread has used whoever else runs: with two workers a daemon is as fast as its
-busiest thread lets it be, given a core for each.
+On a machine of two cores, which also runs the hosts, both daemons and the load, threads cannot have cores of their own.
+So this compares CPU time, which does not depend on what else runs: with two workers and a core for each, the busiest
+thread limits the daemon's speed.
 
     gain of a daemon = CPU time of its one thread for a byte of payload / that of its busiest thread, with two workers
 
-Payload is what the hosts received, of both directions together. What the threads do to each other's caches is in it,
-and so is what the other programs on the machine do to them. With two daemons, payload is that of both.
+Payload is what the hosts received, both directions together. The result includes the effects of the threads, and of
+other programs, on the CPU caches. With two daemons, payload is that of both.
 """
 
 import concurrent.futures
@@ -33,7 +33,7 @@ DAEMONS = {ONE_DAEMON: 1, TWO_DAEMONS: 2}
 
 
 class Threads(Braid):
-    """Both gateways with so many workers."""
+    """Both gateways with `workers` worker threads."""
 
     def __init__(self, lab, settings, workers):
         super().__init__(lab, settings)
@@ -69,7 +69,7 @@ def _both_ways(duel, contender):
 
 
 class _Peers:
-    """The peers of a concentrator, each of which has a TCP stream of its own in each direction."""
+    """The peers of a concentrator. Each has its own TCP stream in each direction."""
 
     def __init__(self, lab, settings, seconds):
         self._lab = lab
@@ -87,7 +87,7 @@ class _Peers:
             site.gateway.stop()
 
     def measure(self, daemons):
-        """Of these, which all peers are at and which end afterwards."""
+        """Measures these daemons, to which all peers are connected. Ends them afterwards."""
         try:
             for gateway in daemons:
                 gateway.wait_up(subflows=len(gateway.config["peers"]), timeout=60)
@@ -109,7 +109,7 @@ class _Peers:
 
 
 def _in_turns(quick, names, measure):
-    """{name: [what measure(name) gave, once a round]}; who begins changes."""
+    """{name: [results of measure(name), one per round]}. The order changes from round to round."""
     results = {name: [] for name in names}
     for number in range(QUICK_ROUNDS if quick else ROUNDS):
         for name in names[::-1 if number % 2 else 1]:

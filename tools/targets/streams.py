@@ -1,4 +1,4 @@
-"""Targets of the stream lane: TCP that ends at the gateways, on real kernels."""
+"""Targets of the stream lane, in which TCP connections end at the gateways; on real kernels."""
 
 import concurrent.futures
 import itertools
@@ -47,7 +47,7 @@ SMALLEST, LARGEST = 4_000, 200_000  # bytes of an answer
 
 
 def _fetch(lab, address, seed, count):
-    """Seconds from connect() to the last byte of answers on new connections. Whatever goes wrong on one raises."""
+    """Seconds from connect() to the last byte of answers on new connections. Raises when anything goes wrong."""
     source, room, times = random.Random(seed), bytearray(LARGEST), []
     for _ in range(count):
         time.sleep(source.uniform(0, 0.1))
@@ -196,7 +196,7 @@ def lossy_lan(quick):
     return _lossy_lan(quick, None)
 
 
-# See order.4b: a question that is lost is the client's to repeat.
+# See order.4b: the client itself must resend a lost question.
 @target("stream.7b", "the same with loss on the way to the client alone", "ratio", at_most=0.45,
         programs=LAB_PROGRAMS, options=[QUICK])
 def answers_in_a_lossy_lan(quick):

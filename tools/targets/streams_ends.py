@@ -1,4 +1,5 @@
-"""Targets of the stream lane: how streams end, what they hold, and what others feel of them."""
+"""Targets of the stream lane: how streams end, the memory they hold, and their effect on other
+traffic."""
 
 import contextlib
 import json
@@ -26,13 +27,13 @@ from .pair import PROGRAMS
 from .streams import IPERF_PORT, streams, wait_taking
 
 ADDRESS, PORT = Lab.server_addresses()[0], 8080
-FAST = {"new-per-peer": 100_000}  # all connections are to be streams, as fast as they come
+FAST = {"new-per-peer": 100_000}  # all connections must become streams, at any rate
 
 # ---- stream.4
 
 RUNS, CONNECTIONS, AT_ONCE = 10_000, 100_000, 200
 QUICK_RUNS, QUICK_CONNECTIONS = 20, 2_000
-# So many clients: a host has 28,000 ports, and each rests for a minute.
+# Several client addresses, because a host has 28,000 ports and each may be in TIME_WAIT for a minute.
 SOURCES = [f"192.168.10.{host}" for host in range(3, 11)]
 
 
@@ -99,10 +100,11 @@ def ends(quick, no_virtual, no_real):
 # ---- stream.5
 
 IDLE, QUICK_IDLE, SETTLE = 10_000, 500, 5  # streams, and seconds until they are idle
-READERS, HELD, FILLING = 1_000, 32 << 20, 20  # that do not read, the bound in bytes, and seconds to fill it
+READERS, HELD, FILLING = 1_000, 32 << 20, 20  # streams that are not read, the limit in bytes, and seconds to fill it
 BLOCK = bytes(1 << 18)
-OWN = "RssAnon"  # of all resident memory: pages of code may go meanwhile, and would hide what streams take
-# A process of its own, with as many files again.
+# Only this part of the resident memory: pages of code may be evicted meanwhile, which would hide the streams' memory
+OWN = "RssAnon"
+# A separate process, with its own limit of open files.
 KEEPER = f"""
 import socket
 with socket.create_server(("{ADDRESS}", {PORT}), backlog=4096) as listener:
@@ -116,7 +118,7 @@ with socket.create_server(("{ADDRESS}", {PORT}), backlog=4096) as listener:
 
 @contextlib.contextmanager
 def _files(count):
-    """Lets this process, and those that it starts meanwhile, open so many."""
+    """Raises the limit of open files for this process and the processes it starts meanwhile."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = before[1]
     if most != resource.RLIM_INFINITY and most < count:
@@ -130,7 +132,7 @@ def _files(count):
 
 @contextlib.contextmanager
 def _connections(lab, count):
-    """The clients' ends of so many connections, each of which has carried a byte; no server reads."""
+    """The clients' ends of `count` connections. Each has carried one byte, and no server reads."""
     name = f"keeper{count}"  # a log of its own: the one before has said that it is ready
     server = lab.start(lab.server, name, ["python3", "-c", KEEPER])
     lab.wait_for_line(name, "ready")
@@ -147,12 +149,12 @@ def _connections(lab, count):
 
 
 def _held(gateway):
-    """Bytes that a gateway holds of the streams of its one peer."""
+    """Bytes that a gateway holds for the streams of its one peer."""
     return gateway.status()["peers"][0]["streams_held_bytes"]
 
 
 def _most_held(lab, clients):
-    """{gateway: bytes held at most} while all clients write and no server reads."""
+    """{gateway: largest number of bytes held} while all clients write and no server reads."""
     most, end = dict.fromkeys(("edge", "concentrator"), 0), time.monotonic() + FILLING
     for client in clients:
         client.setblocking(False)

@@ -13,22 +13,26 @@ namespace {
 constexpr size_t kLongestSocketPath = 107;  // sockaddr_un::sun_path without its terminating zero
 
 void readControl(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  config.control.socket = "/run/braid/" + std::filesystem::path(config.path).stem().string() + ".sock";
+  config.control.socket =
+      "/run/braid/" + std::filesystem::path(config.path).stem().string() + ".sock";
   if (!value) return;
   ConfigSection section(value, {"socket", "group"}, out);
   ConfigValue socket = section.find("socket");
   if (std::optional<std::string> path = readText(socket, out)) {
-    if (path->empty() || path->front() != '/' || path->back() == '/' || path->size() > kLongestSocketPath) {
-      out.add(socket, "is no complete path of at most 107 bytes", "write one such as /run/braid/edge.sock");
+    if (path->empty() || path->front() != '/' || path->back() == '/' ||
+        path->size() > kLongestSocketPath) {
+      out.add(socket, "is no complete path of at most 107 bytes",
+              "write one such as /run/braid/edge.sock");
     }
     config.control.socket = *path;
   }
-  if (std::optional<std::string> group = readName(section.find("group"), out)) config.control.group = *group;
+  if (std::optional<std::string> group = readName(section.find("group"), out))
+    config.control.group = *group;
 }
 
 void readState(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  config.state =
-      std::string(kStateFolder) + "/" + std::filesystem::path(config.path).stem().string() + ".state";
+  config.state = std::string(kStateFolder) + "/" +
+                 std::filesystem::path(config.path).stem().string() + ".state";
   std::optional<std::string> path = readText(value, out);
   if (!path) return;
   if (path->empty() || path->front() != '/' || path->back() == '/')
@@ -50,8 +54,8 @@ ConfigErrors oneError(const std::string& path, unsigned line, unsigned column, s
 }
 
 void readPeersFolder(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  config.peersFolder =
-      std::string(kStateFolder) + "/" + std::filesystem::path(config.path).stem().string() + ".peers.d";
+  config.peersFolder = std::string(kStateFolder) + "/" +
+                       std::filesystem::path(config.path).stem().string() + ".peers.d";
   std::optional<std::string> path = readText(value, out);
   if (!path) return;
   if (path->empty() || path->front() != '/')
@@ -59,11 +63,13 @@ void readPeersFolder(const ConfigValue& value, Config& config, ConfigDiagnostics
   config.peersFolder = *path;
 }
 
-using FragmentSource = std::function<ConfigFragments(const std::string& folder, ConfigDiagnostics& out)>;
+using FragmentSource =
+    std::function<ConfigFragments(const std::string& folder, ConfigDiagnostics& out)>;
 
 ConfigResult parseWith(std::string_view text, const std::string& path, const LoadOptions& options,
                        const FragmentSource& source, ConfigNode* kept = nullptr) {
-  if (text.size() > kMaxConfigBytes) return oneError(path, 0, 0, "is larger than 1 MiB", "shorten the file");
+  if (text.size() > kMaxConfigBytes)
+    return oneError(path, 0, 0, "is larger than 1 MiB", "shorten the file");
   std::variant<ConfigNode, YamlError> tree = parseYaml(text);
   if (auto* e = std::get_if<YamlError>(&tree))
     return oneError(path, e->line, e->column, e->problem, e->remedy);
@@ -73,8 +79,8 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
   config.path = path;
   ConfigSection root(
       {&std::get<ConfigNode>(tree), "", nullptr},
-      {"identity", "device", "offloads", "workers", "uplinks", "listen", "peers", "peers-folder", "control",
-       "recovery", "tunnel", "streams", "forwarding", "nat", "forwards", "state", "log"},
+      {"identity", "device", "offloads", "workers", "uplinks", "listen", "peers", "peers-folder",
+       "control", "recovery", "tunnel", "streams", "forwarding", "nat", "forwards", "state", "log"},
       out);
   std::optional<Pin> ownPin =
       readIdentity(root.require("identity",
@@ -88,9 +94,9 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
   readListen(root.find("listen"), config, out);
   readPeersFolder(root.find("peers-folder"), config, out);
   ConfigFragments fragments = source(config.peersFolder, out);
-  ConfigPlaces places =
-      readPeers(root.require("peers", "add the gateways at the other end with name, pin and prefixes"),
-                fragments, config, out);
+  ConfigPlaces places = readPeers(
+      root.require("peers", "add the gateways at the other end with name, pin and prefixes"),
+      fragments, config, out);
   readControl(root.find("control"), config, out);
   readTunnel(root.find("tunnel"), config, out);
   readStreams(root.find("streams"), config, out);
@@ -98,7 +104,8 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
   readRecovery(root.find("recovery"), config, out);
   readState(root.find("state"), config, out);
   readLog(root.find("log"), config, out);
-  // Cross-checks on half-read parts would report consequences of what is reported already.
+  // A comparison of half-read sections would report consequences of mistakes that were reported
+  // already.
   if (out.empty()) checkTogether(root, places, config, ownPin, out);
   if (!out.empty()) return out.take();
   ConfigDiagnostics warnings(path);

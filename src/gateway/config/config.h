@@ -1,8 +1,9 @@
 #pragma once
 
-// The configuration of a gateway: one YAML file, and one more for each peer that stands apart (config_fragments.h), read
-// whole and strictly. docs/operations.md describes the keys, conf/ holds ready examples. Every mistake is reported at
-// once, with its place and a remedy.
+// The configuration of a gateway: one YAML file, and a further file for each peer that is
+// configured outside it (config_fragments.h). The reader is strict: it reports every mistake at
+// once, with its place and a remedy. docs/operations.md describes the keys; conf/ holds ready-made
+// examples.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,75 +14,77 @@
 #include <variant>
 #include <vector>
 
-#include "gateway/config/meter_period.h"
+#include "gateway/config/units.h"
+#include "host/host.h"
 #include "host/host_network.h"
-#include "host/resolver.h"
 #include "host/stream_host.h"
-#include "host/translator.h"
-#include "inet/endpoint.h"
-#include "inet/prefix.h"
+#include "inet/addresses.h"
 #include "scheduler/path/path_tiers.h"
-#include "tunnel/handshake.h"
-#include "tunnel/options.h"
-#include "tunnel/wire/aead_cipher.h"
+#include "tunnel/api/options.h"
+#include "tunnel/peer/handshake.h"
+#include "tunnel/wire/aead.h"
 
 namespace braid {
 
-/// Where a gateway keeps what outlives it, unless the configuration names other places.
+/// Where a gateway keeps the files that outlive its process, unless the configuration names other
+/// places.
 inline constexpr const char* kStateFolder = "/var/lib/braid";
 
 struct ConfigNode;
 
 /// Largest configuration file in bytes; a larger one is an error.
 inline constexpr size_t kMaxConfigBytes = 1 << 20;
-/// What lists may hold at most.
+/// Largest lengths of lists.
 inline constexpr size_t kMaxPeers = 1024;
 inline constexpr size_t kMaxUplinks = 32;
 
-/// `identity`: who this gateway is. Paths are complete: a relative path counts from the configuration file's
-/// folder, or from LoadOptions::credentials when the file is there.
+/// `identity`: the gateway's identity. Paths are complete: a relative path in the file is relative
+/// to the configuration file's folder, or to LoadOptions::credentials when the file exists there.
 struct IdentityConfig {
   std::string key;          ///< PEM private key, readable by its owner only
   std::string certificate;  ///< PEM certificate of that key
 };
 
-/// `device`: the TUN or TAP interface that applications' packets are routed into. Which of the two is
-/// TunnelOptions::mode.
+/// `device`: the TUN or TAP interface that applications' packets are routed into.
+/// TunnelOptions::mode says which of the two it is.
 struct DeviceConfig {
   std::string name = "braid0";
   std::vector<InterfaceAddress> addresses;
-  std::vector<Prefix> routes;    ///< routed into the device; nothing else of the host's routes is touched
-  std::vector<Prefix> networks;  ///< on this side: no peer sends from them
-  size_t mtu = 0;                ///< inner MTU in bytes; 0: follows the tunnel (Tunnel::innerMtu)
-  std::string bridge;            ///< TAP: the bridge that the device becomes a port of; empty: none
+  std::vector<Prefix> routes;    ///< routed into the device; the host's other routes are left alone
+  std::vector<Prefix> networks;  ///< on this gateway's side: no peer sends from them
+  size_t mtu = 0;      ///< inner MTU in bytes; 0: as the tunnel gives it (Tunnel::innerMtu)
+  std::string bridge;  ///< TAP: the bridge that the device becomes a port of; empty: none
 };
 
-/// `offloads`: what goes between daemon and kernel in larger pieces.
+/// `offloads`: whether daemon and kernel exchange several packets in one piece.
 struct OffloadsConfig {
   bool device = true;   ///< DeviceOptions::offloads
   bool sockets = true;  ///< SocketOptions::offloads
   bool operator==(const OffloadsConfig&) const = default;
 };
 
-/// One of `uplinks`: a local interface that subflows to peers start from.
+/// One of `uplinks`: a local interface from which subflows to peers start.
 struct UplinkConfig {
-  /// Where packets of this uplink go first.
+  /// The next hop of this uplink's packets.
   enum class Gateway : uint8_t {
     kAuto,     ///< the interface's own default route, whatever its metric; followed when it changes
     kNone,     ///< the routes of the host's main table
-    kAddress,  ///< `gateways`, by a routing table of this uplink's own
+    kAddress,  ///< `gateways`, through this uplink's own routing table
   };
   std::string name;
   std::string interface;
-  unsigned subflows = 1;  ///< sockets (different source ports), 1 to 8: more than one for ECMP fabrics
+  unsigned subflows =
+      1;  ///< sockets (different source ports), 1 to 8: more than one for ECMP fabrics
   Gateway gateway = Gateway::kAuto;
   std::vector<Address> gateways;  ///< with kAddress: one, or one IPv4 and one IPv6
-  std::vector<Address> sources;   ///< local addresses to use, at most one per family; empty: the interface's
-  PathPreference preference{};    ///< its `uplink` is not set
-  uint64_t peerCeiling = 0;       ///< bytes per second towards this uplink; 0: none
+  /// Local addresses to use, at most one per family; empty: the interface's addresses.
+  std::vector<Address> sources;
+  PathPreference preference{};  ///< its `uplink` member is not set
+  /// Most bytes per second that the peers may send towards this uplink; 0: no limit.
+  uint64_t peerCeiling = 0;
   /// `metered`
   struct Meter {
-    uint64_t cap = 0;  ///< bytes in a period
+    uint64_t cap = 0;  ///< most bytes in a period
     MeterPeriod period{};
     bool operator==(const Meter&) const = default;
   };
@@ -90,27 +93,28 @@ struct UplinkConfig {
 
 /// One of `peers`.
 struct PeerConfig {
-  PeerOptions options;  ///< its `endpoints` holds the numeric ones of the file
-  /// The endpoints with a host name: resolved by the daemon, and again when they stop working.
+  PeerOptions options;  ///< `endpoints` holds the numeric endpoints of the file
+  /// The endpoints given by host name. The daemon resolves them, and resolves them again when they
+  /// stop working.
   std::vector<HostPort> hosts;
-  std::string file;  ///< the fragment that it stands in; empty: the main file
+  std::string file;  ///< the fragment that it is configured in; empty: the main file
 };
 
-/// `streams`: which TCP connections end at the gateways. What streams may hold is TunnelOptions::streams, and whether
-/// there are any.
+/// `streams`: which TCP connections end at the gateways. TunnelOptions::streams says whether there
+/// are any, and how much memory they may use.
 struct StreamsConfig {
-  /// What a server sees as the client.
+  /// The client address that a server sees.
   enum class Source : uint8_t {
     kClient,  ///< the client's address and port
     kOwn,     ///< the far gateway's
   };
-  std::vector<StreamRule> match;  ///< of the destinations; empty: none
+  std::vector<StreamRule> match;  ///< by destination; empty: none
   std::vector<StreamRule> exclude;
   Source source = Source::kClient;
-  size_t most = 65536;  ///< connections at once; fewer where the process may open fewer files
+  size_t most = 65536;  ///< most connections at once; fewer where the process may open fewer files
 };
 
-/// `forwarding`, `nat`, `forwards`: what the host does for packets of others.
+/// `forwarding`, `nat`, `forwards`: what the host does for packets of other hosts.
 struct RouterConfig {
   bool forwarding = false;
   bool natV4 = false, natV6 = false;
@@ -123,7 +127,7 @@ struct ControlConfig {
   std::string group;   ///< group of the socket; empty: the process's
 };
 
-/// One mistake in a configuration file, or what is right and rarely meant.
+/// One mistake in a configuration file, or a warning about what is valid but rarely intended.
 struct ConfigError {
   std::string file;
   unsigned line = 0;    ///< from 1; 0: the file as a whole
@@ -136,7 +140,7 @@ struct ConfigError {
 };
 using ConfigErrors = std::vector<ConfigError>;
 
-/// Threads that carry packets, at most.
+/// Most threads that carry packets.
 inline constexpr unsigned kMostWorkers = AeadCipher::kLanes;
 
 /// A whole, valid configuration.
@@ -145,7 +149,7 @@ struct Config {
   IdentityConfig identity;
   DeviceConfig device;
   OffloadsConfig offloads;
-  unsigned workers = 1;               ///< threads that carry packets, 1 to kMostWorkers; 0: workersFor()
+  unsigned workers = 1;  ///< threads that carry packets, 1 to kMostWorkers; 0: workersFor()
   std::vector<UplinkConfig> uplinks;  ///< initiator side
   std::vector<Endpoint> listen;       ///< responder side
   std::vector<PeerConfig> peers;
@@ -153,47 +157,54 @@ struct Config {
   TunnelOptions tunnel;
   StreamsConfig streams;
   RouterConfig router;
-  std::optional<AeadKind> cipher;  ///< nullopt: what both sides' processors do fastest
-  /// Folder of further peers, one file each (config_fragments.h), a complete path; empty: none.
+  /// The cipher to use; nullopt: the one that is fastest on both sides' processors.
+  std::optional<AeadKind> cipher;
+  /// Folder of further peers, one file each (config_fragments.h); a complete path; empty: none.
   std::string peersFolder;
-  std::string state;              ///< file of the counts of metered uplinks, a complete path
-  std::string trace;              ///< file of the recovery trace, a complete path; empty: none
+  std::string state;  ///< file that holds the byte counts of metered uplinks, a complete path
+  std::string trace;  ///< file of the recovery trace, a complete path; empty: none
   std::string logLevel = "info";  ///< trace, debug, info, warning, error
-  ConfigErrors warnings;          ///< what keeps nothing from starting
+  ConfigErrors warnings;          ///< mistakes that do not keep the gateway from starting
 };
 
-/// "IPv4" or "IPv6": what these routes leave to the host's own while they take all of the other; empty: nothing. All of
-/// IPv6 is 2000::/3 (RFC 4291 section 2.4: global unicast).
+/// "IPv4" or "IPv6": the address family that these routes leave to the host's own routes while they
+/// cover all of the other family; empty: neither. All of IPv6 means 2000::/3 (RFC 4291 section 2.4:
+/// global unicast).
 std::string familyLeftOut(const std::vector<Prefix>& routes);
 
-/// What the reader takes from its surroundings.
+/// What the reader takes from its environment.
 struct LoadOptions {
-  /// Folder that is searched first for the identity's relative paths ($CREDENTIALS_DIRECTORY under systemd);
-  /// empty: none.
+  /// Folder in which the identity's relative paths are looked up first ($CREDENTIALS_DIRECTORY
+  /// under systemd); empty: none.
   std::string credentials;
-  /// Reads key and certificate as well, checks that they belong together and that the key is private.
+  /// Reads key and certificate as well. Checks that they belong together and that the key is
+  /// private.
   bool checkIdentity = true;
 };
 
 using ConfigResult = std::variant<Config, ConfigErrors>;
 
-/// Threads for a machine of so many processors: one below four, else half of them, three at most.
+/// Threads for a machine with this number of processors: 1 if it has fewer than four, else half of
+/// them, at most 3.
 constexpr unsigned workersFor(unsigned processors) {
   return processors < 4 ? 1 : std::min(processors / 2, 3u);
 }
-/// Threads that the configuration asks for on this machine.
+/// Number of threads that the configuration asks for on this machine.
 unsigned workersOf(const Config& config);
 
-/// Reads and checks a file with the fragments of its `peers-folder`. Errors come in the order of their lines. Throws
-/// nothing but std::bad_alloc. `tree`: gets that of a right file, for its places.
-ConfigResult loadConfig(const std::string& path, const LoadOptions& options = {}, ConfigNode* tree = nullptr);
-/// The text of a file that is already read.
+/// Reads and checks a file, with the fragments of its `peers-folder`. Errors come in the order of
+/// their lines. Throws nothing except std::bad_alloc. `tree`: receives the tree of a valid file, to
+/// look up places.
+ConfigResult loadConfig(const std::string& path, const LoadOptions& options = {},
+                        ConfigNode* tree = nullptr);
+/// The text of a file that was read already.
 struct ConfigText {
   std::string file, text;
 };
-/// Checks a text and those of fragments, without looking for more of these; `path` is for messages, and the base of
-/// relative paths.
-ConfigResult parseConfig(std::string_view text, const std::string& path, const LoadOptions& options = {},
+/// Checks the text of a file and of these fragments; reads no further fragments. `path` is used in
+/// messages, and relative paths start from its folder.
+ConfigResult parseConfig(std::string_view text, const std::string& path,
+                         const LoadOptions& options = {},
                          std::span<const ConfigText> fragments = {});
 
 }  // namespace braid

@@ -1,18 +1,161 @@
-// What must hold between the parts of a file. Runs only on files whose parts are right by themselves.
+// The readers of config_reader.h for addresses, networks and endpoints.
+//
+// Checks the sections of a file against each other. Runs only on files in which each section alone
+// is valid.
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <numeric>
 
+#include "gateway/config/config_reader.h"
 #include "gateway/config/config_sections.h"
+#include "gateway/config/units.h"
 
 namespace braid {
+
+namespace {
+
+constexpr const char* kEndpointRemedy =
+    "write ADDRESS:PORT, such as 192.0.2.1:4433 or [2001:db8::1]:4433";
+
+std::string quote(const std::string& text) {
+  return "'" + text.substr(0, 80) + "'";
+}
+
+// Says what is wrong with an endpoint that Endpoint::parse() refused; nullopt: nothing more than
+// that it is malformed.
+std::optional<std::pair<std::string, std::string>> explainEndpoint(const std::string& text) {
+  size_t colon = text.rfind(':');
+  if (Address::parse(text))
+    return {{"has no port",
+             "add one: " +
+                 (text.find(':') == std::string::npos ? text + ":4433" : "[" + text + "]:4433")}};
+  if (colon == std::string::npos)
+    return {{"has no port", "add one, such as " + text.substr(0, 80) + ":4433"}};
+  std::string host = text.substr(0, colon), port = text.substr(colon + 1);
+  std::optional<Address> address = Address::parse(host);
+  if (address && address->isV6()) {
+    return {{"is an IPv6 address without brackets", "write [" + host + "]:" + port}};
+  }
+  std::optional<uint64_t> number = parseNumber(port);
+  if (!number || *number == 0 || *number > 65535) {
+    return {{"has no valid port", "use a port from 1 to 65535"}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// RFC 1123 section 2.1: labels of 1 to 63 letters, digits and dashes, at most 253 characters in
+// all. Underscores are allowed, too. A last label of digits only is refused: it would be a mistyped
+// IPv4 address.
+bool isHostName(const std::string& text) {
+  if (text.empty() || text.size() > 253) return false;
+  size_t start = 0;
+  while (true) {
+    size_t end = std::min(text.find('.', start), text.size());
+    std::string label = text.substr(start, end - start);
+    bool good = !label.empty() && label.size() <= 63 && label.front() != '-' &&
+                label.back() != '-' && std::all_of(label.begin(), label.end(), [](unsigned char c) {
+                  return (c < 0x80 && std::isalnum(c)) || c == '-' || c == '_';
+                });
+    if (!good) return false;
+    if (end == text.size())
+      return !std::all_of(label.begin(), label.end(),
+                          [](unsigned char c) { return std::isdigit(c); });
+    start = end + 1;
+  }
+}
+
+std::optional<Address> readAddress(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<Address> address = Address::parse(*text);
+  if (!address)
+    out.add(value, quote(*text) + " is no IP address",
+            "write one such as 192.0.2.1 or 2001:db8::1");
+  return address;
+}
+
+std::optional<InterfaceAddress> readInterfaceAddress(const ConfigValue& value,
+                                                     ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  size_t slash = text->find('/');
+  std::optional<Address> address = Address::parse(text->substr(0, slash));
+  std::optional<uint64_t> length = slash == std::string::npos
+                                       ? std::nullopt
+                                       : parseNumber(std::string_view(*text).substr(slash + 1));
+  if (!address) {
+    out.add(value, quote(*text) + " is no address with a prefix length",
+            "write one such as 10.99.0.1/30 or fd99::1/64");
+  } else if (!length || *length == 0 || *length > address->bits()) {
+    out.add(value,
+            quote(*text) + " has no prefix length from 1 to " + std::to_string(address->bits()),
+            "write one such as " + address->toString() + (address->isV4() ? "/30" : "/64"));
+  } else {
+    return InterfaceAddress{*address, static_cast<unsigned>(*length)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Prefix> readPrefix(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<Prefix> prefix = Prefix::parse(*text);
+  if (!prefix) {
+    out.add(value, quote(*text) + " is no network", "write one such as 10.1.0.0/16 or fd00:1::/32");
+    return std::nullopt;
+  }
+  std::optional<Address> written = Address::parse(text->substr(0, text->find('/')));
+  if (written && *written != prefix->address) {
+    out.add(value, quote(*text) + " has host bits set",
+            "write " + prefix->toString() + " for the network or " + written->toString() + "/" +
+                std::to_string(written->bits()) + " for the one host");
+    return std::nullopt;
+  }
+  return prefix;
+}
+
+std::optional<Endpoint> readEndpoint(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<Endpoint> endpoint = Endpoint::parse(*text);
+  if (endpoint && endpoint->port != 0) return endpoint;
+  if (auto reason = explainEndpoint(*text)) {
+    out.add(value, quote(*text) + " " + reason->first, reason->second);
+  } else {
+    out.add(value, quote(*text) + " is no address and port", kEndpointRemedy);
+  }
+  return std::nullopt;
+}
+
+std::optional<RemoteEndpoint> readRemoteEndpoint(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<Endpoint> endpoint = Endpoint::parse(*text);
+  if (endpoint && endpoint->port != 0) return RemoteEndpoint{endpoint, {}};
+  if (auto reason = explainEndpoint(*text)) {
+    out.add(value, quote(*text) + " " + reason->first, reason->second);
+    return std::nullopt;
+  }
+  size_t colon = text->rfind(':');
+  std::string host = text->substr(0, colon);
+  if (isHostName(host)) {
+    return RemoteEndpoint{std::nullopt,
+                          {host, static_cast<uint16_t>(*parseNumber(text->substr(colon + 1)))}};
+  }
+  out.add(value, quote(host) + " is neither an address nor a host name", kEndpointRemedy);
+  return std::nullopt;
+}
+
 namespace {
 
 constexpr size_t kSmallestIpv6Mtu = 1280;  // RFC 8200 section 5
 
-// One of the device's routes: those of fragments stand behind those of the main file.
+// One of the device's routes; those of fragments come after those of the main file.
 ConfigValue routeAt(const ConfigValue& mainRoutes, const ConfigPlaces& places, size_t index) {
   size_t own = mainRoutes ? mainRoutes.node->items.size() : 0;
   return index < own ? itemOf(mainRoutes, index) : places.addedRoutes[index - own];
@@ -22,7 +165,7 @@ bool hasEndpoints(const PeerConfig& peer) {
   return !peer.options.endpoints.empty() || !peer.hosts.empty();
 }
 
-// Somebody must be able to start the conversation.
+// One of the two sides must be able to start a session.
 void checkReach(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
                 ConfigDiagnostics& out) {
   if (config.uplinks.empty() && config.listen.empty()) {
@@ -48,10 +191,12 @@ void checkReach(const ConfigSection& root, const ConfigPlaces& places, const Con
 
 // Each socket of an uplink carries one subflow per endpoint of a peer.
 void checkSubflows(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
-  size_t sockets = std::accumulate(config.uplinks.begin(), config.uplinks.end(), size_t{0},
-                                   [](size_t sum, const UplinkConfig& u) { return sum + u.subflows; });
+  size_t sockets =
+      std::accumulate(config.uplinks.begin(), config.uplinks.end(), size_t{0},
+                      [](size_t sum, const UplinkConfig& u) { return sum + u.subflows; });
   for (size_t i = 0; i < config.peers.size(); ++i) {
-    size_t subflows = sockets * (config.peers[i].options.endpoints.size() + config.peers[i].hosts.size());
+    size_t subflows =
+        sockets * (config.peers[i].options.endpoints.size() + config.peers[i].hosts.size());
     if (subflows > config.tunnel.maxSubflows) {
       out.add(places.peers[i],
               "would get " + std::to_string(subflows) +
@@ -62,10 +207,11 @@ void checkSubflows(const ConfigPlaces& places, const Config& config, ConfigDiagn
   }
 }
 
-// A peer can stand for another one of its group where both have the same prefix. One that is alone waits for others.
+// A peer can replace another peer of its group for prefixes that both have. A group with a single
+// peer is allowed, because others may be added.
 void checkGroups(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
   std::map<std::string, size_t> members;
-  std::map<Prefix, size_t> holders;  // several: of one group
+  std::map<Prefix, size_t> holders;  // several: peers of one group
   for (const PeerConfig& peer : config.peers) {
     ++members[peer.options.group];
     for (const Prefix& prefix : peer.options.prefixes) ++holders[prefix];
@@ -73,9 +219,11 @@ void checkGroups(const ConfigPlaces& places, const Config& config, ConfigDiagnos
   for (size_t i = 0; i < config.peers.size(); ++i) {
     const PeerOptions& peer = config.peers[i].options;
     if (peer.group.empty() || members[peer.group] == 1) continue;
-    if (std::ranges::any_of(peer.prefixes, [&](const Prefix& p) { return holders[p] > 1; })) continue;
+    if (std::ranges::any_of(peer.prefixes, [&](const Prefix& p) { return holders[p] > 1; }))
+      continue;
     out.add(childOf(places.peers[i], "group"),
-            peer.name + " shares no prefix with another peer of " + peer.group + ", so none can stand for it",
+            peer.name + " shares no prefix with another peer of " + peer.group +
+                ", so none can stand for it",
             "give both the same prefixes, or remove the group");
   }
 }
@@ -84,11 +232,13 @@ void checkTun(const ConfigSection& root, const ConfigPlaces& places, const Confi
               ConfigDiagnostics& out) {
   ConfigValue device = root.find("device");
   if (ConfigValue bridge = childOf(device, "bridge")) {
-    out.add(bridge, "a TUN device cannot join a bridge", "set device.mode to tap, or remove the bridge");
+    out.add(bridge, "a TUN device cannot join a bridge",
+            "set device.mode to tap, or remove the bridge");
   }
   for (const char* key : {"ethertypes", "mac-age", "flood-limit"}) {
     if (ConfigValue value = childOf(device, key))
-      out.add(value, "is for frames, and a TUN device has none", "set device.mode to tap, or remove it");
+      out.add(value, "is for frames, and a TUN device has none",
+              "set device.mode to tap, or remove it");
   }
   for (size_t i = 0; i < config.peers.size(); ++i) {
     if (config.peers[i].options.prefixes.empty()) {
@@ -99,11 +249,12 @@ void checkTun(const ConfigSection& root, const ConfigPlaces& places, const Confi
   ConfigValue routes = childOf(device, "routes");
   for (size_t i = 0; i < config.device.routes.size(); ++i) {
     const Prefix& route = config.device.routes[i];
-    bool served = std::any_of(config.peers.begin(), config.peers.end(), [&](const PeerConfig& peer) {
-      const std::vector<Prefix>& prefixes = peer.options.prefixes;
-      return std::any_of(prefixes.begin(), prefixes.end(),
-                         [&](const Prefix& p) { return p.overlaps(route); });
-    });
+    bool served =
+        std::any_of(config.peers.begin(), config.peers.end(), [&](const PeerConfig& peer) {
+          const std::vector<Prefix>& prefixes = peer.options.prefixes;
+          return std::any_of(prefixes.begin(), prefixes.end(),
+                             [&](const Prefix& p) { return p.overlaps(route); });
+        });
     if (!served) {
       out.add(routeAt(routes, places, i),
               route.toString() + " is in no peer's prefixes, so its packets would be dropped",
@@ -130,7 +281,8 @@ void checkTap(const ConfigSection& root, const ConfigPlaces& places, const Confi
   }
 }
 
-// Connections are taken over by their destinations' routes into the device, which a bridge does not have.
+// Connections are taken over by the routes of their destinations into the device, and a bridge has
+// no such routes.
 void checkStreams(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
   if (config.tunnel.mode != TunnelOptions::Mode::kTap || !config.tunnel.streams.on) return;
   out.add(root.find("streams"), "a TAP device carries frames, and no streams",
@@ -146,7 +298,8 @@ void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnost
             "use 1280 or more, or auto, or remove the IPv6 addresses");
   }
   if (!config.device.bridge.empty() && config.device.bridge == config.device.name) {
-    out.add(childOf(device, "bridge"), "is the device itself", "name the bridge that the device shall join");
+    out.add(childOf(device, "bridge"), "is the device itself",
+            "name the bridge that the device shall join");
   }
   ConfigValue uplinks = root.find("uplinks");
   for (size_t i = 0; i < config.uplinks.size(); ++i) {
@@ -158,7 +311,7 @@ void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnost
   }
 }
 
-// A network is on one side.
+// A network is on one side only.
 void checkNetworks(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
   ConfigValue networks = childOf(root.find("device"), "networks");
   for (size_t i = 0; i < config.device.networks.size(); ++i) {
@@ -173,13 +326,13 @@ void checkNetworks(const ConfigSection& root, const Config& config, ConfigDiagno
   }
 }
 
-// An uplink without a routing table of its own follows the main table: a route there that leads into the
+// An uplink without its own routing table follows the main table. A route there that leads into the
 // device would send the tunnel's datagrams into the tunnel.
 void checkLoops(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
                 ConfigDiagnostics& out) {
-  bool mainTable = std::any_of(config.uplinks.begin(), config.uplinks.end(), [](const UplinkConfig& u) {
-    return u.gateway == UplinkConfig::Gateway::kNone;
-  });
+  bool mainTable =
+      std::any_of(config.uplinks.begin(), config.uplinks.end(),
+                  [](const UplinkConfig& u) { return u.gateway == UplinkConfig::Gateway::kNone; });
   if (!mainTable) return;
   ConfigValue routes = childOf(root.find("device"), "routes");
   for (size_t i = 0; i < config.device.routes.size(); ++i) {
@@ -204,10 +357,13 @@ std::array<Prefix, 2> halvesOf(const Prefix& whole) {
   return out;
 }
 
-// The routes together hold every address of the prefix.
+// Whether the routes together cover every address of the prefix.
 bool takeAll(const std::vector<Prefix>& routes, const Prefix& whole) {
-  auto isPart = [&](const Prefix& r) { return whole.contains(r.address) && r.length > whole.length; };
-  if (std::ranges::any_of(routes, [&](const Prefix& r) { return !isPart(r) && r.contains(whole.address); }))
+  auto isPart = [&](const Prefix& r) {
+    return whole.contains(r.address) && r.length > whole.length;
+  };
+  if (std::ranges::any_of(routes,
+                          [&](const Prefix& r) { return !isPart(r) && r.contains(whole.address); }))
     return true;
   if (std::ranges::none_of(routes, isPart)) return false;
   auto [low, high] = halvesOf(whole);
@@ -229,10 +385,11 @@ void warnTogether(const ConfigSection& root, const ConfigPlaces& places, const C
   ConfigValue routes = childOf(root.find("device"), "routes");
   bool v6 = left == "IPv6";
   out.add(routes ? routes : routeAt(routes, places, 0),
-          std::string("take all of ") + (v6 ? "IPv4" : "IPv6") + " into the tunnel and leave " + left +
-              " to the host's own routes: where it has " + left + ", that leaves in clear",
+          std::string("take all of ") + (v6 ? "IPv4" : "IPv6") + " into the tunnel and leave " +
+              left + " to the host's own routes: where it has " + left + ", that leaves in clear",
           std::string("add \"") + (v6 ? "::/0" : "0.0.0.0/0") +
-              "\" to them and to the prefixes of the peer, or keep " + left + " from leaving this host");
+              "\" to them and to the prefixes of the peer, or keep " + left +
+              " from leaving this host");
 }
 
 void checkTogether(const ConfigSection& root, const ConfigPlaces& places, const Config& config,

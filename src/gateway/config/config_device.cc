@@ -1,4 +1,6 @@
-// `identity`, `device` and `offloads`.
+// The sections `identity`, `device` and `offloads`.
+//
+// `forwarding`, `nat` and `forwards`: what the host does for packets of other hosts.
 
 #include <algorithm>
 #include <charconv>
@@ -6,8 +8,10 @@
 
 #include "gateway/config/config_sections.h"
 #include "gateway/dtls/identity.h"
+#include "inet/ip.h"
 
 namespace braid {
+
 namespace {
 
 constexpr size_t kMaxAddresses = 16;
@@ -15,10 +19,11 @@ constexpr size_t kMaxRoutes = 1024;
 constexpr size_t kMaxNetworks = 1024;
 constexpr size_t kMaxEtherTypes = 32;
 constexpr uint64_t kMostFloods = 1'000'000;
-constexpr uint64_t kSmallestMtu = 576;  // RFC 791: what every IPv4 host takes
+constexpr uint64_t kSmallestMtu = 576;  // RFC 791: every IPv4 host accepts packets of this size
 constexpr uint64_t kLargestMtu = 9216;  // jumbo frames
 
-std::string completePath(const std::string& text, const std::string& configPath, const LoadOptions& options) {
+std::string completePath(const std::string& text, const std::string& configPath,
+                         const LoadOptions& options) {
   namespace fs = std::filesystem;
   if (fs::path(text).is_absolute()) return text;
   std::error_code ignored;
@@ -27,7 +32,8 @@ std::string completePath(const std::string& text, const std::string& configPath,
   return (fs::path(configPath).parent_path() / text).string();
 }
 
-// What loadIdentity() has to say, at the key that it is about. Gives the gateway's own pin.
+// Reports the errors of loadIdentity() at the key that they are about. Returns the gateway's own
+// pin.
 std::optional<Pin> checkIdentity(const ConfigValue& key, const ConfigValue& certificate,
                                  const IdentityConfig& paths, const std::string& credentials,
                                  ConfigDiagnostics& out) {
@@ -61,7 +67,7 @@ void addOnce(std::vector<T>& list, const T& item, const ConfigValue& at, ConfigD
   }
 }
 
-// A name, or "0x88b5". Lengths of IEEE 802.3 are below 0x600.
+// A name, or a number such as "0x88b5". Numbers below 0x600 are lengths in IEEE 802.3, not types.
 std::optional<uint16_t> etherTypeOf(std::string_view text) {
   constexpr uint16_t kSmallest = 0x600;
   if (text == "ipv4") return Frame::kIpV4;
@@ -92,7 +98,7 @@ void readEtherTypes(const ConfigValue& value, BridgeOptions& bridge, ConfigDiagn
   }
 }
 
-// What only a TAP device has.
+// Reads the keys that only a TAP device has.
 void readBridging(const ConfigSection& section, BridgeOptions& bridge, ConfigDiagnostics& out) {
   readEtherTypes(section.find("ethertypes"), bridge, out);
   assign(bridge.macAge, readDuration(section.find("mac-age"), 1s, 24h, out));
@@ -105,8 +111,8 @@ void readSwitch(bool& to, const ConfigValue& value, ConfigDiagnostics& out) {
   if (auto choice = readChoice(value, kSwitch, out)) to = *choice == "on";
 }
 
-std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& options, Config& config,
-                                ConfigDiagnostics& out) {
+std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& options,
+                                Config& config, ConfigDiagnostics& out) {
   if (!value) return std::nullopt;
   ConfigSection section(value, {"key", "certificate"}, out);
   const std::string remedy = "name the file; 'braidctl keygen NAME' makes key and certificate";
@@ -130,8 +136,8 @@ void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   static constexpr std::string_view kModes[] = {"tun", "tap"};
   if (!value) return;
   ConfigSection section(value,
-                        {"name", "mode", "addresses", "routes", "networks", "mtu", "bridge", "ethertypes",
-                         "mac-age", "flood-limit"},
+                        {"name", "mode", "addresses", "routes", "networks", "mtu", "bridge",
+                         "ethertypes", "mac-age", "flood-limit"},
                         out);
   DeviceConfig& device = config.device;
   if (auto name = readInterface(section.find("name"), out)) device.name = *name;
@@ -139,7 +145,8 @@ void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out
     config.tunnel.mode = *mode == "tap" ? TunnelOptions::Mode::kTap : TunnelOptions::Mode::kTun;
   }
   for (const ConfigValue& item : readSequence(section.find("addresses"), kMaxAddresses, out)) {
-    if (auto address = readInterfaceAddress(item, out)) addOnce(device.addresses, *address, item, out);
+    if (auto address = readInterfaceAddress(item, out))
+      addOnce(device.addresses, *address, item, out);
   }
   for (const ConfigValue& item : readSequence(section.find("routes"), kMaxRoutes, out)) {
     if (auto route = readPrefix(item, out)) addOnce(device.routes, *route, item, out);
@@ -147,7 +154,8 @@ void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   for (const ConfigValue& item : readSequence(section.find("networks"), kMaxNetworks, out)) {
     if (auto network = readPrefix(item, out)) addOnce(device.networks, *network, item, out);
   }
-  if (auto mtu = readAutoOrNumber(section.find("mtu"), kSmallestMtu, kLargestMtu, out)) device.mtu = *mtu;
+  if (auto mtu = readAutoOrNumber(section.find("mtu"), kSmallestMtu, kLargestMtu, out))
+    device.mtu = *mtu;
   if (auto bridge = readInterface(section.find("bridge"), out)) device.bridge = *bridge;
   readBridging(section, config.tunnel.bridge, out);
 }
@@ -157,6 +165,129 @@ void readOffloads(const ConfigValue& value, Config& config, ConfigDiagnostics& o
   ConfigSection section(value, {"device", "sockets"}, out);
   readSwitch(config.offloads.device, section.find("device"), out);
   readSwitch(config.offloads.sockets, section.find("sockets"), out);
+}
+
+namespace {
+
+/// There is a limit because each new connection is compared with all forwards.
+constexpr size_t kMaxForwards = 256;
+constexpr size_t kMaxForwardSources = 64;
+constexpr std::string_view kNatChoices[] = {"on", "ipv4", "off"};
+constexpr std::string_view kForwardProtocols[] = {"tcp", "udp"};
+constexpr std::string_view kForwardSources[] = {"client", "own"};
+
+// An address, optionally with a port.
+void readTarget(const ConfigValue& value, PortForward& forward, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return;
+  if (std::optional<Address> address = Address::parse(*text)) {
+    forward.to = *address;
+  } else if (std::optional<Endpoint> endpoint = Endpoint::parse(*text);
+             endpoint && endpoint->port != 0) {
+    forward.to = endpoint->address;
+    forward.toPort = endpoint->port;
+  } else {
+    out.add(value, "'" + *text + "' is no address, nor one with a port",
+            "write ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT, such as 192.168.1.10:80");
+  }
+}
+
+PortForward readForward(const ConfigValue& value, ConfigDiagnostics& out) {
+  PortForward forward;
+  ConfigSection section(value, {"protocol", "port", "to", "from", "source"}, out);
+  forward.protocol = ip::kTcp;
+  if (std::optional<std::string> protocol =
+          readChoice(section.find("protocol"), kForwardProtocols, out))
+    forward.protocol = *protocol == "udp" ? ip::kUdp : ip::kTcp;
+  ConfigValue port = section.require("port",
+                                     "name the port of this gateway, such as 8080 or 5000-5010"),
+              to = section.require(
+                  "to", "name the host behind a peer, such as 192.168.1.10 or 192.168.1.10:80");
+  if (std::optional<PortRange> range = readPortRange(port, out)) {
+    forward.firstPort = range->first;
+    forward.lastPort = range->last;
+  }
+  readTarget(to, forward, out);
+  if (forward.toPort && forward.firstPort != forward.lastPort)
+    out.add(to, "has a port, and several lead to it", "leave the port out: each stays as it is");
+  for (const ConfigValue& item : readSequence(section.find("from"), kMaxForwardSources, out)) {
+    std::optional<Prefix> from = readPrefix(item, out);
+    if (!from) continue;
+    if (forward.to.bits() && from->address.family != forward.to.family)
+      out.add(item, "is of another address family than 'to'", "name networks of the same family");
+    forward.from.push_back(*from);
+  }
+  if (std::optional<std::string> source = readChoice(section.find("source"), kForwardSources, out))
+    forward.ownSource = *source == "own";
+  return forward;
+}
+
+bool sharePorts(const PortForward& a, const PortForward& b) {
+  return a.protocol == b.protocol && a.to.family == b.to.family && a.firstPort <= b.lastPort &&
+         b.firstPort <= a.lastPort;
+}
+
+bool isBehindPeer(const Config& config, const Address& address) {
+  return std::any_of(config.peers.begin(), config.peers.end(), [&](const PeerConfig& peer) {
+    const std::vector<Prefix>& prefixes = peer.options.prefixes;
+    return std::any_of(prefixes.begin(), prefixes.end(),
+                       [&](const Prefix& p) { return p.contains(address); });
+  });
+}
+
+// Whether a forward would take over a port that the gateway itself listens on.
+bool takesListen(const Config& config, const PortForward& forward) {
+  return forward.protocol == ip::kUdp &&
+         std::any_of(config.listen.begin(), config.listen.end(), [&](const Endpoint& own) {
+           return own.address.family == forward.to.family && own.port >= forward.firstPort &&
+                  own.port <= forward.lastPort;
+         });
+}
+
+}  // namespace
+
+void readRouter(const ConfigSection& root, Config& config, ConfigDiagnostics& out) {
+  RouterConfig& router = config.router;
+  readSwitch(router.forwarding, root.find("forwarding"), out);
+  if (std::optional<std::string> nat = readChoice(root.find("nat"), kNatChoices, out)) {
+    router.natV4 = *nat != "off";
+    router.natV6 = *nat == "on";
+  }
+  for (const ConfigValue& item : readSequence(root.find("forwards"), kMaxForwards, out)) {
+    if (item) router.forwards.push_back(readForward(item, out));
+  }
+}
+
+void checkRouter(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+  const RouterConfig& router = config.router;
+  if (config.tunnel.mode == TunnelOptions::Mode::kTap) {
+    for (const char* key : {"nat", "forwards"}) {
+      bool used = key[0] == 'n' ? router.natV4 : !router.forwards.empty();
+      if (used)
+        out.add(root.find(key),
+                "a TAP device bridges frames, and no addresses are translated there",
+                "set device.mode to tun, or remove it");
+    }
+    return;
+  }
+  ConfigValue list = root.find("forwards");
+  for (size_t i = 0; i < router.forwards.size(); ++i) {
+    const PortForward& forward = router.forwards[i];
+    ConfigValue port = childOf(itemOf(list, i), "port");
+    if (!isBehindPeer(config, forward.to))
+      out.add(childOf(itemOf(list, i), "to"), forward.to.toString() + " is in no peer's prefixes",
+              "name a host behind a peer, or add its network to that peer's prefixes");
+    if (takesListen(config, forward))
+      out.add(port, "takes the port that this gateway listens on",
+              "choose another port, or another 'listen'");
+    for (size_t j = 0; j < i; ++j) {
+      const PortForward& earlier = router.forwards[j];
+      if (!sharePorts(earlier, forward) || !earlier.from.empty()) continue;
+      out.add(port, "is taken by forwards[" + std::to_string(j) + "] already",
+              "choose another port, or put the one with 'from' first");
+      break;
+    }
+  }
 }
 
 }  // namespace braid

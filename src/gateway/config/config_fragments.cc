@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "host/unique_fd.h"
+#include "host/system.h"
 
 namespace braid {
 namespace {
@@ -19,7 +19,7 @@ ConfigError aboutFile(const std::string& path, std::string problem, std::string 
   return {path, 0, 0, "", std::move(problem), std::move(remedy)};
 }
 
-// The complete paths of the files, sorted.
+// The complete paths of the fragments, sorted.
 std::vector<std::string> filesOf(const std::string& folder, ConfigDiagnostics& out) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;
@@ -42,7 +42,8 @@ std::vector<std::string> filesOf(const std::string& folder, ConfigDiagnostics& o
 
 }  // namespace
 
-std::variant<std::string, ConfigError> readConfigText(const std::string& path, size_t most, bool follow) {
+std::variant<std::string, ConfigError> readConfigText(const std::string& path, size_t most,
+                                                      bool follow) {
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW)));
   if (!file && errno == ELOOP && !follow)
     return aboutFile(path, "is a symbolic link", "put the file itself there");
@@ -60,7 +61,8 @@ std::variant<std::string, ConfigError> readConfigText(const std::string& path, s
     if (got > 0) text.append(part, static_cast<size_t>(got));
   } while (text.size() <= most && (got > 0 || (got < 0 && errno == EINTR)));
   if (got < 0)
-    return aboutFile(path, std::string("cannot be read: ") + std::strerror(errno), "check the disk");
+    return aboutFile(path, std::string("cannot be read: ") + std::strerror(errno),
+                     "check the disk");
   return text;
 }
 

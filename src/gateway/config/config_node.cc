@@ -19,14 +19,16 @@ YamlError errorAt(const YAML::Mark& mark, std::string problem, std::string remed
   return {fromZero(mark.line), fromZero(mark.column), std::move(problem), std::move(remedy)};
 }
 
-// Builds the tree from the parser's events. Leaves by throwing YamlError, which parseYaml() catches.
+// Builds the tree from the parser's events. Reports an error by throwing YamlError, which
+// parseYaml() catches.
 class TreeBuilder : public YAML::EventHandler {
  public:
   ConfigNode take() { return std::move(root_); }
   bool empty() const { return !any_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (documents_++ > 0) throw errorAt(mark, "a second document starts here", "keep one document per file");
+    if (documents_++ > 0)
+      throw errorAt(mark, "a second document starts here", "keep one document per file");
   }
   void OnDocumentEnd() override {}
 
@@ -57,17 +59,19 @@ class TreeBuilder : public YAML::EventHandler {
  private:
   static void refuseAnchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (anchor != YAML::NullAnchor) {
-      throw errorAt(mark, "anchors (&name) are not supported", "write the value out where it is needed");
+      throw errorAt(mark, "anchors (&name) are not supported",
+                    "write the value out where it is needed");
     }
   }
-  // "?" and "!" are what the parser says for untagged plain and quoted values.
+  // For untagged plain and quoted values the parser reports the tags "?" and "!".
   static void refuseTag(const YAML::Mark& mark, const std::string& tag) {
     if (!tag.empty() && tag != "?" && tag != "!") {
       throw errorAt(mark, "tags (!name) are not supported", "remove the tag");
     }
   }
 
-  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, ConfigNode::Kind kind) {
+  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+            ConfigNode::Kind kind) {
     refuseAnchor(mark, anchor);
     refuseTag(mark, tag);
     if (open_.size() >= kMaxConfigDepth) throw errorAt(mark, "nested too deeply", "remove levels");
@@ -75,8 +79,8 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void close() { open_.pop_back(); }
 
-  // A pointer into its parent's items: stays valid while the node is open, since the parent grows only after
-  // it closed.
+  // The result points into its parent's items. It stays valid while the node is open, because the
+  // parent gets further items only after the node was closed.
   ConfigNode* add(const YAML::Mark& mark, ConfigNode::Kind kind, const std::string& text) {
     any_ = true;
     if (++nodes_ > kMaxConfigNodes) throw errorAt(mark, "too many values", "shorten the file");
@@ -105,7 +109,7 @@ class TreeBuilder : public YAML::EventHandler {
   bool any_ = false;
 };
 
-// The parser takes some control bytes for ends or indentation and says nothing.
+// The parser silently takes some control bytes for line ends or indentation.
 std::optional<YamlError> findControlByte(std::string_view text) {
   unsigned line = 1, column = 1;
   for (char c : text) {

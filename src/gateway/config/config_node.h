@@ -1,8 +1,8 @@
 #pragma once
 
-// YAML text to a plain tree with places. Only what a configuration needs: mappings with text keys, sequences,
-// scalars. Anchors, aliases, tags and further documents are errors, so a small file cannot grow into a large
-// tree.
+// Parses YAML text into a plain tree with line and column numbers. Accepts only what a
+// configuration needs: mappings with text keys, sequences, and scalars. Anchors, aliases, tags and
+// further documents are errors, so a small file cannot grow into a large tree.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace braid {
 
-/// A value of the file with the place where it starts.
+/// A value of the file, with the place where it starts.
 struct ConfigNode {
   enum class Kind : uint8_t { kNull, kScalar, kSequence, kMap };
   struct Key {
@@ -27,14 +27,14 @@ struct ConfigNode {
   std::vector<ConfigNode> items;  ///< kSequence: items; kMap: values, one for each of `keys`
 };
 
-/// Why text is not a tree: one place and its reason.
+/// Why a text cannot be parsed: one place and its reason.
 struct YamlError {
   unsigned line = 0, column = 0;  ///< from 1; line 0: the file as a whole
   std::string problem;
   std::string remedy;
 };
 
-/// Deepest nesting and most values of a file.
+/// Limits of a file: the depth of nesting, and the number of values.
 inline constexpr size_t kMaxConfigDepth = 16;
 inline constexpr size_t kMaxConfigNodes = 50'000;
 

@@ -39,11 +39,12 @@ std::string joined(std::span<const std::string_view> words) {
   return text;
 }
 
-// What a placeholder of the examples stands for, by the key it is left at.
+// What to write instead of an example's placeholder, by the key that holds it.
 std::string placeholderRemedy(const std::string& key) {
   static constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
       {"pin",
-       "put the pin that 'braidctl keygen' printed at the peer ('braidctl pin FILE.crt' prints it again)"},
+       "put the pin that 'braidctl keygen' printed at the peer ('braidctl pin FILE.crt' prints it "
+       "again)"},
       {"endpoints", "put the address and port at which the peer listens, such as 192.0.2.1:4433"},
       {"listen", "put the address and port to listen on, such as 0.0.0.0:4433"},
       {"interface", "put the name of the network interface ('ip link' lists them)"},
@@ -59,15 +60,16 @@ std::string placeholderRemedy(const std::string& key) {
   return "put the value of this gateway";
 }
 
-// Long or unprintable text must not flood a terminal or a log.
+// Cuts and cleans a text: long or unprintable text must not flood a terminal or a log.
 std::string inQuotes(std::string_view text) {
   constexpr size_t kLongest = 60;
   std::string out = "'";
-  for (char c : text.substr(0, kLongest)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  for (char c : text.substr(0, kLongest))
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return out + (text.size() > kLongest ? "...'" : "'");
 }
 
-// How many single-letter edits (at most 2 are of interest) lie between two short words.
+// Number of single-letter edits between two short words; only values up to 2 matter.
 size_t editDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -96,32 +98,34 @@ std::string outside(std::string_view text, const std::string& low, const std::st
 }
 
 bool isNameCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-         c == '-';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '-';
 }
 
 }  // namespace
 
 void ConfigDiagnostics::add(const ConfigValue& at, std::string problem, std::string remedy) {
-  errors_.push_back({at.file ? *at.file : file_, at.node ? at.node->line : 0, at.node ? at.node->column : 0,
-                     at.key, std::move(problem), std::move(remedy)});
+  errors_.push_back({at.file ? *at.file : file_, at.node ? at.node->line : 0,
+                     at.node ? at.node->column : 0, at.key, std::move(problem), std::move(remedy)});
 }
 
 void ConfigDiagnostics::add(const ConfigValue& map, const ConfigNode::Key& at, std::string key,
                             std::string problem, std::string remedy) {
-  errors_.push_back({map.file ? *map.file : file_, at.line, at.column, std::move(key), std::move(problem),
-                     std::move(remedy)});
+  errors_.push_back({map.file ? *map.file : file_, at.line, at.column, std::move(key),
+                     std::move(problem), std::move(remedy)});
 }
 
 ConfigErrors ConfigDiagnostics::take() {
-  auto rank = [&](const ConfigError& e) { return std::tuple(e.file != file_, e.file, e.line, e.column); };
+  auto rank = [&](const ConfigError& e) {
+    return std::tuple(e.file != file_, e.file, e.line, e.column);
+  };
   std::stable_sort(errors_.begin(), errors_.end(),
                    [&](const ConfigError& a, const ConfigError& b) { return rank(a) < rank(b); });
   return std::move(errors_);
 }
 
-ConfigSection::ConfigSection(const ConfigValue& value, std::initializer_list<std::string_view> known,
-                             ConfigDiagnostics& out)
+ConfigSection::ConfigSection(const ConfigValue& value,
+                             std::initializer_list<std::string_view> known, ConfigDiagnostics& out)
     : value_(value), out_(out) {
   if (!value) return;
   if (value.node->kind != ConfigNode::Kind::kMap) {
@@ -133,12 +137,14 @@ ConfigSection::ConfigSection(const ConfigValue& value, std::initializer_list<std
   const std::vector<ConfigNode::Key>& keys = value.node->keys;
   for (size_t i = 0; i < keys.size(); ++i) {
     const ConfigNode::Key& key = keys[i];
-    auto first = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.text == key.text; });
+    auto first =
+        std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.text == key.text; });
     if (std::find(known.begin(), known.end(), key.text) == known.end()) {
-      out.add(value, key, childKey(inQuotes(key.text)), "unknown key", unknownKeyRemedy(key.text, known));
+      out.add(value, key, childKey(inQuotes(key.text)), "unknown key",
+              unknownKeyRemedy(key.text, known));
     } else if (first != keys.begin() + static_cast<std::ptrdiff_t>(i)) {
-      out.add(value, key, childKey(key.text), "given twice, first in line " + std::to_string(first->line),
-              "remove one of them");
+      out.add(value, key, childKey(key.text),
+              "given twice, first in line " + std::to_string(first->line), "remove one of them");
     }
   }
 }
@@ -170,13 +176,15 @@ ConfigValue ConfigSection::require(std::string_view name, const std::string& rem
 }
 
 ConfigValue itemOf(const ConfigValue& sequence, size_t index) {
-  return {&sequence.node->items[index], sequence.key + "[" + std::to_string(index) + "]", sequence.file};
+  return {&sequence.node->items[index], sequence.key + "[" + std::to_string(index) + "]",
+          sequence.file};
 }
 
 ConfigValue childOf(const ConfigValue& map, std::string_view name) {
   for (size_t i = 0; map && i < map.node->keys.size(); ++i) {
     if (map.node->keys[i].text == name)
-      return {&map.node->items[i], (map.key.empty() ? "" : map.key + ".") + std::string(name), map.file};
+      return {&map.node->items[i], (map.key.empty() ? "" : map.key + ".") + std::string(name),
+              map.file};
   }
   return {};
 }
@@ -199,7 +207,8 @@ std::optional<std::string> readText(const ConfigValue& value, ConfigDiagnostics&
   return text;
 }
 
-std::optional<std::string> readChoice(const ConfigValue& value, std::span<const std::string_view> choices,
+std::optional<std::string> readChoice(const ConfigValue& value,
+                                      std::span<const std::string_view> choices,
                                       ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
   if (!text || std::find(choices.begin(), choices.end(), *text) != choices.end()) return text;
@@ -211,10 +220,11 @@ std::optional<std::string> readName(const ConfigValue& value, ConfigDiagnostics&
   constexpr size_t kLongest = 32;
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;
-  bool good = !text->empty() && text->size() <= kLongest && text->front() != '.' && text->front() != '-' &&
-              std::all_of(text->begin(), text->end(), isNameCharacter);
+  bool good = !text->empty() && text->size() <= kLongest && text->front() != '.' &&
+              text->front() != '-' && std::all_of(text->begin(), text->end(), isNameCharacter);
   if (good) return text;
-  out.add(value, inQuotes(*text) + " is no name", "use 1 to 32 letters, digits, dots, dashes or underscores");
+  out.add(value, inQuotes(*text) + " is no name",
+          "use 1 to 32 letters, digits, dots, dashes or underscores");
   return std::nullopt;
 }
 
@@ -224,7 +234,8 @@ std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnos
   if (!text) return std::nullopt;
   bool good = !text->empty() && text->size() <= kLongest && *text != "." && *text != ".." &&
               std::none_of(text->begin(), text->end(), [](char c) {
-                return static_cast<unsigned char>(c) <= 0x20 || c == '/' || c == ':' || c == '%' || c == 0x7f;
+                return static_cast<unsigned char>(c) <= 0x20 || c == '/' || c == ':' || c == '%' ||
+                       c == 0x7f;
               });
   if (good) return text;
   out.add(value, inQuotes(*text) + " is no interface name",
@@ -241,7 +252,8 @@ std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint6
   if (!number) {
     out.add(value, inQuotes(*text) + " is no whole number", "use a number from " + range);
   } else if (*number < low || *number > high) {
-    out.add(value, outside(*text, std::to_string(low), std::to_string(high)), "use a number in that range");
+    out.add(value, outside(*text, std::to_string(low), std::to_string(high)),
+            "use a number in that range");
   } else {
     return number;
   }
@@ -257,7 +269,8 @@ std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Dur
     out.add(value, inQuotes(*text) + " is no time",
             "write a number and its unit: us, ms, s, min, h or d, such as 250ms");
   } else if (*time < low || *time > high) {
-    out.add(value, outside(*text, durationText(low), durationText(high)), "use a time in that range");
+    out.add(value, outside(*text, durationText(low), durationText(high)),
+            "use a time in that range");
   } else {
     return time;
   }
@@ -283,7 +296,8 @@ std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, ui
     out.add(value, inQuotes(*text) + " is no size",
             "write a number and its unit: B, kB, MB, GB, KiB, MiB or GiB, such as 4MiB");
   } else if (*bytes < low || *bytes > high) {
-    out.add(value, outside(*text, byteCountText(low), byteCountText(high)), "use a size in that range");
+    out.add(value, outside(*text, byteCountText(low), byteCountText(high)),
+            "use a size in that range");
   } else {
     return bytes;
   }
@@ -322,8 +336,9 @@ std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& 
   return std::nullopt;
 }
 
-std::optional<uint64_t> readNamedNumber(const ConfigValue& value, std::span<const NamedNumber> names,
-                                        uint64_t high, ConfigDiagnostics& out) {
+std::optional<uint64_t> readNamedNumber(const ConfigValue& value,
+                                        std::span<const NamedNumber> names, uint64_t high,
+                                        ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;
   std::string known;
@@ -333,8 +348,10 @@ std::optional<uint64_t> readNamedNumber(const ConfigValue& value, std::span<cons
   }
   std::optional<uint64_t> number = parseNumber(*text);
   if (number && *number <= high) return number;
-  out.add(value, inQuotes(*text) + " is neither a known name nor a number from 0 to " + std::to_string(high),
-          "names are: " + known);
+  out.add(
+      value,
+      inQuotes(*text) + " is neither a known name nor a number from 0 to " + std::to_string(high),
+      "names are: " + known);
   return std::nullopt;
 }
 
@@ -371,7 +388,8 @@ std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low,
   return std::nullopt;
 }
 
-std::vector<ConfigValue> readSequence(const ConfigValue& value, size_t limit, ConfigDiagnostics& out) {
+std::vector<ConfigValue> readSequence(const ConfigValue& value, size_t limit,
+                                      ConfigDiagnostics& out) {
   std::vector<ConfigValue> items;
   if (!value) return items;
   if (value.node->kind != ConfigNode::Kind::kSequence) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Reads typed values out of the tree and collects what is wrong with them. A reader that finds a mistake
-// notes it and goes on with the default, so that one run finds every mistake of a file.
+// Reads typed values out of the tree and collects what is wrong with them. A reader that finds a
+// mistake reports it and continues with the default, so that one run finds every mistake of a file.
 
 #include <initializer_list>
 #include <optional>
@@ -14,26 +14,26 @@
 
 namespace braid {
 
-/// A value with the name that messages give it ("peers[0].pin").
+/// A value with its name in messages ("peers[0].pin").
 struct ConfigValue {
   const ConfigNode* node = nullptr;
   std::string key;
-  const std::string* file = nullptr;  ///< the fragment that it stands in; nullptr: the main file
+  const std::string* file = nullptr;  ///< the fragment that holds it; nullptr: the main file
   explicit operator bool() const { return node != nullptr; }
 };
 
-/// The mistakes found so far in one file and its fragments.
+/// The mistakes found until now in one file and its fragments.
 class ConfigDiagnostics {
  public:
   explicit ConfigDiagnostics(std::string file) : file_(std::move(file)) {}
   void add(const ConfigValue& at, std::string problem, std::string remedy);
-  /// At a key of this mapping.
+  /// Reports a mistake at a key of this mapping.
   void add(const ConfigValue& map, const ConfigNode::Key& at, std::string key, std::string problem,
            std::string remedy);
   void add(ConfigError error) { errors_.push_back(std::move(error)); }
   bool empty() const { return errors_.empty(); }
   size_t size() const { return errors_.size(); }
-  /// All of them, file by file, in the order of their places.
+  /// All mistakes, file by file, in the order of their places.
   ConfigErrors take();
 
  private:
@@ -41,15 +41,16 @@ class ConfigDiagnostics {
   ConfigErrors errors_;
 };
 
-/// One mapping. Its constructor reports a value that is no mapping, keys not in `known` and repeated keys.
+/// One mapping. The constructor reports a value that is not a mapping, keys that are not in
+/// `known`, and repeated keys.
 class ConfigSection {
  public:
   ConfigSection(const ConfigValue& value, std::initializer_list<std::string_view> known,
                 ConfigDiagnostics& out);
-  /// The value of a key; false when it is absent. A key with nothing behind it is reported and counts as
-  /// absent.
+  /// The value of a key; converts to false when the key is absent. A key without a value is
+  /// reported and counts as absent.
   ConfigValue find(std::string_view name) const;
-  /// The value of a key that must be there: its absence is reported with this remedy.
+  /// The value of a key that must be present. Its absence is reported with this remedy.
   ConfigValue require(std::string_view name, const std::string& remedy) const;
   /// The mapping itself, for messages about it.
   const ConfigValue& self() const { return value_; }
@@ -61,21 +62,23 @@ class ConfigSection {
   bool valid_ = false;
 };
 
-/// An item of a sequence, and the value of a key of a mapping (false: absent), for messages about them.
+/// An item of a sequence, or the value of a key of a mapping (converts to false when absent), to
+/// report mistakes at.
 ConfigValue itemOf(const ConfigValue& sequence, size_t index);
 ConfigValue childOf(const ConfigValue& map, std::string_view name);
 
-/// The readers below give nullopt for an absent value (nothing is reported) and for a wrong one (it is
-/// reported).
+/// The readers below return nullopt when the value is absent (nothing is reported) or wrong (which
+/// is reported).
 
-/// Any scalar. A placeholder of the examples (CHANGE_ME...) that is left over is reported.
+/// Any scalar. A placeholder left over from the examples (CHANGE_ME...) is reported.
 std::optional<std::string> readText(const ConfigValue& value, ConfigDiagnostics& out);
 /// One of `choices`.
-std::optional<std::string> readChoice(const ConfigValue& value, std::span<const std::string_view> choices,
+std::optional<std::string> readChoice(const ConfigValue& value,
+                                      std::span<const std::string_view> choices,
                                       ConfigDiagnostics& out);
 /// A name for uplinks and peers: 1 to 32 of A-Z a-z 0-9 . _ -, not starting with a dot or dash.
 std::optional<std::string> readName(const ConfigValue& value, ConfigDiagnostics& out);
-/// A network interface name as the kernel takes it: 1 to 15 bytes without slash, colon and space.
+/// A network interface name that the kernel accepts: 1 to 15 bytes without slash, colon and space.
 std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnostics& out);
 /// A whole number from `low` to `high`.
 std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint64_t high,
@@ -95,15 +98,16 @@ std::optional<uint64_t> readBitRate(const ConfigValue& value, uint64_t low, uint
                                     ConfigDiagnostics& out);
 /// A decimal number from 0 to 1, such as 0.5; no exponent.
 std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out);
-/// A number that also has a name.
+/// A number that may also be given by a name.
 struct NamedNumber {
   std::string_view name;
   uint64_t number = 0;
 };
 /// The number of one of `names`, or a number from 0 to `high`.
-std::optional<uint64_t> readNamedNumber(const ConfigValue& value, std::span<const NamedNumber> names,
-                                        uint64_t high, ConfigDiagnostics& out);
-/// A port, or two with a dash between: "5060-5080".
+std::optional<uint64_t> readNamedNumber(const ConfigValue& value,
+                                        std::span<const NamedNumber> names, uint64_t high,
+                                        ConfigDiagnostics& out);
+/// One port, or two with a dash in between: "5060-5080".
 struct PortRange {
   uint16_t first = 0;
   uint16_t last = 0;
@@ -113,24 +117,26 @@ std::optional<PortRange> readPortRange(const ConfigValue& value, ConfigDiagnosti
 std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                          ConfigDiagnostics& out);
 std::optional<Address> readAddress(const ConfigValue& value, ConfigDiagnostics& out);
-/// An address with its network's length; host bits may be set.
-std::optional<InterfaceAddress> readInterfaceAddress(const ConfigValue& value, ConfigDiagnostics& out);
-/// A network; set host bits are reported.
+/// An address with the prefix length of its network; host bits may be set.
+std::optional<InterfaceAddress> readInterfaceAddress(const ConfigValue& value,
+                                                     ConfigDiagnostics& out);
+/// A network; host bits that are set are reported.
 std::optional<Prefix> readPrefix(const ConfigValue& value, ConfigDiagnostics& out);
 /// A numeric address and port.
 std::optional<Endpoint> readEndpoint(const ConfigValue& value, ConfigDiagnostics& out);
-/// Whether a text can be the name of a host in the DNS.
+/// Whether a text can be a host name in the DNS.
 bool isHostName(const std::string& text);
-/// A numeric address or a host name, and port. A numeric one has `numeric` set.
+/// A numeric address or a host name, with a port. `numeric` is set for a numeric address.
 struct RemoteEndpoint {
   std::optional<Endpoint> numeric;
   HostPort host;
 };
 std::optional<RemoteEndpoint> readRemoteEndpoint(const ConfigValue& value, ConfigDiagnostics& out);
-/// The items of a sequence of at most `limit`; reports another type and a longer one.
-std::vector<ConfigValue> readSequence(const ConfigValue& value, size_t limit, ConfigDiagnostics& out);
+/// The items of a sequence of at most `limit` items; reports any other type and a longer sequence.
+std::vector<ConfigValue> readSequence(const ConfigValue& value, size_t limit,
+                                      ConfigDiagnostics& out);
 
-/// What a reader gave, when it gave something.
+/// Assigns what a reader returned, unless it is nullopt.
 template <typename T, typename V>
 void assign(T& to, const std::optional<V>& value) {
   if (value) to = static_cast<T>(*value);

@@ -9,8 +9,8 @@
 namespace braid {
 namespace {
 
-// The value of a key like "tunnel.ack-shim.max-flows". For one that is not in the file any more: the innermost of its
-// sections, or no place at all.
+// The place of the value of a key like "tunnel.ack-shim.max-flows". When the key is not in the file
+// any more: the place of the innermost section that is, or no place.
 ConfigValue placeOf(const ConfigNode& tree, const std::string& key) {
   ConfigValue root{&tree, ""}, found = root;
   for (size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
@@ -29,7 +29,8 @@ ConfigErrors needsRestart(const Config& before, const Config& after, const Confi
   ConfigDiagnostics out(after.path);
   auto fixed = [&](const auto& was, const auto& is, const char* key) {
     if (was != is)
-      out.add(placeOf(tree, key), "a changed value needs a restart", "set it back, or restart the daemon");
+      out.add(placeOf(tree, key), "a changed value needs a restart",
+              "set it back, or restart the daemon");
   };
   fixed(before.identity.key, after.identity.key, "identity.key");
   fixed(before.identity.certificate, after.identity.certificate, "identity.certificate");
@@ -41,9 +42,10 @@ ConfigErrors needsRestart(const Config& before, const Config& after, const Confi
   fixed(before.workers, after.workers, "workers");
   if (after.device.mtu + kTaggedEthernetHeader > bufferSize) {
     std::string most = std::to_string(bufferSize - kTaggedEthernetHeader);
-    out.add(placeOf(tree, "device.mtu"),
-            "packet buffers hold packets of up to " + most + " bytes: a larger value needs a restart",
-            "use " + most + " or less, or restart the daemon");
+    out.add(
+        placeOf(tree, "device.mtu"),
+        "packet buffers hold packets of up to " + most + " bytes: a larger value needs a restart",
+        "use " + most + " or less, or restart the daemon");
   }
   fixed(before.tunnel.outerMtu, after.tunnel.outerMtu, "tunnel.mtu");
   fixed(before.tunnel.maxOuterMtu, after.tunnel.maxOuterMtu, "tunnel.max-mtu");
@@ -54,7 +56,8 @@ ConfigErrors needsRestart(const Config& before, const Config& after, const Confi
   fixed(before.control.group, after.control.group, "control.group");
   fixed(before.cipher, after.cipher, "tunnel.cipher");
   fixed(before.tunnel.streams.on, after.tunnel.streams.on, "streams.enabled");
-  fixed(before.tunnel.streams.allHeldBytes, after.tunnel.streams.allHeldBytes, "streams.total-hold-limit");
+  fixed(before.tunnel.streams.allHeldBytes, after.tunnel.streams.allHeldBytes,
+        "streams.total-hold-limit");
   fixed(before.state, after.state, "state");
   fixed(before.peersFolder, after.peersFolder, "peers-folder");
   return out.take();

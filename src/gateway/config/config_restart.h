@@ -7,11 +7,12 @@
 
 namespace braid {
 
-/// Header of a frame with a VLAN tag, which device.mtu does not count; bytes.
+/// Bytes of an Ethernet header with a VLAN tag, which device.mtu does not count.
 inline constexpr size_t kTaggedEthernetHeader = 18;
 
-/// What differs between two configurations and needs a restart, each at its key; empty: a reload will do. `tree`: of the
-/// main file of `after`. `bufferSize`: bytes that a packet buffer holds.
+/// The differences between two configurations that need a restart, each at its key; empty: a reload
+/// is enough. `tree`: the tree of the main file of `after`. `bufferSize`: bytes that a packet
+/// buffer holds.
 ConfigErrors needsRestart(const Config& before, const Config& after, const ConfigNode& tree,
                           size_t bufferSize);
 

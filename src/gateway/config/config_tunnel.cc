@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kCiphers[] = {"auto", "aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"};
 
-// Handshakes and path challenges fill MtuDiscovery::kMinDatagram bytes of UDP payload on every path, below
-// them UDP and IPv6, since any endpoint may have an IPv6 address.
+// Handshakes and path challenges fill MtuDiscovery::kMinDatagram bytes of UDP payload on every
+// path. The headers of UDP and IPv6 are added, because any endpoint may have an IPv6 address.
 constexpr uint64_t kSmallestOuterMtu = 1248;
 constexpr uint64_t kLargestOuterMtu = 9216;  // jumbo frames
 
@@ -25,10 +25,11 @@ std::optional<AeadKind> cipherKind(const std::string& name) {
   return std::nullopt;
 }
 
-// A name that `make` knows; `names` is for the message.
+// Reads a name that `make` knows; `names` is for the message.
 template <typename Make>
-std::optional<std::string> readPolicy(const ConfigValue& value, std::span<const std::string_view> names,
-                                      Make make, ConfigDiagnostics& out) {
+std::optional<std::string> readPolicy(const ConfigValue& value,
+                                      std::span<const std::string_view> names, Make make,
+                                      ConfigDiagnostics& out) {
   if (value && value.node->kind == ConfigNode::Kind::kScalar && make(value.node->text))
     return value.node->text;
   return readChoice(value, names, out);
@@ -37,9 +38,12 @@ std::optional<std::string> readPolicy(const ConfigValue& value, std::span<const 
 void readSizes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagnostics& out) {
   ConfigValue mtu = section.find("mtu");
   assign(tunnel.outerMtu, readAutoOrNumber(mtu, kSmallestOuterMtu, kLargestOuterMtu, out));
-  assign(tunnel.maxOuterMtu, readNumber(section.find("max-mtu"), kSmallestOuterMtu, kLargestOuterMtu, out));
+  assign(tunnel.maxOuterMtu,
+         readNumber(section.find("max-mtu"), kSmallestOuterMtu, kLargestOuterMtu, out));
   if (mtu && tunnel.outerMtu > tunnel.maxOuterMtu) {
-    out.add(mtu, std::to_string(tunnel.outerMtu) + " is above max-mtu, " + std::to_string(tunnel.maxOuterMtu),
+    out.add(mtu,
+            std::to_string(tunnel.outerMtu) + " is above max-mtu, " +
+                std::to_string(tunnel.maxOuterMtu),
             "raise max-mtu as well");
   }
   assign(tunnel.queueBytes, readByteCount(section.find("queue-limit"), 64 << 10, 1 << 30, out));
@@ -48,9 +52,10 @@ void readSizes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagno
   assign(tunnel.maxSubflows, readNumber(section.find("max-subflows"), 1, 256, out));
 }
 
-// beta is given, or follows from the fabric's bandwidth-delay product and marking threshold.
+// Reads beta, or derives it from the fabric's bandwidth-delay product and marking threshold.
 void readBeta(const ConfigSection& section, AmpOptions& amp, ConfigDiagnostics& out) {
-  ConfigValue beta = section.find("beta"), bdp = section.find("bdp"), k = section.find("mark-threshold");
+  ConfigValue beta = section.find("beta"), bdp = section.find("bdp"),
+              k = section.find("mark-threshold");
   assign(amp.beta, readNumber(beta, 2, 1000, out));
   std::optional<uint64_t> product = readNumber(bdp, 1, 1 << 20, out);
   std::optional<uint64_t> threshold = readNumber(k, 1, 1 << 20, out);
@@ -79,7 +84,8 @@ void readAmp(const ConfigValue& value, TunnelOptions& tunnel, ConfigDiagnostics&
             "raise initial-window as well");
   }
   if (tunnel.controller != "amp" && tunnel.controller != "auto") {
-    out.add(value, "has no effect with controller " + tunnel.controller, "set controller: amp, or remove it");
+    out.add(value, "has no effect with controller " + tunnel.controller,
+            "set controller: amp, or remove it");
   }
 }
 
@@ -103,21 +109,24 @@ void readTimes(const ConfigSection& section, TunnelOptions& tunnel, ConfigDiagno
 
 void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
   if (!value) return;
-  ConfigSection section(
-      value, {"controller", "amp",         "initial-window", "scheduler",    "cipher",         "mtu",
-              "max-mtu",    "rekey-after", "rekey-packets",  "codel-target", "codel-interval", "queue-limit",
-              "hold-time",  "hold-limit",  "repair-time",    "max-flows",    "flow-idle",      "max-subflows",
-              "ecn-proxy",  "ack-shim",    "return-after"},
-      out);
+  ConfigSection section(value, {"controller",    "amp",          "initial-window", "scheduler",
+                                "cipher",        "mtu",          "max-mtu",        "rekey-after",
+                                "rekey-packets", "codel-target", "codel-interval", "queue-limit",
+                                "hold-time",     "hold-limit",   "repair-time",    "max-flows",
+                                "flow-idle",     "max-subflows", "ecn-proxy",      "ack-shim",
+                                "return-after"},
+                        out);
   TunnelOptions& tunnel = config.tunnel;
   assign(tunnel.controller, readChoice(section.find("controller"), kControllerNames, out));
   assign(tunnel.scheduler, readPolicy(
                                section.find("scheduler"), kPathSchedulerNames,
                                [](auto& name) { return makePathScheduler(name) != nullptr; }, out));
-  if (auto cipher = readChoice(section.find("cipher"), kCiphers, out)) config.cipher = cipherKind(*cipher);
+  if (auto cipher = readChoice(section.find("cipher"), kCiphers, out))
+    config.cipher = cipherKind(*cipher);
   assign(tunnel.rekeyAfter, readOffOrDuration(section.find("rekey-after"), 10s, 24h * 7, out));
   assign(tunnel.rekeyPackets, readNumber(section.find("rekey-packets"), 1 << 10, 1 << 23, out));
-  if (auto proxy = readChoice(section.find("ecn-proxy"), kSwitch, out)) tunnel.ecnProxy = *proxy == "on";
+  if (auto proxy = readChoice(section.find("ecn-proxy"), kSwitch, out))
+    tunnel.ecnProxy = *proxy == "on";
   assign(tunnel.initialWindow, readNumber(section.find("initial-window"), 2, 1000, out));
   readAmp(section.find("amp"), tunnel, out);
   readSizes(section, tunnel, out);

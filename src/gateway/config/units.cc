@@ -1,10 +1,12 @@
 #include "gateway/config/units.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <span>
 
 namespace braid {
+
 namespace {
 
 struct Unit {
@@ -12,7 +14,7 @@ struct Unit {
   uint64_t factor;
 };
 
-// Factors to nanoseconds, rising.
+// Factors to nanoseconds, ascending.
 constexpr Unit kTimeUnits[] = {{"ns", 1},
                                {"us", 1'000},
                                {"ms", 1'000'000},
@@ -20,15 +22,16 @@ constexpr Unit kTimeUnits[] = {{"ns", 1},
                                {"min", 60'000'000'000},
                                {"h", 3'600'000'000'000},
                                {"d", 86'400'000'000'000}};
-// Factors to bytes. The first four are those that byteCountText() writes, rising.
-constexpr Unit kByteUnits[] = {{"B", 1},      {"KiB", 1 << 10}, {"MiB", 1 << 20},  {"GiB", 1 << 30},
-                               {"kB", 1'000}, {"KB", 1'000},    {"MB", 1'000'000}, {"GB", 1'000'000'000}};
+// Factors to bytes. byteCountText() writes the first four, which are in ascending order.
+constexpr Unit kByteUnits[] = {{"B", 1},          {"KiB", 1 << 10},     {"MiB", 1 << 20},
+                               {"GiB", 1 << 30},  {"kB", 1'000},        {"KB", 1'000},
+                               {"MB", 1'000'000}, {"GB", 1'000'000'000}};
 constexpr size_t kBinaryUnits = 4;
-// Factors to bits per second, rising.
+// Factors to bits per second, ascending.
 constexpr Unit kRateUnits[] = {
     {"bit/s", 1}, {"kbit/s", 1'000}, {"Mbit/s", 1'000'000}, {"Gbit/s", 1'000'000'000}};
 
-// A decimal number times its unit; nullopt when the result is no whole number or above int64.
+// A decimal number times its unit; nullopt when the result is not a whole number or exceeds int64.
 std::optional<uint64_t> parseScaled(std::string_view text, std::span<const Unit> units) {
   using Wide = unsigned __int128;
   constexpr Wide kMax = std::numeric_limits<int64_t>::max();
@@ -98,6 +101,55 @@ std::string bitRateText(uint64_t bitsPerSecond) {
 
 std::string byteCountText(uint64_t bytes) {
   return scaledText(bytes, std::span(kByteUnits).first(kBinaryUnits));
+}
+
+namespace {
+int daysOf(int year, int month) {
+  std::tm last{};
+  last.tm_year = year;
+  last.tm_mon = month + 1;
+  last.tm_mday = 0;  // the day before the first of that month
+  last.tm_hour = 12;
+  last.tm_isdst = -1;
+  std::mktime(&last);
+  return last.tm_mday;
+}
+
+// The start of the period that is `steps` after the period around `today`.
+std::time_t beginOf(const MeterPeriod& period, const std::tm& today, int steps) {
+  std::tm begin{};
+  begin.tm_year = today.tm_year;
+  begin.tm_mon = today.tm_mon;
+  begin.tm_mday = today.tm_mday;
+  begin.tm_hour = static_cast<int>(period.hour);
+  begin.tm_isdst = -1;
+  int day = static_cast<int>(period.day);
+  switch (period.unit) {
+    case MeterPeriod::Unit::kDay:
+      begin.tm_mday += steps;
+      break;
+    case MeterPeriod::Unit::kWeek:
+      begin.tm_mday += day - today.tm_wday + 7 * steps;
+      break;
+    case MeterPeriod::Unit::kMonth:
+      begin.tm_mon += steps;
+      begin.tm_mday = std::min(day, daysOf(begin.tm_year, begin.tm_mon));
+      break;
+  }
+  return std::mktime(&begin);
+}
+}  // namespace
+
+std::time_t nextPeriod(const MeterPeriod& period, std::time_t now) {
+  std::tm today{};
+  ::localtime_r(&now, &today);
+  // The start in this period may be past, the start in the next one is not.
+  constexpr int kEnough = 2;
+  for (int steps = 0; steps < kEnough; ++steps) {
+    std::time_t begin = beginOf(period, today, steps);
+    if (begin > now) return begin;
+  }
+  return beginOf(period, today, kEnough);
 }
 
 }  // namespace braid

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "host/linux/loop.h"
-#include "host/unique_fd.h"
+#include "host/system.h"
 
 namespace braid {
 namespace {
@@ -27,7 +27,8 @@ constexpr int kBacklog = 16;
 constexpr ev_tstamp kAcceptPause = 1.0;  // seconds without accepting when file descriptors ran out
 constexpr size_t kReadSize = 4096;
 
-[[noreturn]] void fail(const std::string& path, const std::string& problem, const std::string& remedy) {
+[[noreturn]] void fail(const std::string& path, const std::string& problem,
+                       const std::string& remedy) {
   throw std::runtime_error("control socket " + path + ": " + problem + "; " + remedy);
 }
 
@@ -37,7 +38,8 @@ UniqueFd unixSocket(const std::string& path) {
   return fd;
 }
 
-// What stays here stays after the end of the daemon: a refusal that passes is worth another try.
+// Retries a refusal that may pass: a file that is left here is still there after the daemon has
+// ended.
 bool removeFile(const std::string& path) {
   for (int tries = 0; tries < 3; ++tries) {
     if (unlink(path.c_str()) == 0 || errno == ENOENT) return true;
@@ -48,7 +50,8 @@ bool removeFile(const std::string& path) {
 sockaddr_un socketAddress(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) fail(path, "bad path", "use 1 to 107 bytes");
+  if (path.empty() || path.size() >= sizeof address.sun_path)
+    fail(path, "bad path", "use 1 to 107 bytes");
   std::memcpy(address.sun_path, path.data(), path.size());
   return address;
 }
@@ -57,7 +60,8 @@ const sockaddr* generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-// Removes what a daemon that died left behind; refuses when one answers, or when it is something else.
+// Removes the socket of a daemon that died. Throws when a daemon answers there, or when the file is
+// not a socket.
 void removeStale(const std::string& path, const sockaddr_un& address) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) {
@@ -70,8 +74,10 @@ void removeStale(const std::string& path, const sockaddr_un& address) {
   if (connect(probe.get(), generic(address), sizeof address) == 0 || errno == EAGAIN) {
     fail(path, "another daemon answers there", "stop it first, or set control.socket");
   }
-  if (errno != ECONNREFUSED) fail(path, std::strerror(errno), "remove it, or check its permissions");
-  if (!removeFile(path)) fail(path, std::strerror(errno), "remove it, or check the folder's permissions");
+  if (errno != ECONNREFUSED)
+    fail(path, std::strerror(errno), "remove it, or check its permissions");
+  if (!removeFile(path))
+    fail(path, std::strerror(errno), "remove it, or check the folder's permissions");
 }
 
 gid_t groupId(const std::string& path, const std::string& name) {
@@ -83,11 +89,11 @@ gid_t groupId(const std::string& path, const std::string& name) {
   return found->gr_gid;
 }
 
-// Binds and listens; `made` is the new socket.
+// Binds and listens; `made` is the file status of the new socket.
 UniqueFd listenAt(const std::string& path, const std::string& group, struct stat& made) {
   sockaddr_un address = socketAddress(path);
   UniqueFd fd = unixSocket(path);
-  mode_t before = umask(0177);  // nobody else gets in before group and mode are set
+  mode_t before = umask(0177);  // nobody else can connect before group and mode are set
   int bound = bind(fd.get(), generic(address), sizeof address);
   int error = errno;
   umask(before);
@@ -108,7 +114,8 @@ UniqueFd listenAt(const std::string& path, const std::string& group, struct stat
   return fd;
 }
 
-// recv() that also gives the descriptor which came along, if any; the last of several, the others are closed.
+// recv() that also returns the descriptor that came along, if any. Of several, it returns the last
+// and closes the others.
 ssize_t receive(int fd, std::span<char> bytes, UniqueFd& passed) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
   iovec part{bytes.data(), bytes.size()};
@@ -185,7 +192,7 @@ struct ControlServer::Impl {
 
   static void onAccept(struct ev_loop* l, ev_io* watcher, int events) {
     auto* self = static_cast<Impl*>(watcher->data);
-    if (events & EV_ERROR) return self->pauseAccepting();  // the kernel does not watch it, for want of memory
+    if (events & EV_ERROR) return self->pauseAccepting();  // the kernel has no memory to watch it
     Loop::call(l, [&] { self->accept(); });
   }
   static void onResume(struct ev_loop* l, ev_timer* watcher, int) {
@@ -209,7 +216,8 @@ struct ControlServer::Impl {
   void accept() {
     int fd = accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
-      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) pauseAccepting();
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+        pauseAccepting();
       return;
     }
     if (clients.size() >= kMaxClients) {
@@ -223,7 +231,7 @@ struct ControlServer::Impl {
     arm(client);
   }
 
-  // True while the client is worth keeping.
+  // Returns whether to keep the client.
   bool transfer(Client& client, int events) {
     ControlSession& session = client.session;
     if ((events & EV_READ) != 0 && session.wantsInput()) {
@@ -235,10 +243,10 @@ struct ControlServer::Impl {
       if (got > 0) session.onInput({bytes, static_cast<size_t>(got)}, monotonicNow());
       if (got == 0) session.onEnd(monotonicNow());
     }
-    // One part of one answer per turn, however many clients ask.
+    // At most one part of one answer per turn, however many clients ask.
     if (session.wantsTurn() && std::exchange(answeredIn, ev_iteration(loop)) != ev_iteration(loop))
       session.onTurn(monotonicNow());
-    // One write per turn of the loop: a long answer does not keep the daemon from its packets.
+    // One write per turn of the loop, so that a long answer does not delay packets.
     std::string_view out = session.output();
     if (!out.empty()) {
       ssize_t sent = send(client.fd.get(), out.data(), out.size(), MSG_NOSIGNAL);
@@ -271,23 +279,23 @@ struct ControlServer::Impl {
   struct ev_loop* loop;
   ControlHandler& handler;
   std::string path;
-  struct stat made {};  // the socket's entry in its folder
+  struct stat made {};  // file status of the socket
   UniqueFd listener;
   ev_io io{};
   ev_timer resume{};
   std::list<Client> clients;
-  unsigned answeredIn = 0;  // the turn of the loop that made part of an answer last
+  unsigned answeredIn = 0;  // the turn of the loop in which the last part of an answer was made
 };
 
 ControlPath::ControlPath(std::string path)
     : path_(std::move(path)),
-      lock_(path_ + ".lock",
-            "another daemon has the control socket " + path_ + ": stop it first, or set control.socket") {
+      lock_(path_ + ".lock", "another daemon has the control socket " + path_ +
+                                 ": stop it first, or set control.socket") {
   removeStale(path_, socketAddress(path_));
 }
 
-ControlServer::ControlServer(struct ev_loop* loop, const ControlPath& path, const std::string& group,
-                             ControlHandler& handler)
+ControlServer::ControlServer(struct ev_loop* loop, const ControlPath& path,
+                             const std::string& group, ControlHandler& handler)
     : impl_(std::make_unique<Impl>(loop, path.text(), group, handler)) {}
 ControlServer::~ControlServer() = default;
 const std::string& ControlServer::path() const {

@@ -6,16 +6,17 @@
 #include <string>
 
 #include "gateway/control/control_session.h"
-#include "host/linux/lock_file.h"
+#include "host/linux/files.h"
 
 namespace braid {
 
-/// The path of a control socket, which is this process's alone while this lives. Take it before anything of
-/// the host is changed: two daemons of one path would share a configuration.
+/// The path of a control socket. This process owns it alone while this object lives. Take it before
+/// changing anything at the host: two daemons with one path would share a configuration.
 class ControlPath {
  public:
-  /// Waits for nobody. A stale socket is removed. Throws std::runtime_error with a remedy when another daemon has the
-  /// path, or answers there, something else is there, or the system refuses.
+  /// Does not block. Removes a stale socket. Throws std::runtime_error with a remedy when another
+  /// daemon owns the path or answers there, when the path is something other than a socket, or when
+  /// the system refuses.
   explicit ControlPath(std::string path);
   const std::string& text() const { return path_; }
 
@@ -24,18 +25,19 @@ class ControlPath {
   LockFile lock_;
 };
 
-/// The control socket on the daemon's event loop: Unix stream, mode 0660, protocol in control_session.h. The
-/// server never blocks the loop and has a bounded number of clients; a further one is turned away with an error
-/// line.
+/// The control socket on the daemon's event loop: a Unix stream socket with mode 0660; see
+/// control_session.h for the protocol. The server never blocks the loop. It serves at most
+/// kMaxClients clients; a further one gets an error line and is closed.
 class ControlServer {
  public:
   static constexpr size_t kMaxClients = 16;
 
-  /// Listens at `path`; with a `group`, the socket belongs to it. Throws std::runtime_error with a remedy
-  /// when the group is unknown, or the system refuses. `path`, `loop` and `handler` must outlive the server.
+  /// Listens at `path`; with a `group`, the socket belongs to that group. Throws std::runtime_error
+  /// with a remedy when the group is unknown, or the system refuses. `path`, `loop` and `handler`
+  /// must outlive the server.
   ControlServer(struct ev_loop* loop, const ControlPath& path, const std::string& group,
                 ControlHandler& handler);
-  /// Closes all clients and removes the socket, if it is still this server's.
+  /// Closes all clients and removes the socket if it is still this server's.
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;

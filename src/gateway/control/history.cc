@@ -8,24 +8,27 @@ namespace braid {
 
 namespace {
 
-// One that has been silent for an hour gives its place away.
-constexpr int64_t kForgotten = std::chrono::duration_cast<std::chrono::seconds>(History::kStep).count() *
-                               static_cast<int64_t>(History::kSteps);
+// An entry that has been silent for an hour may be replaced.
+constexpr int64_t kForgotten =
+    std::chrono::duration_cast<std::chrono::seconds>(History::kStep).count() *
+    static_cast<int64_t>(History::kSteps);
 
-// A peer that is away fails by the same few routes again and again.
+// How many events are searched for an equal one. The handshakes with a peer that is away fail again
+// and again on the same few paths.
 constexpr size_t kLookBack = 32;
 
-// The better one of two subflows of a path comes first.
+// Orders the states of subflows, from the best to the worst.
 int rankOf(const std::string& state) {
   constexpr const char* kStates[] = {"active", "validating", "suspect", "failed", "closed"};
-  return static_cast<int>(std::find(std::begin(kStates), std::end(kStates), state) - std::begin(kStates));
+  return static_cast<int>(std::find(std::begin(kStates), std::end(kStates), state) -
+                          std::begin(kStates));
 }
 
 const std::string& pathName(const SubflowStatus& s) {
   return s.uplink.empty() ? s.remote : s.uplink;
 }
 
-// What the subflows of each path have counted so far.
+// The sums of the counters of each path's subflows.
 std::map<std::string, PathStep> totalsOf(const PeerStatus& peer) {
   std::map<std::string, PathStep> totals;
   for (const SubflowStatus& s : peer.subflows) {
@@ -43,7 +46,7 @@ std::map<std::string, PathStep> totalsOf(const PeerStatus& peer) {
   return totals;
 }
 
-// A counter that went back belongs to another session or subflow, which began at 0.
+// A counter that decreased belongs to another session or subflow, which began at 0.
 template <typename Step>
 Step difference(Step now, const Step& before) {
   bool restarted = false;
@@ -66,8 +69,8 @@ uint64_t bytesOf(const PathStep& step) {
 template <typename T>
 T* placeFor(std::vector<T>& all, size_t most, int64_t wall) {
   if (all.size() < most) return &all.emplace_back();
-  auto gone =
-      std::find_if(all.begin(), all.end(), [&](const T& t) { return t.total.until < wall - kForgotten; });
+  auto gone = std::find_if(all.begin(), all.end(),
+                           [&](const T& t) { return t.total.until < wall - kForgotten; });
   if (gone == all.end()) return nullptr;
   *gone = T{};
   return &*gone;
@@ -118,7 +121,8 @@ const History::Path* History::path(std::string_view peer, std::string_view name)
 }
 
 const History::Peer* History::peer(std::string_view name) const {
-  auto found = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& p) { return p.name == name; });
+  auto found =
+      std::find_if(peers_.begin(), peers_.end(), [&](const Peer& p) { return p.name == name; });
   return found == peers_.end() ? nullptr : &*found;
 }
 
@@ -175,7 +179,9 @@ void History::add(const Event& event, double wall) {
     stranger_ = std::move(past);
     return;
   }
-  bool repeats = event.kind == Event::Kind::kHandshakeFailed;  // a path that comes and goes is told each time
+  // Equal events of this kind only are counted together: a path that fails and returns is recorded
+  // each time.
+  bool repeats = event.kind == Event::Kind::kHandshakeFailed;
   for (size_t i = events_.size(), left = repeats ? kLookBack : 0; i > 0 && left > 0; --i, --left) {
     PastEvent& e = events_[i - 1];
     if (e.kind != past.kind || e.peer != past.peer || e.text != past.text) continue;

@@ -1,22 +1,24 @@
 #pragma once
 
-// What the paths of this gateway carried and lost in the last hour, and what happened meanwhile: for `braidctl explain`
-// and for pages. One owner, bounded: a ring of steps for each path and each peer, and a ring of events.
+// What the paths of this gateway carried and lost in the last hour, and what happened meanwhile.
+// Used by `braidctl explain` and the web page. Single owner. Bounded: a ring of steps for each path
+// and each peer, and a ring of events.
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/containers.h"
 #include "base/field.h"
-#include "base/ring.h"
 #include "base/time.h"
+#include "tunnel/api/status.h"
 #include "tunnel/session/event.h"
-#include "tunnel/status.h"
 
 namespace braid {
 
-/// What all subflows of a path did in one step. Its losses are those of what this gateway sends.
+/// What all subflows of a path did in one step. Its losses are losses of packets that this gateway
+/// sent.
 struct PathStep : SendCounts, ReceiveCounts, ProtectionCounts {
   int64_t until = 0;
   std::string state;
@@ -42,10 +44,10 @@ inline constexpr auto kFieldsOf<PeerStep> = field::table<PeerStep>(
     field::base<CarriedCounts>(), field::base<OutboundCounts>(), field::base<InboundCounts>(),
     field::gauge("until_unix_s", FieldUnit::kUnixSeconds, "end of the step", &PeerStep::until),
     field::flag("up", "the peer was up at the end of the step", &PeerStep::up),
-    field::counter("packets_decoded", FieldUnit::kPackets, "packets that decoding gave back, as receiver",
-                   &PeerStep::restored));
+    field::counter("packets_decoded", FieldUnit::kPackets,
+                   "packets that decoding gave back, as receiver", &PeerStep::restored));
 
-/// An event of the tunnel with its wall clock.
+/// An event of the tunnel with its wall-clock time.
 struct PastEvent {
   double at = 0;
   std::string kind;
@@ -60,7 +62,8 @@ inline constexpr auto kFieldsOf<PastEvent> = field::table<PastEvent>(
     field::gauge("at_unix_s", FieldUnit::kUnixSeconds, "when it happened first", &PastEvent::at),
     field::text(
         "kind",
-        "`peer_up`, `peer_down`, `handshake_failed`, `path_up`, `path_silent`, `path_gone`, `path_duty`, "
+        "`peer_up`, `peer_down`, `handshake_failed`, `path_up`, `path_silent`, `path_gone`, "
+        "`path_duty`, "
         "`cap_reached`, `new_period`, `address_changed`, `forged_ack`, `inner_mtu`, `peer_in_use`, "
         "`peer_replaced`",
         &PastEvent::kind),
@@ -68,23 +71,25 @@ inline constexpr auto kFieldsOf<PastEvent> = field::table<PastEvent>(
     field::text("path", "name of the path; empty: of none", &PastEvent::path),
     field::text("text", "one line in plain words", &PastEvent::text),
     field::gauge("last_unix_s", FieldUnit::kUnixSeconds, "when it happened last", &PastEvent::last),
-    field::gauge("count", FieldUnit::kNone, "how often, with few other events between", &PastEvent::count));
+    field::gauge("count", FieldUnit::kNone, "how often, with few other events between",
+                 &PastEvent::count));
 
 class History {
  public:
   static constexpr Duration kStep = 10s;
-  static constexpr size_t kSteps = 360;  ///< of a path, and of a peer: an hour
-  /// Paths and peers that are followed; of further ones nothing is kept. Ours: about 10 MB at most.
+  static constexpr size_t kSteps = 360;  ///< of each path and each peer: one hour
+  /// Most paths and peers that are followed; nothing is kept of further ones. They take about 10 MB
+  /// at most.
   static constexpr size_t kMostPaths = 128;
   static constexpr size_t kMostPeers = 128;
-  static constexpr size_t kMostEvents = 512;  ///< the oldest ones go
+  static constexpr size_t kMostEvents = 512;  ///< then the oldest one is dropped
 
   struct Path {
     std::string peer;
-    std::string name;  ///< of the uplink; at the side that listens the peer's address and port
-    PathStep total;    ///< what its subflows have counted at the last step
+    std::string name;  ///< of the uplink; on the listening side: the peer's address and port
+    PathStep total;    ///< what its subflows had counted at the last step
     Ring<PathStep> steps;
-    uint64_t bytes = 0;  ///< sent and received in them
+    uint64_t bytes = 0;  ///< sent and received in `steps`
   };
   struct Peer {
     std::string name;
@@ -94,19 +99,20 @@ class History {
 
   /// Ends a step of a peer and of its paths. `wall`: seconds since 1970.
   void add(const PeerStatus& peer, int64_t wall);
-  /// `wall`: seconds since 1970. Changes of keys are no news, and of strangers only the last one is known: they
-  /// push nothing out.
+  /// `wall`: seconds since 1970. Rekeys are not recorded. Of unknown peers only the last event is
+  /// kept, so that they cannot push out other events.
   void add(const Event& event, double wall);
 
   const std::vector<Path>& paths() const { return paths_; }
   const std::vector<Peer>& peers() const { return peers_; }
   const Ring<PastEvent>& events() const { return events_; }
-  /// The last handshake that failed of somebody who is none of the peers; without a kind: there was none.
+  /// The last failed handshake of an initiator that is not one of the peers; its kind is empty when
+  /// there was none.
   const PastEvent& stranger() const { return stranger_; }
   /// nullptr: there is none.
   const Path* path(std::string_view peer, std::string_view name) const;
   const Peer* peer(std::string_view name) const;
-  /// Times that a step of a path or a peer was not kept, for want of room.
+  /// How often a step of a path or a peer was not kept because there was no room.
   uint64_t untold() const { return untold_; }
 
  private:
@@ -120,7 +126,7 @@ class History {
   uint64_t untold_ = 0;
 };
 
-/// "path_silent" for Event::Kind::kSubflowSuspect, and so on.
+/// The text for PastEvent::kind: "path_silent" for Event::Kind::kSubflowSuspect, and so on.
 const char* eventName(Event::Kind kind);
 
 }  // namespace braid

@@ -7,6 +7,54 @@
 #include <nlohmann/json.hpp>
 
 namespace braid {
+
+using nlohmann::json;
+
+json RowObject::whole() const {
+  json out = head;
+  for (const RowList& list : lists) {
+    json rows = json::array();
+    for (size_t i = 0; i < list.size; ++i) rows.push_back(list.row(i));
+    out[list.name] = std::move(rows);
+  }
+  return out;
+}
+
+std::string jsonText(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+size_t ObjectWriter::write(std::string& out, size_t most) {
+  size_t written = 0;
+  if (!begun_) {
+    begun_ = true;
+    std::string head = jsonText(object_.head);
+    head.pop_back();  // the brace
+    out += head;
+    written = 1;
+  }
+  while (list_ < object_.lists.size()) {
+    const RowList& list = object_.lists[list_];
+    if (!isOpen_) {
+      isOpen_ = true;
+      bool first = list_ == 0 && object_.head.empty();
+      out.append(first ? "\"" : ",\"").append(list.name).append("\":[");
+    }
+    for (; row_ < list.size && written < most; ++row_, ++written) {
+      if (row_ > 0) out += ',';
+      out += jsonText(list.row(row_));
+    }
+    if (row_ < list.size) return written;
+    out += ']';
+    isOpen_ = false;
+    row_ = 0;
+    ++list_;
+  }
+  out += '}';
+  done_ = true;
+  return written;
+}
+
 namespace {
 
 using nlohmann::json;
@@ -47,7 +95,7 @@ json valueJson(const FieldInfo&, const std::array<ActuatorCounts, kActuators>& a
   }
   return list;
 }
-// Of a list that is no object: how long it is.
+// For a list whose items are not objects: its length.
 template <HasFields T>
 json valueJson(const FieldInfo& info, const std::vector<T>& list) {
   if (info.kind != FieldKind::kObject) return list.size();
@@ -66,18 +114,19 @@ json valueJson(const FieldInfo&, const T& object) {
 template <HasFields T>
 json toJson(const T& object) {
   json out = json::object();
-  forEachField(object,
-               [&](const FieldInfo& info, const auto& value) { out[info.name] = valueJson(info, value); });
+  forEachField(object, [&](const FieldInfo& info, const auto& value) {
+    out[info.name] = valueJson(info, value);
+  });
   return out;
 }
 
-// ---- what the answers have beside
+// ---- other members of answers
 
 json peerHead(const PeerStatus& peer) {
   return {{infoOf<&PeerStatus::name>().name, peer.name}, {infoOf<&PeerStatus::up>().name, peer.up}};
 }
 
-// The smallest of the subflows in use; 0: none has one.
+// The smallest RTT of the subflows in use; 0: none has one.
 Duration smallestRtt(const PeerStatus& peer) {
   Duration smallest{};
   for (const SubflowStatus& s : peer.subflows) {
@@ -92,7 +141,8 @@ json microseconds(Duration d) {
 }
 
 RowList subflowRows(const std::shared_ptr<PeerStatus>& peer) {
-  return {"subflows", peer->subflows.size(), [peer](size_t i) { return subflowJson(peer->subflows[i]); }};
+  return {"subflows", peer->subflows.size(),
+          [peer](size_t i) { return subflowJson(peer->subflows[i]); }};
 }
 
 json recoveryHead(const PeerStatus& peer, const RecoveryOptions& options) {
@@ -110,12 +160,14 @@ RowObject flowsObject(const std::shared_ptr<PeerStatus>& peer) {
   RowObject out{peerHead(*peer), {}};
   out.head[infoOf<&PeerStatus::flowCount>().name] = peer->flowCount;
   out.head[infoOf<&PeerStatus::streamCount>().name] = peer->streamCount;
-  out.lists = {{"flows", peer->flows.size(), [peer](size_t i) { return flowJson(peer->flows[i]); }},
-               {"streams", peer->streams.size(), [peer](size_t i) { return toJson(peer->streams[i]); }}};
+  out.lists = {
+      {"flows", peer->flows.size(), [peer](size_t i) { return flowJson(peer->flows[i]); }},
+      {"streams", peer->streams.size(), [peer](size_t i) { return toJson(peer->streams[i]); }}};
   return out;
 }
 
-// Rows without names are short. They are copied: the ring goes on while they are written.
+// Rows without names, because they are short. They are copied, because the ring changes while they
+// are written.
 template <typename Step>
 RowObject stepsObject(const Ring<Step>& steps) {
   json columns = json::array();
@@ -125,8 +177,9 @@ RowObject stepsObject(const Ring<Step>& steps) {
   for (size_t i = 0; i < steps.size(); ++i) kept->push_back(steps[i]);
   auto row = [kept](size_t i) {
     json out = json::array();
-    forEachField((*kept)[i],
-                 [&](const FieldInfo& info, const auto& value) { out.push_back(valueJson(info, value)); });
+    forEachField((*kept)[i], [&](const FieldInfo& info, const auto& value) {
+      out.push_back(valueJson(info, value));
+    });
     return out;
   };
   return {{{"columns", std::move(columns)}}, {{"steps", kept->size(), std::move(row)}}};
@@ -206,12 +259,14 @@ RowObject historyObject(const History& history) {
   auto kept = std::make_shared<std::vector<PastEvent>>();
   kept->reserve(history.events().size());
   for (size_t i = 0; i < history.events().size(); ++i) kept->push_back(history.events()[i]);
-  json head = {{"step_s", toSeconds(History::kStep)},
-               {"paths", std::move(paths)},
-               {"peers", std::move(peers)},
-               {"stranger", history.stranger().kind.empty() ? json(nullptr) : toJson(history.stranger())},
-               {"untold", history.untold()}};
-  return {std::move(head), {{"events", kept->size(), [kept](size_t i) { return toJson((*kept)[i]); }}}};
+  json head = {
+      {"step_s", toSeconds(History::kStep)},
+      {"paths", std::move(paths)},
+      {"peers", std::move(peers)},
+      {"stranger", history.stranger().kind.empty() ? json(nullptr) : toJson(history.stranger())},
+      {"untold", history.untold()}};
+  return {std::move(head),
+          {{"events", kept->size(), [kept](size_t i) { return toJson((*kept)[i]); }}}};
 }
 
 RowObject historyObject(const History::Path& path) {
@@ -250,7 +305,8 @@ json statusJson(const GatewayStatus& gateway, const TunnelStatus& tunnel) {
 json testJson(const MeasureStatus& test, const PeerStatus& peer) {
   json out = toJson(test);
   out["subflows"] = json::array();
-  for (const SubflowStatus& subflow : peer.subflows) out["subflows"].push_back(subflowJson(subflow));
+  for (const SubflowStatus& subflow : peer.subflows)
+    out["subflows"].push_back(subflowJson(subflow));
   return out;
 }
 

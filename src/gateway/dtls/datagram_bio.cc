@@ -39,7 +39,7 @@ int DatagramPipe::write(BIO* bio, const char* bytes, int size) {
   return size;
 }
 
-// As recv(2): what does not fit is cut.
+// Like recv(2): cuts off what does not fit.
 int DatagramPipe::read(BIO* bio, char* out, int size) {
   ByteView datagram = std::exchange(static_cast<DatagramPipe*>(BIO_get_data(bio))->input_, {});
   BIO_clear_retry_flags(bio);

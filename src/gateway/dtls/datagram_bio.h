@@ -6,21 +6,22 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "gateway/dtls/openssl_handle.h"
+#include "gateway/dtls/identity.h"
 
 namespace braid {
 
-/// What an SSL reads and writes instead of a socket: one datagram at a time in, a short queue out. OpenSSL's
-/// own memory BIO would run datagrams together.
+/// What an SSL object reads and writes instead of a socket: one datagram at a time inwards, and a
+/// short queue outwards. OpenSSL's own memory BIO does not keep the borders between datagrams.
 class DatagramPipe {
  public:
-  /// Datagrams kept; the oldest goes when one more is written. A flight of ours has at most four.
+  /// Most queued datagrams; then the oldest is dropped. A flight of this implementation has at most
+  /// four.
   static constexpr size_t kMaxQueued = 8;
 
-  /// A BIO on this pipe, which must outlive it.
+  /// A BIO on this pipe. The pipe must outlive it.
   BioHandle makeBio();
-  /// The next datagram that the SSL reads; replaces one that was not read. The bytes must stay until
-  /// closeInput().
+  /// Sets the next datagram that the SSL object reads; replaces one that was not read. The bytes
+  /// must stay valid until closeInput().
   void openInput(ByteView datagram);
   void closeInput() { openInput({}); }
 

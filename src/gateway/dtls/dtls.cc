@@ -1,7 +1,6 @@
 #include "gateway/dtls/dtls.h"
 
 #include <sys/auxv.h>
-
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #endif
@@ -11,10 +10,48 @@
 #include <functional>
 #include <stdexcept>
 
-#include "gateway/dtls/dtls_filter.h"
 #include "gateway/dtls/dtls_handshake.h"
 
 namespace braid {
+
+namespace {
+
+// RFC 6347 sections 4.1 and 4.2.2.
+constexpr size_t kRecordHeader = 13;
+constexpr size_t kMessageHeader = 12;
+constexpr uint8_t kHandshake = 22;
+
+// Whether the handshake messages, or fragments of messages, in a record are at most kMaxMessage
+// long.
+bool areShort(ByteView body) {
+  while (body.size() >= kMessageHeader) {
+    size_t message = load32(body.data()) & 0xffffff;
+    size_t fragment = load32(&body[8]) & 0xffffff;
+    if (message > DtlsFilter::kMaxMessage) return false;
+    body = body.subspan(kMessageHeader);
+    body = body.subspan(std::min(fragment, body.size()));
+  }
+  return body.empty();
+}
+
+}  // namespace
+
+DtlsFilter::Parts DtlsFilter::split(ByteView datagram) {
+  size_t clear = 0, end = 0;
+  while (datagram.size() - end >= kRecordHeader) {
+    ByteView rest = datagram.subspan(end);
+    size_t size = kRecordHeader + load16(&rest[11]);
+    bool isClear = load16(&rest[3]) == 0;
+    if (size > rest.size() || (isClear && end > clear)) break;
+    if (isClear && rest[0] == kHandshake &&
+        !areShort(rest.subspan(kRecordHeader, size - kRecordHeader)))
+      break;
+    end += size;
+    if (isClear) clear = end;
+  }
+  ByteView sealed = datagram.subspan(clear, end - clear);
+  return {datagram.first(clear), sealed.size() <= kMaxSealed ? sealed : ByteView{}};
+}
 
 namespace {
 
@@ -23,8 +60,8 @@ constexpr const char* kAes256 = "ECDHE-ECDSA-AES256-GCM-SHA384";
 constexpr const char* kChaCha = "ECDHE-ECDSA-CHACHA20-POLY1305";
 constexpr const char* kGroups = "X25519:P-256";
 constexpr const char* kSignatures = "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512";
-constexpr long kMaxCertificate =
-    DtlsFilter::kMaxMessage;  // bytes of the peer's certificate message; ours has about 500
+// Bytes of the peer's certificate message; this implementation's has about 500.
+constexpr long kMaxCertificate = DtlsFilter::kMaxMessage;
 
 std::string suites(const DtlsOptions& options) {
   if (options.cipher == AeadKind::kAes128Gcm) return kAes128;
@@ -34,11 +71,11 @@ std::string suites(const DtlsOptions& options) {
   return options.hasAes.value_or(processorHasAes()) ? aes + ":" + kChaCha : kChaCha + (":" + aes);
 }
 
-// The responder's order counts, except that it yields to an initiator who puts ChaCha20 first: the side
-// without AES instructions has its way.
+// The responder's order of preference is used, except when the initiator puts ChaCha20 first. So
+// the side without AES instructions decides.
 constexpr uint64_t kSslOptions = SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
-                                 SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
-                                 SSL_OP_NO_QUERY_MTU;
+                                 SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION |
+                                 SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_QUERY_MTU;
 
 SslContextHandle makeContext(const Identity& identity, const DtlsOptions& options) {
   SslContextHandle handle(SSL_CTX_new(DTLS_method()));
@@ -50,7 +87,8 @@ SslContextHandle makeContext(const Identity& identity, const DtlsOptions& option
             SSL_CTX_set1_sigalgs_list(context, kSignatures) == 1 &&
             SSL_CTX_use_certificate(context, identity.certificate.get()) == 1 &&
             SSL_CTX_use_PrivateKey(context, identity.key.get()) == 1;
-  if (!ok) throw std::runtime_error("OpenSSL does not give DTLS 1.2 as we need it: " + takeOpensslError());
+  if (!ok)
+    throw std::runtime_error("OpenSSL does not give DTLS 1.2 as we need it: " + takeOpensslError());
   SSL_CTX_set_options(context, kSslOptions);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_max_cert_list(context, kMaxCertificate);
@@ -100,8 +138,8 @@ void DtlsProvider::setAcceptedPins(std::vector<Pin> pins) {
   shared_->acceptedPins = std::move(pins);
 }
 
-void DtlsProvider::setJoinDesk(JoinDesk* desk) {
-  shared_->desk = desk;
+void DtlsProvider::setJoinHandler(JoinHandler* handler) {
+  shared_->handler = handler;
 }
 
 void DtlsProvider::setJoinAsker(JoinAsker* asker) {

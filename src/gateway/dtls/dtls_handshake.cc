@@ -9,19 +9,19 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gateway/dtls/dtls_filter.h"
+#include "gateway/dtls/dtls.h"
 #include "gateway/dtls/identity.h"
-#include "tunnel/wire/handshake_seal.h"
-#include "tunnel/wire/pin.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid {
 
 namespace {
 
-constexpr std::string_view kExporterLabel = "EXPORTER-braid-";  // and the version; docs/protocol.md section 2
+constexpr std::string_view kExporterLabel =
+    "EXPORTER-braid-";  // followed by the version; docs/protocol.md section 2
 constexpr std::string_view kJoinLabel = "EXPORTER-braid-join-1";  // docs/protocol.md section 14
 
-// OpenSSL gives a received alert as reason 1000 + its number (RFC 5246 section 7.2).
+// OpenSSL reports a received alert as reason 1000 + its number (RFC 5246 section 7.2).
 constexpr int kAlertReason = 1000;
 
 std::optional<AeadKind> aeadOf(const SSL* ssl) {
@@ -38,12 +38,12 @@ std::optional<AeadKind> aeadOf(const SSL* ssl) {
   }
 }
 
-// Both sides export the same: two secrets and the session id, which must not be 0.
+// Exports the same bytes on both sides: two secrets and the session id, which must not be 0.
 bool exportSecrets(SSL* ssl, SessionSecrets& out) {
   std::array<uint8_t, 32 + 32 + 4> bytes;
   std::string label = std::string(kExporterLabel) + std::to_string(out.version);
-  if (SSL_export_keying_material(ssl, bytes.data(), bytes.size(), label.data(), label.size(), nullptr, 0,
-                                 0) != 1)
+  if (SSL_export_keying_material(ssl, bytes.data(), bytes.size(), label.data(), label.size(),
+                                 nullptr, 0, 0) != 1)
     return false;
   std::copy_n(bytes.begin(), 32, out.initiatorSecret.begin());
   std::copy_n(bytes.begin() + 32, 32, out.responderSecret.begin());
@@ -54,8 +54,8 @@ bool exportSecrets(SSL* ssl, SessionSecrets& out) {
 
 bool exportJoin(SSL* ssl, JoinSecrets& out) {
   std::array<uint8_t, 3 * 32> bytes;
-  if (SSL_export_keying_material(ssl, bytes.data(), bytes.size(), kJoinLabel.data(), kJoinLabel.size(),
-                                 nullptr, 0, 0) != 1)
+  if (SSL_export_keying_material(ssl, bytes.data(), bytes.size(), kJoinLabel.data(),
+                                 kJoinLabel.size(), nullptr, 0, 0) != 1)
     return false;
   std::copy_n(bytes.begin(), 32, out.initiatorSecret.begin());
   std::copy_n(bytes.begin() + 32, 32, out.responderSecret.begin());
@@ -64,12 +64,12 @@ bool exportJoin(SSL* ssl, JoinSecrets& out) {
   return true;
 }
 
-// RFC 6347 section 4.1: without the epoch.
+// RFC 6347 section 4.1: the record's sequence number without the epoch.
 uint64_t recordNumber(ByteView record) {
   return uint64_t{load16(&record[5])} << 32 | load32(&record[7]);
 }
 
-// A stranger's text for a log line.
+// An unknown peer's text, made safe for a log line.
 std::string printable(ByteView bytes) {
   std::string text;
   for (uint8_t b : bytes.first(std::min<size_t>(bytes.size(), 40)))
@@ -77,7 +77,7 @@ std::string printable(ByteView bytes) {
   return text;
 }
 
-// The name of a version in ALPN.
+// The ALPN name of a version.
 std::string nameOf(ProtocolVersion version) {
   return "braid/" + std::to_string(version);
 }
@@ -87,13 +87,13 @@ std::string namesOf(const std::vector<ProtocolVersion>& versions) {
   return text;
 }
 
-// RFC 8701 section 2: names that nobody will ever give a meaning.
+// Whether a name is a GREASE name: one that will never get a meaning (RFC 8701 section 2).
 bool isGreaseName(ByteView name) {
   return name.size() == 2 && name[0] == name[1] && (name[0] & 0x0f) == 0x0a;
 }
 
-// A ServerHello as SSL_CTX_set_msg_callback() shows it: with the header of RFC 6347 section 4.2.2. Whether it has that
-// extension.
+// Whether a ServerHello has this extension. `hello` is as SSL_CTX_set_msg_callback() shows it: with
+// the header of RFC 6347 section 4.2.2.
 bool hasExtension(ByteView hello, uint16_t wanted) {
   constexpr size_t kBeforeSessionId = 12 + 2 + 32;
   Reader in(hello);
@@ -137,12 +137,13 @@ DtlsHandshake::DtlsHandshake(std::shared_ptr<DtlsShared> shared)
   SSL_set_accept_state(ssl_.get());
 }
 
-std::unique_ptr<DtlsHandshake> DtlsHandshake::initiate(std::shared_ptr<DtlsShared> shared, const Pin& peer,
-                                                       Time now) {
+std::unique_ptr<DtlsHandshake> DtlsHandshake::initiate(std::shared_ptr<DtlsShared> shared,
+                                                       const Pin& peer, Time now) {
   auto handshake = std::make_unique<DtlsHandshake>(std::move(shared));
   handshake->expected_ = peer;
   SSL_set_connect_state(handshake->ssl_.get());
-  if (!handshake->offerVersions()) throw std::runtime_error("OpenSSL takes no ALPN: " + takeOpensslError());
+  if (!handshake->offerVersions())
+    throw std::runtime_error("OpenSSL takes no ALPN: " + takeOpensslError());
   handshake->start(now);
   return handshake;
 }
@@ -153,7 +154,8 @@ std::unique_ptr<DtlsHandshake> DtlsHandshake::accept(std::shared_ptr<DtlsShared>
   return handshake;
 }
 
-// With a name that means nothing before or behind them, so that no responder looks at one place only.
+// Offers the versions, with a GREASE name before or after them, so that no responder comes to rely
+// on one position in the list.
 bool DtlsHandshake::offerVersions() {
   std::vector<uint8_t> list;
   auto offer = [&](std::string_view name) {
@@ -186,8 +188,9 @@ void DtlsHandshake::onDatagram(ByteView bytes, Time now) {
   }
 }
 
-// Whose DTLS is done answers only who has missed its last flight: an initiator that repeats its own, which ends
-// encrypted and under a new record number.
+// Once its DTLS is done, a side answers only a peer that missed its last flight. This is an
+// initiator that repeats its own last flight, which ends with an encrypted record under a new
+// record number.
 void DtlsHandshake::onDtls(ByteView bytes, Time now) {
   DtlsFilter::Parts parts = DtlsFilter::split(bytes);
   if (!lastFlight_.empty() && !parts.sealed.empty() && recordNumber(parts.sealed) > lastSealed_) {
@@ -219,9 +222,9 @@ void DtlsHandshake::onTimer(Time now) {
   }
   if (now >= giveUpAt_) {
     return fail(
-        heard_
-            ? "the handshake was not finished in time: datagrams are lost or refused on the way"
-            : "no answer: the peer is down, at another address, has another pin, or is of another release");
+        heard_ ? "the handshake was not finished in time: datagrams are lost or refused on the way"
+               : "no answer: the peer is down, at another address, has another pin, or is of "
+                 "another release");
   }
   ERR_clear_error();
   if (DTLSv1_handle_timeout(ssl_.get()) < 0) return fail(explain());
@@ -254,20 +257,21 @@ void DtlsHandshake::finish(Time now) {
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl_.get(), &protocol, &size);
   std::string_view selected(reinterpret_cast<const char*>(protocol), size);
-  // An initiator takes only what it has offered.
+  // An initiator accepts only what it offered.
   joining_ = selected == kJoinProtocol && (expected_ ? shared_->asker != nullptr : joining_);
   if (expected_ && shared_->asker && !joining_) return fail("the peer does not let anybody join");
   auto isSelected = [&](ProtocolVersion version) { return nameOf(version) == selected; };
   auto version = std::ranges::find_if(shared_->versions, isSelected);
   if (!joining_ && version == shared_->versions.end())
     return fail("the peer chose none of " + namesOf(shared_->versions));
-  // Without the extended master secret a man in the middle can make the exported keys of two sessions equal
-  // (RFC 7627).
+  // Without the extended master secret, a man in the middle can make the exported keys of two
+  // sessions equal (RFC 7627).
   if (SSL_get_extms_support(ssl_.get()) != 1) return fail(kNoMasterSecret);
   std::optional<AeadKind> aead = aeadOf(ssl_.get());
   if (aead && joining_) return beginJoin(*aead, now);
   if (!joining_) secrets_.version = *version;
-  if (!aead || !exportSecrets(ssl_.get(), secrets_)) return fail("no session keys: " + takeOpensslError());
+  if (!aead || !exportSecrets(ssl_.get(), secrets_))
+    return fail("no session keys: " + takeOpensslError());
   secrets_.aead = *aead;
   state_ = State::kDone;
   endDtls();
@@ -278,7 +282,8 @@ void DtlsHandshake::endDtls() {
   ssl_.reset();
 }
 
-// From here on an initiator asks until it is answered, and a responder answers until the time of the handshake is over.
+// From here on, an initiator repeats its request until it is answered. A responder answers until
+// the handshake's time is over.
 void DtlsHandshake::beginJoin(AeadKind aead, Time now) {
   JoinSecrets secrets;
   secrets.aead = aead;
@@ -290,7 +295,8 @@ void DtlsHandshake::beginJoin(AeadKind aead, Time now) {
 
 void DtlsHandshake::askAgain(Time now) {
   if (!join_->hasSpoken()) join_->seal(shared_->asker->request(join_->binding()));
-  if (!join_->hasSpoken()) return fail("the request to join cannot be sealed: " + takeOpensslError());
+  if (!join_->hasSpoken())
+    return fail("the request to join cannot be sealed: " + takeOpensslError());
   pipe_.output().push_back(join_->sealed());
   askAt_ = now + askPause_;
   askPause_ = std::min(2 * askPause_, kLongestAsk);
@@ -307,8 +313,9 @@ void DtlsHandshake::onJoinMessage(ByteView body, Time now) {
   }
   if (!join_->hasSpoken()) {
     std::optional<JoinMessage> answer =
-        shared_->desk ? shared_->desk->onRequest(secrets_.peer, join_->binding(), *message, now)
-                      : std::nullopt;
+        shared_->handler
+            ? shared_->handler->onRequest(secrets_.peer, join_->binding(), *message, now)
+            : std::nullopt;
     if (!answer) return;
     join_->seal(*answer);
   }
@@ -326,8 +333,9 @@ void DtlsHandshake::updateDeadline(Time now) {
   deadline_ = std::min(giveUpAt_, askAt_);
   if (!ssl_ || DTLSv1_get_timeout(ssl_.get(), &left) != 1) return;
   Duration wait = std::chrono::seconds(left.tv_sec) + std::chrono::microseconds(left.tv_usec);
-  // OpenSSL would wait until that time comes again.
-  if (wait > 2 * std::max(kMaxRetransmit, shared_->retransmit)) return fail("the clock was set back");
+  // Otherwise OpenSSL would wait until the clock shows that time again.
+  if (wait > 2 * std::max(kMaxRetransmit, shared_->retransmit))
+    return fail("the clock was set back");
   deadline_ = std::min(deadline_, now + wait);
 }
 
@@ -340,11 +348,13 @@ std::string DtlsHandshake::explain() {
   switch (int alert = reason - kAlertReason) {
     case SSL_AD_NO_APPLICATION_PROTOCOL:
       if (shared_->asker)
-        return "the concentrator has no open invitation: this one was used or has expired, or another took "
+        return "the concentrator has no open invitation: this one was used or has expired, or "
+               "another took "
                "its place";
       return "the peer speaks another version of the protocol than " + namesOf(shared_->versions);
     case SSL_AD_BAD_CERTIFICATE:
-      return "the peer does not accept us: its configuration must hold our pin " + formatPin(shared_->ownPin);
+      return "the peer does not accept us: its configuration must hold our pin " +
+             formatPin(shared_->ownPin);
     case SSL_AD_HANDSHAKE_FAILURE:
       return "the peer refuses: no cipher in common, or it got no certificate";
     default:
@@ -356,12 +366,15 @@ DtlsHandshake& DtlsHandshake::of(const SSL* ssl) {
   return *static_cast<DtlsHandshake*>(SSL_get_app_data(ssl));
 }
 
-// Replaces all of OpenSSL's checks of the certificate. That the peer has its key, the handshake proves.
+// Replaces all of OpenSSL's checks of the certificate. The handshake itself proves that the peer
+// has the certificate's key.
 int DtlsHandshake::onCertificate(X509_STORE_CTX* chain, void*) {
-  auto ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  auto ssl =
+      static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
   if (!of(ssl).refusal_.empty()) {
-    X509_STORE_CTX_set_error(chain,
-                             X509_V_ERR_APPLICATION_VERIFICATION);  // sent as the alert handshake_failure
+    X509_STORE_CTX_set_error(
+        chain,
+        X509_V_ERR_APPLICATION_VERIFICATION);  // sent as the alert handshake_failure
     return 0;
   }
   X509* certificate = X509_STORE_CTX_get0_cert(chain);
@@ -372,15 +385,17 @@ int DtlsHandshake::onCertificate(X509_STORE_CTX* chain, void*) {
 
 bool DtlsHandshake::checkPeer(const Pin& seen) {
   secrets_.peer = seen;
-  if (!expected_ && joining_) return true;  // who it is, the desk asks
+  if (!expected_ && joining_) return true;  // the join handler decides about its identity
   if (expected_ ? seen == *expected_ : shared_->accepts(seen)) return true;
-  refusal_ = expected_
-                 ? "the peer has the pin " + formatPin(seen) + ", expected is " + formatPin(*expected_)
-                 : "a stranger with the pin " + formatPin(seen) + "; to let him in, add a peer with this pin";
+  refusal_ = expected_ ? "the peer has the pin " + formatPin(seen) + ", expected is " +
+                             formatPin(*expected_)
+                       : "a stranger with the pin " + formatPin(seen) +
+                             "; to let him in, add a peer with this pin";
   return false;
 }
 
-// OpenSSL lets a hello pass without ALPN, or without the extended master secret.
+// Refuses a ClientHello without ALPN or without the extended master secret; OpenSSL would accept
+// it.
 int DtlsHandshake::onClientHello(SSL* ssl, int* alert, void*) {
   auto has = [&](unsigned type) {
     const unsigned char* extension = nullptr;
@@ -395,31 +410,35 @@ int DtlsHandshake::onClientHello(SSL* ssl, int* alert, void*) {
   if (!has(TLSEXT_TYPE_application_layer_protocol_negotiation))
     return refuse(SSL_AD_NO_APPLICATION_PROTOCOL,
                   "the peer names no protocol, we speak " + namesOf(of(ssl).shared_->versions));
-  if (!has(TLSEXT_TYPE_extended_master_secret)) return refuse(SSL_AD_HANDSHAKE_FAILURE, kNoMasterSecret);
+  if (!has(TLSEXT_TYPE_extended_master_secret))
+    return refuse(SSL_AD_HANDSHAKE_FAILURE, kNoMasterSecret);
   return SSL_CLIENT_HELLO_SUCCESS;
 }
 
-// Here it is seen when OpenSSL begins to take encrypted records, instead of keeping them. Its names of handshake states
-// would tell too, but their numbers are not those of the next release, with which the same program may run.
+// Notes when OpenSSL begins to read encrypted records instead of buffering them: at the other
+// side's ChangeCipherSpec. The handshake state would tell this, too, but its numbers differ in the
+// next OpenSSL release, with which the same program may run.
 //
-// OpenSSL says nothing of the responder's extended master secret before both sides are done: too late for an alert. So
-// the refusal is noted here, and onCertificate() makes it known.
-void DtlsHandshake::onMessage(int isOut, int, int type, const void* bytes, size_t size, SSL* ssl, void*) {
+// OpenSSL reports whether the responder uses the extended master secret only when both sides are
+// done, which is too late for an alert. So the refusal is noted here, and onCertificate() sends it.
+void DtlsHandshake::onMessage(int isOut, int, int type, const void* bytes, size_t size, SSL* ssl,
+                              void*) {
   ByteView message(static_cast<const uint8_t*>(bytes), size);
   if (isOut == 0 && type == SSL3_RT_CHANGE_CIPHER_SPEC) of(ssl).cipherChanged_ = true;
   if (isOut != 0 || !of(ssl).expected_ || type != SSL3_RT_HANDSHAKE || size == 0 ||
       message[0] != SSL3_MT_SERVER_HELLO)
     return;
-  if (!hasExtension(message, TLSEXT_TYPE_extended_master_secret)) of(ssl).refusal_ = kNoMasterSecret;
+  if (!hasExtension(message, TLSEXT_TYPE_extended_master_secret))
+    of(ssl).refusal_ = kNoMasterSecret;
 }
 
 int DtlsHandshake::onAlpn(SSL* ssl, const unsigned char** out, unsigned char* outSize,
                           const unsigned char* in, unsigned inSize, void*) {
   DtlsHandshake& self = of(ssl);
   const std::vector<ProtocolVersion>& own = self.shared_->versions;
-  auto best = own.end();  // the highest in common
+  auto best = own.end();  // the highest version in common
   std::string offered;
-  bool mayJoin = self.shared_->desk && self.shared_->desk->isOpen();
+  bool mayJoin = self.shared_->handler && self.shared_->handler->isOpen();
   Reader reader({in, inSize});
   while (reader.remaining() > 0) {
     ByteView name = reader.take(reader.u8());
@@ -432,7 +451,8 @@ int DtlsHandshake::onAlpn(SSL* ssl, const unsigned char** out, unsigned char* ou
       *out = name.data();
       *outSize = static_cast<unsigned char>(name.size());
     }
-    if (mayJoin && best == own.end() && std::ranges::equal(kJoinProtocol, name, std::equal_to<int>())) {
+    if (mayJoin && best == own.end() &&
+        std::ranges::equal(kJoinProtocol, name, std::equal_to<int>())) {
       self.joining_ = true;
       *out = name.data();
       *outSize = static_cast<unsigned char>(name.size());
@@ -441,7 +461,8 @@ int DtlsHandshake::onAlpn(SSL* ssl, const unsigned char** out, unsigned char* ou
   }
   if (best != own.end()) self.joining_ = false;
   if (best != own.end() || self.joining_) return SSL_TLSEXT_ERR_OK;
-  self.refusal_ = "no protocol version in common: the peer speaks" + offered + ", we speak " + namesOf(own);
+  self.refusal_ =
+      "no protocol version in common: the peer speaks" + offered + ", we speak " + namesOf(own);
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 

@@ -7,44 +7,46 @@
 #include <vector>
 
 #include "gateway/dtls/datagram_bio.h"
+#include "gateway/dtls/identity.h"
 #include "gateway/dtls/join.h"
-#include "gateway/dtls/openssl_handle.h"
-#include "tunnel/handshake.h"
+#include "tunnel/peer/handshake.h"
 
 namespace braid {
 
-/// What the handshakes of one provider share.
+/// State that all handshakes of one provider share.
 struct DtlsShared {
   SslContextHandle context;
   std::vector<Pin> acceptedPins;  // sorted
   Pin ownPin{};
   std::vector<ProtocolVersion> versions;  // the highest first
   Duration retransmit{};
-  JoinDesk* desk = nullptr;    // of responders; nullptr: nobody joins here
-  JoinAsker* asker = nullptr;  // of initiators; nullptr: they want sessions
+  JoinHandler* handler = nullptr;  // for responders; nullptr: no gateway can join here
+  JoinAsker* asker = nullptr;      // for initiators; nullptr: they start sessions
 
   bool accepts(const Pin& pin) const;
 };
 
-/// One DTLS handshake. OpenSSL's part of it ends with it: what a finished one has to say again is kept as it was sent.
+/// One DTLS handshake. The OpenSSL object is freed when the handshake is done. If the last flight
+/// must be repeated later, the datagrams are sent again as they were.
 class DtlsHandshake : public Handshake {
  public:
-  /// Flights are retransmitted at least so often.
+  /// Longest time between two retransmissions of a flight.
   static constexpr Duration kMaxRetransmit = 2s;
-  /// Who joins repeats its request after so long, then after twice that, and so on up to the longest. Ours: the
-  /// responder decides in a moment, and not always before the first repetition.
+  /// An initiator that joins repeats its request after kFirstAsk, then after twice that, and so on
+  /// up to kLongestAsk. The responder usually decides in a moment, but not always before the first
+  /// repetition.
   static constexpr Duration kFirstAsk = 100ms, kLongestAsk = 1s;
-  /// Requests that are looked at in one handshake. Ours: an honest initiator sends half as many.
+  /// Most requests that are processed in one handshake. An honest initiator sends half as many.
   static constexpr unsigned kMaxRequests = 24;
 
-  /// Sets the callbacks that handshakes need on their context.
+  /// Sets the callbacks that handshakes need on their OpenSSL context.
   static void prepare(SSL_CTX* context);
 
   explicit DtlsHandshake(std::shared_ptr<DtlsShared> shared);
-  /// An initiator; its first flight is ready.
-  static std::unique_ptr<DtlsHandshake> initiate(std::shared_ptr<DtlsShared> shared, const Pin& peer,
-                                                 Time now);
-  /// A responder, which waits for its hello.
+  /// An initiator; its first flight is ready to send.
+  static std::unique_ptr<DtlsHandshake> initiate(std::shared_ptr<DtlsShared> shared,
+                                                 const Pin& peer, Time now);
+  /// A responder, which waits for a ClientHello.
   static std::unique_ptr<DtlsHandshake> accept(std::shared_ptr<DtlsShared> shared, Time now);
 
   void onDatagram(ByteView bytes, Time now) override;
@@ -60,8 +62,8 @@ class DtlsHandshake : public Handshake {
   static DtlsHandshake& of(const SSL* ssl);
   static int onCertificate(X509_STORE_CTX* chain, void*);
   static int onClientHello(SSL* ssl, int* alert, void*);
-  static int onAlpn(SSL* ssl, const unsigned char** out, unsigned char* outSize, const unsigned char* in,
-                    unsigned inSize, void*);
+  static int onAlpn(SSL* ssl, const unsigned char** out, unsigned char* outSize,
+                    const unsigned char* in, unsigned inSize, void*);
   static unsigned onRetransmitTime(SSL* ssl, unsigned microseconds);
 
   static void onMessage(int isOut, int, int type, const void* bytes, size_t size, SSL* ssl, void*);
@@ -84,21 +86,21 @@ class DtlsHandshake : public Handshake {
   std::shared_ptr<DtlsShared> shared_;
   DatagramPipe pipe_;
   SslHandle ssl_;               // until the handshake is done
-  std::vector<uint8_t> early_;  // encrypted records that came before their time, see DtlsFilter
-  std::vector<std::vector<uint8_t>> lastFlight_;  // of one that is done
-  uint64_t lastSealed_ = 0;                       // number of the encrypted record that was last heeded
-  std::optional<Pin> expected_;                   // initiator: who must answer
+  std::vector<uint8_t> early_;  // encrypted records that arrived too early, see DtlsFilter
+  std::vector<std::vector<uint8_t>> lastFlight_;  // of a finished handshake, to repeat it
+  uint64_t lastSealed_ = 0;      // record number of the last encrypted record that was processed
+  std::optional<Pin> expected_;  // initiator: pin that the responder must have
   State state_ = State::kRunning;
   SessionSecrets secrets_;
   std::string error_;
-  std::string refusal_;  // why a callback of ours refused
+  std::string refusal_;  // why one of our callbacks refused
   Time giveUpAt_ = kNever;
   Time deadline_ = kNever;
   bool heard_ = false;
-  bool cipherChanged_ = false;       // the ChangeCipherSpec of the other side has been read
+  bool cipherChanged_ = false;       // the other side's ChangeCipherSpec was read
   bool joining_ = false;             // the responder chose kJoinProtocol
   std::optional<JoinChannel> join_;  // from the end of DTLS on
-  unsigned requests_ = 0;            // that came
+  unsigned requests_ = 0;            // number of join requests received
   Time askAt_ = kNever;              // initiator: when to ask again
   Duration askPause_ = kFirstAsk;
 };

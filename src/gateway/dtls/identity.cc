@@ -14,11 +14,17 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/linux/durable_file.h"
-#include "host/linux/private_file.h"
-#include "host/unique_fd.h"
+#include "host/linux/files.h"
+#include "host/system.h"
 
 namespace braid {
+
+std::string takeOpensslError() {
+  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
+  std::string text = reason ? reason : "unknown error";
+  ERR_clear_error();
+  return text;
+}
 
 namespace {
 
@@ -28,12 +34,14 @@ constexpr size_t kMaxPemBytes = 64 << 10;            // far above any key or cer
 constexpr const char* kCurve = SN_X9_62_prime256v1;  // P-256; docs/protocol.md section 2
 constexpr size_t kSerialBytes = 16;                  // RFC 5280 section 4.1.2.2: at most 20
 
-[[noreturn]] void fail(const std::string& path, const std::string& trouble, const std::string& remedy) {
+[[noreturn]] void fail(const std::string& path, const std::string& trouble,
+                       const std::string& remedy) {
   ERR_clear_error();
   throw IdentityError(path + ": " + trouble + "; " + remedy);
 }
 
-// The whole file as a BIO. A key must be private; the open file is checked, not the name.
+// Reads the whole file into a BIO. A key must be private; this is checked on the open file, not on
+// its name.
 BioHandle readFile(const std::string& path, bool isKey, const std::string& credentials = {}) {
   static const char* kRemedy = "make a key with 'braidctl keygen' or correct the path";
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -42,7 +50,8 @@ BioHandle readFile(const std::string& path, bool isKey, const std::string& crede
   if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) fail(path, "is not a file", kRemedy);
   if (isKey && !isPrivate(file.get(), info, path, credentials))
     fail(path, "the private key can be used by others than its owner", "run: chmod 600 " + path);
-  if (static_cast<size_t>(info.st_size) > kMaxPemBytes) fail(path, "is too long for a PEM file", kRemedy);
+  if (static_cast<size_t>(info.st_size) > kMaxPemBytes)
+    fail(path, "is too long for a PEM file", kRemedy);
   BioHandle bio(BIO_new(BIO_s_secmem()));
   if (!bio) fail(path, "there is no memory for it: " + takeOpensslError(), "free memory");
   std::array<char, 4096> chunk;
@@ -56,7 +65,7 @@ BioHandle readFile(const std::string& path, bool isKey, const std::string& crede
   return bio;
 }
 
-// There is no terminal to ask for a passphrase at.
+// Returns no passphrase, because there is no terminal to ask at.
 int noPassphrase(char*, int, int, void*) {
   return -1;
 }
@@ -74,7 +83,8 @@ void writeNew(const std::string& path, mode_t mode, BIO* content) {
   int error = newDurableFile(path, {bytes, size}, mode);
   if (error == EEXIST) fail(path, "exists already", "choose another name or move it away");
   if (error != 0)
-    fail(path, std::string("cannot be written: ") + std::strerror(error), "check the folder and the disk");
+    fail(path, std::string("cannot be written: ") + std::strerror(error),
+         "check the folder and the disk");
 }
 
 bool setName(X509* certificate, const std::string& name) {
@@ -99,9 +109,10 @@ CertificateHandle selfSigned(EVP_PKEY* key, const std::string& name) {
   X509* x = certificate.get();
   bool ok = x && X509_set_version(x, X509_VERSION_3) == 1 && setSerial(x) && setName(x, name) &&
             X509_time_adj_ex(X509_getm_notBefore(x), -1, 0, nullptr) &&
-            X509_time_adj_ex(X509_getm_notAfter(x), kValidDays, 0, nullptr) && X509_set_pubkey(x, key) == 1 &&
-            X509_sign(x, key, EVP_sha256()) > 0;
-  if (!ok) throw IdentityError("cannot make a certificate named '" + name + "': " + takeOpensslError());
+            X509_time_adj_ex(X509_getm_notAfter(x), kValidDays, 0, nullptr) &&
+            X509_set_pubkey(x, key) == 1 && X509_sign(x, key, EVP_sha256()) > 0;
+  if (!ok)
+    throw IdentityError("cannot make a certificate named '" + name + "': " + takeOpensslError());
   return certificate;
 }
 
@@ -113,9 +124,10 @@ std::string curveOf(const EVP_PKEY* key) {
 }
 
 KeyHandle readKey(const std::string& path, const std::string& credentials) {
-  KeyHandle key(
-      PEM_read_bio_PrivateKey(readFile(path, true, credentials).get(), nullptr, noPassphrase, nullptr));
-  if (!key) fail(path, "holds no PEM private key without passphrase", "make one with 'braidctl keygen'");
+  KeyHandle key(PEM_read_bio_PrivateKey(readFile(path, true, credentials).get(), nullptr,
+                                        noPassphrase, nullptr));
+  if (!key)
+    fail(path, "holds no PEM private key without passphrase", "make one with 'braidctl keygen'");
   if (EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_EC)
     fail(path, "is no elliptic-curve key", "make one with 'braidctl keygen'");
   if (std::string curve = curveOf(key.get()); curve != kCurve)
@@ -163,11 +175,13 @@ Identity loadIdentity(const std::string& keyPath, const std::string& certificate
 
 Pin generateIdentity(const std::string& keyPath, const std::string& certificatePath,
                      const std::string& name) {
-  if (name.empty() || name.size() > kMaxName) throw IdentityError("the name must have 1 to 64 bytes");
+  if (name.empty() || name.size() > kMaxName)
+    throw IdentityError("the name must have 1 to 64 bytes");
   KeyHandle key(EVP_EC_gen("P-256"));
   if (!key) throw IdentityError("cannot make a key: " + takeOpensslError());
   BioHandle keyText(BIO_new(BIO_s_secmem()));
-  if (PEM_write_bio_PKCS8PrivateKey(keyText.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1)
+  if (PEM_write_bio_PKCS8PrivateKey(keyText.get(), key.get(), nullptr, nullptr, 0, nullptr,
+                                    nullptr) != 1)
     throw IdentityError("cannot write PEM: " + takeOpensslError());
   writeNew(keyPath, 0600, keyText.get());
   try {
@@ -178,7 +192,8 @@ Pin generateIdentity(const std::string& keyPath, const std::string& certificateP
   }
 }
 
-Pin certifyKey(const std::string& keyPath, const std::string& certificatePath, const std::string& name) {
+Pin certifyKey(const std::string& keyPath, const std::string& certificatePath,
+               const std::string& name) {
   return writeCertificate(readKey(keyPath, {}).get(), certificatePath, name);
 }
 

@@ -1,45 +1,71 @@
 #pragma once
 
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <memory>
 #include <stdexcept>
 #include <string>
 
-#include "gateway/dtls/openssl_handle.h"
-#include "tunnel/handshake.h"
+#include "tunnel/peer/handshake.h"
 
 namespace braid {
 
-/// An identity that cannot be loaded or made; what() names the file, the trouble and the remedy.
+/// Owning handles of OpenSSL objects.
+template <auto free>
+struct OpensslFree {
+  template <typename T>
+  void operator()(T* p) const {
+    free(p);
+  }
+};
+using BioHandle = std::unique_ptr<BIO, OpensslFree<BIO_free_all>>;
+using KeyHandle = std::unique_ptr<EVP_PKEY, OpensslFree<EVP_PKEY_free>>;
+using CertificateHandle = std::unique_ptr<X509, OpensslFree<X509_free>>;
+using SslHandle = std::unique_ptr<SSL, OpensslFree<SSL_free>>;
+using SslContextHandle = std::unique_ptr<SSL_CTX, OpensslFree<SSL_CTX_free>>;
+
+/// The latest entry of this thread's OpenSSL error queue, as OpenSSL's text; empties the queue.
+std::string takeOpensslError();
+
+/// An identity that cannot be loaded or created. what() names the file, the problem and the remedy.
 class IdentityError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Who a gateway is: a private P-256 key and a certificate of it. Nobody signs or checks the certificate: peers
-/// know each other by the pin of the public key. The certificate's name and dates mean nothing, and it never
-/// expires.
+/// A gateway's identity: a private P-256 key and a certificate of it. Nobody signs or checks the
+/// certificate, because peers know each other by the pin of the public key. The certificate's name
+/// and dates have no meaning, and it never expires.
 struct Identity {
   KeyHandle key;
   CertificateHandle certificate;
   Pin pin{};
 };
 
-/// SHA-256 of the certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4). Throws IdentityError when the
-/// certificate has none.
+/// SHA-256 of the certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4). Throws IdentityError
+/// when the certificate has none.
 Pin pinOf(const X509* certificate);
 /// The pin of a PEM certificate file. Throws IdentityError.
 Pin readPin(const std::string& certificatePath);
-/// Loads both PEM files. Throws IdentityError when one is missing or malformed, the key is not of P-256, is
-/// protected by a passphrase or readable by others than its owner, or both do not belong together.
+/// Loads both PEM files. Throws IdentityError when a file is missing or malformed, when the key is
+/// not a P-256 key, has a passphrase or is readable by others than its owner, or when key and
+/// certificate do not belong together.
 ///
-/// `credentials`: the folder of the service manager's credentials; empty: none. A key there has rules of its own
-/// (isPrivate()).
+/// `credentials`: folder of the service manager's credentials; empty: none. Other access rules hold
+/// for a key in that folder (isPrivate()).
 Identity loadIdentity(const std::string& keyPath, const std::string& certificatePath,
                       const std::string& credentials = {});
-/// Makes a P-256 key (file mode 0600) and a certificate of it, valid for 100 years, and gives its pin. `name`
-/// (1 to 64 bytes) is for people. Never overwrites a file: when one is there, throws IdentityError and leaves
-/// both as they were.
-Pin generateIdentity(const std::string& keyPath, const std::string& certificatePath, const std::string& name);
-/// Makes the certificate of a key that is there, as after an end in the middle of generateIdentity(). Throws IdentityError.
-Pin certifyKey(const std::string& keyPath, const std::string& certificatePath, const std::string& name);
+/// Creates a P-256 key (file mode 0600) and a certificate of it that is valid for 100 years.
+/// Returns the pin. `name` (1 to 64 bytes) is for people. Never overwrites a file: when one of them
+/// exists, throws IdentityError and changes neither.
+Pin generateIdentity(const std::string& keyPath, const std::string& certificatePath,
+                     const std::string& name);
+/// Creates the certificate of an existing key, for example after generateIdentity() was
+/// interrupted. Throws IdentityError.
+Pin certifyKey(const std::string& keyPath, const std::string& certificatePath,
+               const std::string& name);
 
 }  // namespace braid

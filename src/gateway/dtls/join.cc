@@ -40,12 +40,14 @@ JoinChannel::JoinChannel(const JoinSecrets& secrets, Side side)
 const std::vector<uint8_t>& JoinChannel::seal(ByteView message) {
   if (hasSpoken() || message.size() > kMaxJoinMessage) return sealed_;
   sealed_.assign(1 + message.size() + kTagSize, static_cast<uint8_t>(ownKind_));
-  if (!seal_.seal(0, 0, ByteView(sealed_).first(1), {&message, 1}, sealed_.data() + 1)) sealed_.clear();
+  if (!seal_.seal(0, 0, ByteView(sealed_).first(1), {&message, 1}, sealed_.data() + 1))
+    sealed_.clear();
   return sealed_;
 }
 
 std::optional<JoinMessage> JoinChannel::open(ByteView body) {
-  if (body.size() < 1 + kTagSize || body[0] != static_cast<uint8_t>(otherKind_)) return std::nullopt;
+  if (body.size() < 1 + kTagSize || body[0] != static_cast<uint8_t>(otherKind_))
+    return std::nullopt;
   JoinMessage copy(body.begin() + 1, body.end());
   if (!open_.open(0, 0, body.first(1), copy)) return std::nullopt;
   copy.resize(copy.size() - kTagSize);

@@ -1,8 +1,8 @@
 #pragma once
 
-// How a gateway that no peer knows yet joins (docs/protocol.md section 14): it makes a handshake under the ALPN name
-// kJoinProtocol, and then asks once and is answered once, in messages sealed with keys of that handshake. No session
-// comes of it.
+// How a gateway joins that no peer knows yet (docs/protocol.md section 14). It makes a handshake
+// with the ALPN name kJoinProtocol. Then it sends one request and gets one answer, in messages
+// sealed with keys of that handshake. No session results.
 
 #include <array>
 #include <cstdint>
@@ -12,36 +12,38 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "tunnel/wire/handshake_seal.h"
+#include "tunnel/wire/handshake_envelope.h"
 #include "tunnel/wire/secrets.h"
 
 namespace braid {
 
 inline constexpr std::string_view kJoinProtocol = "braid-join/1";
 
-/// First byte of the body of a handshake datagram that carries a message of a join. Those of DTLS are 20 to 25
-/// (RFC 7983).
+/// First byte of the body of a handshake datagram that carries a join message. The first byte of a
+/// DTLS record is 20 to 25 (RFC 7983).
 enum class JoinKind : uint8_t { kRequest = 1, kAnswer = 2 };
-/// The longest message.
+/// The longest join message in bytes.
 inline constexpr size_t kMaxJoinMessage = kMaxHandshakeBody - 1 - kTagSize;
 
-/// Known to the two ends of one handshake, and another for each: what a proof is bound to.
+/// A value that only the two ends of one handshake know, different for each handshake. The proof of
+/// an invitation is bound to it.
 using JoinBinding = std::array<uint8_t, 32>;
 using JoinMessage = std::vector<uint8_t>;
 
-/// Whom a responder asks about those who want to join.
-class JoinDesk {
+/// Answers the requests of gateways that want to join, for responders.
+class JoinHandler {
  public:
-  virtual ~JoinDesk() = default;
-  /// Whether there are invitations: without them nobody begins to join.
+  virtual ~JoinHandler() = default;
+  /// Whether there are invitations. Without them no initiator can start to join.
   virtual bool isOpen() const = 0;
-  /// The owner of the pin asks, with the keys of a handshake of its own. The answer, or nullopt: there is none yet, or
-  /// none at all. The initiator asks again in the same words until it is answered. Must not wait.
-  virtual std::optional<JoinMessage> onRequest(const Pin& pin, const JoinBinding& binding, ByteView request,
-                                               Time now) = 0;
+  /// Handles a request of the owner of `pin`, sealed with the keys of its handshake. Returns the
+  /// answer, or nullopt when there is none yet, or never will be. The initiator repeats the same
+  /// request until it gets an answer. Must not block.
+  virtual std::optional<JoinMessage> onRequest(const Pin& pin, const JoinBinding& binding,
+                                               ByteView request, Time now) = 0;
 };
 
-/// What an initiator has to ask.
+/// An initiator's request to join.
 class JoinAsker {
  public:
   virtual ~JoinAsker() = default;
@@ -50,7 +52,7 @@ class JoinAsker {
   virtual void onAnswer(ByteView answer) = 0;
 };
 
-/// What the exporter of a joining handshake gives. Erased with the object.
+/// The keys that the exporter gives for a joining handshake. Erased with the object.
 struct JoinSecrets {
   AeadKind aead = AeadKind::kAes128Gcm;
   std::array<uint8_t, 32> initiatorSecret{};
@@ -68,8 +70,9 @@ class JoinChannel {
   JoinChannel(const JoinSecrets& secrets, Side side);
 
   const JoinBinding& binding() const { return binding_; }
-  /// The body that carries the message. The first message is sealed; later calls give the same body again, whatever
-  /// the message: a second one under the same key and nonce would betray both. Empty when OpenSSL fails.
+  /// The body that carries the message. Only the first call seals its message; later calls return
+  /// the same body again, whatever the message. Two messages under the same key and nonce would
+  /// reveal both. Empty when OpenSSL fails.
   const std::vector<uint8_t>& seal(ByteView message);
   /// True when seal() was called.
   bool hasSpoken() const { return !sealed_.empty(); }
@@ -84,7 +87,7 @@ class JoinChannel {
   std::vector<uint8_t> sealed_;
 };
 
-/// True for the body of a handshake datagram that is none of DTLS.
+/// True for the body of a handshake datagram that is not a DTLS record.
 constexpr bool isJoinBody(ByteView body) {
   return !body.empty() && (body[0] == static_cast<uint8_t>(JoinKind::kRequest) ||
                            body[0] == static_cast<uint8_t>(JoinKind::kAnswer));

@@ -1,6 +1,7 @@
 #pragma once
 
-// Which addresses a gateway that joins gets in the tunnel, and whether its networks can be had.
+// Chooses the addresses that a joining gateway gets in the tunnel, and checks whether it can have
+// the networks that it asks for.
 
 #include <string>
 #include <string_view>
@@ -9,29 +10,49 @@
 
 #include "gateway/config/config.h"
 #include "gateway/join/join_messages.h"
+#include "host/host.h"
 #include "host/host_network.h"
 #include "host/network_table.h"
+#include "inet/addresses.h"
 
 namespace braid {
 
-/// The network of an interface's address.
+/// The network that an interface's address is in.
 Prefix networkOf(const InterfaceAddress& address);
 
-/// For each of the device's addresses the lowest one of its network that nobody has, with the length of the network; the
-/// first of each family counts. What the peer `name` has is free, for it is about to be replaced. Else what is wrong, with
-/// a remedy: no network has room for both ends.
+/// For each address family: the lowest free address in the network of the device's first address of
+/// that family, with the network's prefix length. The addresses of the peer `name` count as free,
+/// because this peer is about to be replaced. If no network has room for both ends, returns what is
+/// wrong, with a remedy.
 std::variant<std::vector<InterfaceAddress>, std::string> freeAddresses(const Config& config,
                                                                        std::string_view name);
 
-/// What is wrong with these networks behind the peer `name`, with a remedy; empty: nothing. Each becomes a route of this
-/// host. So only private ones may be had by an invitation, and none that holds an address of this side, of a network that
-/// this host is in or has a route to (`reached`), of the networks that are `offered`, or of another peer.
+/// Says what is wrong with these networks behind the peer `name`, with a remedy; empty: nothing.
+/// Each network becomes a route of this host, so an invitation allows only private networks. None
+/// may contain an address of this side, or overlap a network that this host is in or has a route to
+/// (`reached`), a network that is `offered`, or a network of another peer.
 std::string refuseNetworks(const std::vector<Prefix>& wanted, const std::vector<Prefix>& offered,
-                           const std::vector<Prefix>& reached, const Config& config, std::string_view name);
-/// The networks that this host's interfaces are in, but for that one.
+                           const std::vector<Prefix>& reached, const Config& config,
+                           std::string_view name);
+/// The networks that this host's interfaces are in, except those of `device`.
 std::vector<Prefix> connectedNetworks(const NetworkTable& table, const std::string& device);
-/// These, and those that routes lead to by other devices than that one.
+/// connectedNetworks(), and the networks that routes reach by other devices than `device`.
 std::vector<Prefix> networksOfHost(const NetworkTable& table, HostNetwork& network,
                                    const std::string& device);
+
+/// Where others may reach this gateway, as far as the host can tell.
+struct PublicAddresses {
+  std::vector<HostPort> addresses;  ///< at most kMaxInvitationAddresses
+  std::string note;                 ///< what is doubtful about them; empty: nothing
+};
+
+/// The endpoints that are listened on. 0.0.0.0 and [::] are replaced by the addresses of the
+/// interfaces that have a default route; if any of these are public, only by the public ones.
+PublicAddresses publicAddresses(const std::vector<Endpoint>& listen, const NetworkTable& table);
+
+/// Whether an address is for private networks only (RFC 1918, RFC 6598, RFC 4193).
+bool isPrivate(const Address& address);
+/// Whether this holds for all addresses of the network.
+bool isPrivate(const Prefix& network);
 
 }  // namespace braid

@@ -1,6 +1,7 @@
 #include "gateway/join/invitation.h"
 
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
@@ -10,11 +11,14 @@
 #include <ctime>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
+#include <vector>
 
-#include "base/hex.h"
+#include "base/bytes.h"
 #include "gateway/config/config_reader.h"
 #include "gateway/config/units.h"
-#include "inet/endpoint.h"
+#include "gateway/dtls/identity.h"
+#include "inet/addresses.h"
 
 namespace braid {
 
@@ -33,7 +37,7 @@ std::string base64Url(const std::array<uint8_t, 32>& bytes) {
   return out;
 }
 
-// False: it is no such text. Spare bits are left to parseInvitation(), which compares the line as a whole.
+// False: malformed. Unused bits are checked by parseInvitation(), which compares the whole line.
 bool fromBase64Url(std::string_view text, std::array<uint8_t, 32>& out) {
   if (text.size() != kTextOf32) return false;
   std::string plain(text);
@@ -59,8 +63,8 @@ std::optional<int64_t> parseUtc(std::string_view text) {
   std::tm t{};
   char end = 0;
   std::string copy(text);
-  if (std::sscanf(copy.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%c", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
-                  &t.tm_min, &t.tm_sec, &end) != 7 ||
+  if (std::sscanf(copy.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%c", &t.tm_year, &t.tm_mon, &t.tm_mday,
+                  &t.tm_hour, &t.tm_min, &t.tm_sec, &end) != 7 ||
       end != 'Z')
     return std::nullopt;
   t.tm_year -= 1900;
@@ -81,7 +85,8 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 }
 
 constexpr const char* kDamaged =
-    "the invitation is not whole: a part is missing or was changed on the way; copy the whole line again";
+    "the invitation is not whole: a part is missing or was changed on the way; copy the whole line "
+    "again";
 
 }  // namespace
 
@@ -137,9 +142,12 @@ std::variant<Invitation, std::string> parseInvitation(std::string_view line) {
     if (c != ' ' && c != '\t' && c != '\r' && c != '\n') text += c;
   }
   if (text.empty())
-    return "there is no invitation; give the line that 'braidctl invite' printed at the concentrator";
-  if (!text.starts_with(kAnyInvitation.substr(0, text.size())) || text.size() < kAnyInvitation.size())
-    return "this is no invitation; give the line that 'braidctl invite' printed at the concentrator";
+    return "there is no invitation; give the line that 'braidctl invite' printed at the "
+           "concentrator";
+  if (!text.starts_with(kAnyInvitation.substr(0, text.size())) ||
+      text.size() < kAnyInvitation.size())
+    return "this is no invitation; give the line that 'braidctl invite' printed at the "
+           "concentrator";
   if (!text.starts_with(kInvitationPrefix.substr(0, text.size())))
     return "the invitation is of another release of Braid; bring both gateways up to date";
   std::vector<std::string_view> parts = split(text, '/');
@@ -158,6 +166,71 @@ std::variant<Invitation, std::string> parseInvitation(std::string_view line) {
   out.expires = *expires;
   if (formatInvitation(out) != text) return kDamaged;
   return out;
+}
+
+namespace {
+
+using DigestHandle = std::unique_ptr<EVP_MD_CTX, OpensslFree<EVP_MD_CTX_free>>;
+
+KeyHandle privateKey(const InvitationSecret& secret) {
+  KeyHandle key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, secret.bytes.data(),
+                                             secret.bytes.size()));
+  if (!key) throw std::runtime_error("OpenSSL has no Ed25519: " + takeOpensslError());
+  return key;
+}
+
+std::vector<uint8_t> textOf(const JoinStatement& statement) {
+  static constexpr std::string_view kContext = "braid join 1";
+  std::vector<uint8_t> out(kContext.begin(), kContext.end());
+  for (ByteView part : {ByteView(statement.binding), ByteView(statement.edge),
+                        ByteView(statement.concentrator), statement.wish})
+    out.insert(out.end(), part.begin(), part.end());
+  return out;
+}
+
+}  // namespace
+
+InvitationKey publicKeyOf(const InvitationSecret& secret) {
+  InvitationKey out;
+  size_t size = out.size();
+  if (EVP_PKEY_get_raw_public_key(privateKey(secret).get(), out.data(), &size) != 1 ||
+      size != out.size())
+    throw std::runtime_error("OpenSSL gives no Ed25519 key: " + takeOpensslError());
+  return out;
+}
+
+InvitationId idOf(const InvitationKey& key) {
+  std::array<uint8_t, SHA256_DIGEST_LENGTH> hash;
+  SHA256(key.data(), key.size(), hash.data());
+  InvitationId out;
+  std::copy_n(hash.begin(), out.size(), out.begin());
+  return out;
+}
+
+JoinSignature signJoin(const InvitationSecret& secret, const JoinStatement& statement) {
+  JoinSignature out;
+  size_t size = out.size();
+  std::vector<uint8_t> text = textOf(statement);
+  KeyHandle key = privateKey(secret);
+  DigestHandle context(EVP_MD_CTX_new());
+  if (!context || EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key.get()) != 1 ||
+      EVP_DigestSign(context.get(), out.data(), &size, text.data(), text.size()) != 1 ||
+      size != out.size())
+    throw std::runtime_error("OpenSSL does not sign by Ed25519: " + takeOpensslError());
+  return out;
+}
+
+bool verifyJoin(const InvitationKey& key, const JoinSignature& signature,
+                const JoinStatement& statement) {
+  std::vector<uint8_t> text = textOf(statement);
+  KeyHandle handle(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, key.data(), key.size()));
+  DigestHandle context(EVP_MD_CTX_new());
+  bool good = handle && context &&
+              EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, handle.get()) == 1 &&
+              EVP_DigestVerify(context.get(), signature.data(), signature.size(), text.data(),
+                               text.size()) == 1;
+  ERR_clear_error();
+  return good;
 }
 
 }  // namespace braid

@@ -1,12 +1,18 @@
 #pragma once
 
-// The line that `braidctl invite` prints and `braidctl join` takes: where the concentrator is, who it is, the secret that
-// lets one gateway in, and until when.
+// The line that `braidctl invite` prints and `braidctl join` takes. It says where the concentrator
+// is, its pin, the secret that lets one gateway join, and until when.
 //
 //     braid-invitation-1/ADDRESS:PORT,.../PIN/SECRET/2026-11-25T08:10:00Z/CHECK
 //
-// Pin and secret are base64url (RFC 4648 section 5) without padding; CHECK is the first four bytes of the SHA-256 of all
-// before its slash, so that a line which was cut or damaged on its way is known.
+// Pin and secret are base64url (RFC 4648 section 5) without padding. CHECK is the first four bytes
+// of the SHA-256 of all that is before its slash, to detect a line that was cut or damaged on its
+// way.
+//
+// The proof that a gateway was invited (docs/protocol.md section 14): the secret of an invitation
+// is the seed of an Ed25519 key (RFC 8032). The concentrator keeps only the public half, so a
+// reader of its files cannot join. The signature covers both pins and a value of the handshake, so
+// it is worth nothing in another handshake.
 
 #include <array>
 #include <cstdint>
@@ -15,24 +21,26 @@
 #include <variant>
 #include <vector>
 
-#include "host/resolver.h"
+#include "base/bytes.h"
+#include "gateway/dtls/join.h"
+#include "host/host.h"
 #include "tunnel/wire/secrets.h"
 
 namespace braid {
 
-/// What the lines of all formats begin with.
+/// The beginning of the lines of all format versions.
 inline constexpr std::string_view kAnyInvitation = "braid-invitation-";
-/// What every line begins with, with the version of its format.
+/// The beginning of every line of this format version.
 inline constexpr std::string_view kInvitationPrefix = "braid-invitation-1/";
 inline constexpr size_t kMaxInvitationAddresses = 8;
-/// Longest line in bytes: eight of the longest host names.
+/// Longest line in bytes; it has room for eight host names of the largest length.
 inline constexpr size_t kMaxInvitationLine = 4096;
 
 /// The secret of one invitation. Erased with the object.
 struct InvitationSecret {
   std::array<uint8_t, 32> bytes{};
   ~InvitationSecret();
-  /// Throws std::runtime_error when OpenSSL has no randomness.
+  /// Draws a random secret. Throws std::runtime_error when OpenSSL has no randomness.
   static InvitationSecret draw();
 };
 
@@ -44,16 +52,38 @@ struct Invitation {
   int64_t expires = 0;  ///< seconds since 1970
 };
 
-/// Such a line, without a line end.
+/// The invitation line, without a line end.
 std::string formatInvitation(const Invitation& invitation);
-/// What is in a line; white space anywhere in it, as of a line that was broken on its way, does not count. Else what is
-/// wrong, in plain words with a remedy, and without any part of the line in it.
+/// Parses a line. White space anywhere in it is ignored, because a line may be broken on its way.
+/// If the line is not valid, returns what is wrong, in plain words with a remedy, and without any
+/// part of the line.
 std::variant<Invitation, std::string> parseInvitation(std::string_view line);
 
-/// "192.0.2.1:4433", "[2001:db8::1]:4433" or "gw.example.net:4433"; nullopt: it is none.
+/// "192.0.2.1:4433", "[2001:db8::1]:4433" or "gw.example.net:4433"; nullopt: malformed.
 std::optional<HostPort> parseHostPort(std::string_view text);
 std::string formatHostPort(const HostPort& address);
 /// "2026-11-25T08:10:00Z" (RFC 3339).
 std::string formatUtc(int64_t unixSeconds);
+
+/// The public half of an invitation's secret.
+using InvitationKey = std::array<uint8_t, 32>;
+/// Identifies an invitation: the first bytes of the SHA-256 of its public half.
+using InvitationId = std::array<uint8_t, 8>;
+using JoinSignature = std::array<uint8_t, 64>;
+
+/// The functions below throw std::runtime_error when OpenSSL lacks Ed25519.
+InvitationKey publicKeyOf(const InvitationSecret& secret);
+InvitationId idOf(const InvitationKey& key);
+
+/// What the proof signs.
+struct JoinStatement {
+  JoinBinding binding{};
+  Pin edge{}, concentrator{};
+  ByteView wish;  ///< what the edge asks for: the part of the request after the signature
+};
+JoinSignature signJoin(const InvitationSecret& secret, const JoinStatement& statement);
+/// Never throws; returns false for what cannot be verified.
+bool verifyJoin(const InvitationKey& key, const JoinSignature& signature,
+                const JoinStatement& statement);
 
 }  // namespace braid

@@ -1,7 +1,17 @@
 #include "gateway/join/join_messages.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "gateway/config/config_fragments.h"
+#include "host/linux/files.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid {
 
@@ -28,7 +38,7 @@ void writePrefixes(Writer& out, const std::vector<Prefix>& prefixes) {
   }
 }
 
-// Reads a message's fields in turn; what is malformed shows at the end.
+// Reads a message's fields in turn; a malformed message is reported at the end.
 class Fields {
  public:
   explicit Fields(ByteView bytes) : in_(bytes) { good_ = in_.u8() == kFormat; }
@@ -76,8 +86,9 @@ class Fields {
 };
 
 JoinMessage written(const std::array<uint8_t, kMaxJoinMessage>& bytes, const Writer& out) {
-  return out.ok() ? JoinMessage(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(out.size()))
-                  : JoinMessage{};
+  return out.ok()
+             ? JoinMessage(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(out.size()))
+             : JoinMessage{};
 }
 
 }  // namespace
@@ -143,7 +154,8 @@ std::optional<JoinAnswer> readAnswer(ByteView bytes) {
   Fields fields(bytes);
   JoinAnswer out;
   uint8_t code = fields.in().u8();
-  if (code > static_cast<uint8_t>(JoinCode::kRefused)) code = static_cast<uint8_t>(JoinCode::kRefused);
+  if (code > static_cast<uint8_t>(JoinCode::kRefused))
+    code = static_cast<uint8_t>(JoinCode::kRefused);
   out.code = static_cast<JoinCode>(code);
   out.text = fields.text();
   out.name = fields.text();
@@ -156,8 +168,57 @@ std::optional<JoinAnswer> readAnswer(ByteView bytes) {
     out.edge.push_back(a);
   }
   out.networks = fields.prefixes();
-  if (!fields.isWhole() || (out.code == JoinCode::kJoined && !isJoinName(out.name))) return std::nullopt;
+  if (!fields.isWhole() || (out.code == JoinCode::kJoined && !isJoinName(out.name)))
+    return std::nullopt;
   return out;
+}
+
+namespace {
+
+std::string yamlList(const std::vector<Prefix>& prefixes) {
+  std::string text;
+  for (const Prefix& prefix : prefixes)
+    text += (text.empty() ? "\"" : ", \"") + prefix.toString() + "\"";
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+std::string fragmentPath(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path(folder) / (name + ".yaml")).string();
+}
+
+std::string formatFragment(const PeerFragment& peer) {
+  std::string text = "# " + peer.origin + "\nname: \"" + peer.name +
+                     "\"\npin: " + formatPin(peer.pin) + "\nprefixes: " + yamlList(peer.prefixes) +
+                     "\n";
+  if (!peer.routes.empty()) text += "routes: " + yamlList(peer.routes) + "\n";
+  return text;
+}
+
+std::optional<std::string> readFragmentText(const std::string& path) {
+  auto text = readConfigText(path, kMaxFragmentBytes, false);
+  if (auto* found = std::get_if<std::string>(&text)) return std::move(*found);
+  return std::nullopt;
+}
+
+// A join that was acknowledged must survive a power cut. The temporary file's name begins with a
+// dot, so no reader takes it for a fragment.
+std::string writeFragment(const std::string& path, const std::string& text) {
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (::mkdir(folder.c_str(), 0750) == 0) {
+    if (std::string problem = syncFolder(folder.parent_path().string()); !problem.empty())
+      return problem;
+  } else if (errno != EEXIST) {
+    return "cannot make the folder " + folder.string() + ": " + std::strerror(errno);
+  }
+  return writeDurableFile(path, text, 0600);
+}
+
+std::string removeFragment(const std::string& path) {
+  if (::unlink(path.c_str()) == 0)
+    return syncFolder(std::filesystem::path(path).parent_path().string());
+  return errno == ENOENT ? "" : "cannot remove " + path + ": " + std::strerror(errno);
 }
 
 }  // namespace braid

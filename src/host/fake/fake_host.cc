@@ -5,9 +5,47 @@
 #include <stdexcept>
 #include <utility>
 
-#include "host/system_error.h"
+#include "host/system.h"
 
 namespace braid {
+
+FakeTunDevice::FakeTunDevice(const std::string& name, std::function<void()> onReadable)
+    : onReadable_(std::move(onReadable)) {
+  name_ = name;
+}
+
+void FakeTunDevice::put(ByteView packet) {
+  in_.emplace_back(packet.begin(), packet.end());
+  onReadable_();
+}
+
+void FakeTunDevice::vanish() {
+  vanished_ = true;
+  onReadable_();
+}
+
+std::vector<std::vector<uint8_t>> FakeTunDevice::takeWritten() {
+  return std::exchange(written_, {});
+}
+
+size_t FakeTunDevice::read(PacketPool& pool, size_t limit, const Sink& sink) {
+  gone_ = vanished_;
+  size_t reads = 0;
+  for (; !gone_ && reads < limit && !in_.empty(); ++reads) {
+    Packet packet = pool.copy(in_.front());
+    in_.pop_front();
+    ++(packet ? counters_.readPackets : counters_.readNoBuffer);
+    if (packet) sink(std::move(packet));
+  }
+  return reads;
+}
+
+void FakeTunDevice::write(Packet packet) {
+  if (vanished_) return void(++counters_.writeErrors);
+  ++counters_.writtenPackets;
+  counters_.writtenBytes += packet.size();
+  written_.emplace_back(packet.view().begin(), packet.view().end());
+}
 
 namespace {
 
@@ -37,9 +75,11 @@ std::unique_ptr<TunDevice> FakeHost::openDevice(const DeviceOptions& options, Ca
 std::unique_ptr<DatagramSocket> FakeHost::openSocket(SocketId id, const SocketOptions& options,
                                                      SocketCallbacks callbacks) {
   if (sockets_.contains(id)) throw std::logic_error("a socket of this name is open");
-  if (refused_.contains(options.local)) throw SystemError(refusal_, "refused " + options.local.toString());
+  if (refused_.contains(options.local))
+    throw SystemError(refusal_, "refused " + options.local.toString());
   auto socket = std::make_unique<FakeDatagramSocket>(
-      id, options, std::move(callbacks), [this](FakeDatagram&& d) { sent_.push_back(std::move(d)); },
+      id, options, std::move(callbacks),
+      [this](FakeDatagram&& d) { sent_.push_back(std::move(d)); },
       [this, id] { sockets_.erase(id); });
   sockets_.emplace(id, socket.get());
   everOpened_.push_back(id);
@@ -55,10 +95,11 @@ std::unique_ptr<StreamHost> FakeHost::openStreams(const std::string&, StreamObse
 
 namespace {
 
-/// Its rules go with it.
+/// Its rules are removed when it is destroyed.
 class FakeTranslator final : public Translator {
  public:
-  FakeTranslator(std::optional<Translation>& now, const bool& refuse) : now_(now), refuse_(refuse) {}
+  FakeTranslator(std::optional<Translation>& now, const bool& refuse)
+      : now_(now), refuse_(refuse) {}
   ~FakeTranslator() override { now_.reset(); }
   void set(const Translation& what) override {
     if (what.isEmpty()) return now_.reset();
@@ -95,7 +136,7 @@ void FakeHost::answer(const HostPort& name, const std::vector<Endpoint>& found) 
 }
 
 NetworkMonitor& FakeHost::watchNetwork(Callback onChange) {
-  network_.process(clock_.now());  // what is there already is no change
+  network_.process(clock_.now());  // what exists already does not count as a change
   network_.watch(std::move(onChange));
   return network_;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cerrno>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,48 +10,82 @@
 #include <string>
 #include <vector>
 
-#include "host/fake/fake_clock.h"
-#include "host/fake/fake_datagram_socket.h"
-#include "host/fake/fake_host_network.h"
+#include "host/fake/fake_network.h"
 #include "host/fake/fake_stream_host.h"
-#include "host/fake/fake_tun_device.h"
 #include "host/host.h"
+#include "host/tun_device.h"
 
 namespace braid {
 
-/// A host of tests. What a gateway opened is reached by device() and sockets() for as long as the gateway
-/// keeps it.
+/// A clock that stands still until a test advances it.
+class FakeClock final : public Clock {
+ public:
+  Time now() const override { return now_; }
+  void advance(Duration by) { now_ += by; }
+  /// `to` must not be earlier than now().
+  void set(Time to) { now_ = to; }
+
+ private:
+  Time now_{1h};
+};
+
+/// A device without a kernel behind it.
+class FakeTunDevice final : public TunDevice {
+ public:
+  FakeTunDevice(const std::string& name, std::function<void()> onReadable);
+
+  /// Simulates that the host routes a packet into the device.
+  void put(ByteView packet);
+  /// Simulates that the device is deleted.
+  void vanish();
+  /// The packets that the gateway wrote since the last call.
+  std::vector<std::vector<uint8_t>> takeWritten();
+
+  size_t read(PacketPool& pool, size_t limit, const Sink& sink) override;
+  void write(Packet packet) override;
+  void flush() override {}
+
+ private:
+  std::function<void()> onReadable_;
+  std::deque<std::vector<uint8_t>> in_;
+  std::vector<std::vector<uint8_t>> written_;
+  bool vanished_ = false;
+};
+
+/// A host for tests. Tests reach what the gateway opened by device() and sockets(), as long as the
+/// gateway keeps it.
 class FakeHost final : public Host {
  public:
-  /// `seed`: what the gateway's randomness begins with. `clock` must outlive the host.
+  /// `seed`: seed of the gateway's random numbers. `clock` must outlive the host.
   FakeHost(const FakeClock& clock, uint64_t seed) : clock_(clock), seed_(seed) {}
 
   /// The device that was opened last; nullptr: none.
   FakeTunDevice* device() { return device_; }
   FakeHostNetwork& net() { return network_; }
-  /// Where streams end; nullptr: the gateway has none.
+  /// The host side of the gateway's streams; nullptr: it has none.
   FakeStreamHost* streams() { return streams_; }
   /// Streams are refused from now on.
   void refuseStreams(bool on) { refuseStreams_ = on; }
-  /// What is translated now; nullptr: nothing was ever asked for, or the rules are gone.
+  /// The present address translation; nullptr: none was set, or its rules were removed.
   const Translation* translation() const { return translation_ ? &*translation_ : nullptr; }
   /// Translations are refused from now on.
   void refuseTranslation(bool on) { refuseTranslation_ = on; }
   const std::map<SocketId, FakeDatagramSocket*>& sockets() const { return sockets_; }
-  /// All that were ever opened, in their order.
+  /// The ids of all sockets that were ever opened, in order.
   const std::vector<SocketId>& everOpened() const { return everOpened_; }
-  /// Sockets cannot be opened on these addresses, for this reason: EAFNOSUPPORT of a host without IPv6, say.
+  /// Opening a socket on one of these addresses fails with this error from now on. For example
+  /// EAFNOSUPPORT simulates a host without IPv6.
   void refuseLocal(std::set<Address> addresses, int error = EADDRNOTAVAIL) {
     refused_ = std::move(addresses);
     refusal_ = error;
   }
 
-  /// What all sockets sent since the last call, in order.
+  /// The datagrams that all sockets sent since the last call, in order.
   std::vector<FakeDatagram> takeSent() { return std::exchange(sent_, {}); }
-  /// A datagram arrives at the socket that it is for. False when there is none.
+  /// Delivers a datagram to the socket that it is addressed to. False when there is none.
   bool deliver(const FakeDatagram& datagram);
 
-  /// Names that were asked for and not answered.
+  /// Names whose lookup was requested and is not answered yet.
   const std::vector<HostPort>& asked() const { return asked_; }
   void answer(const HostPort& name, const std::vector<Endpoint>& found);
 
@@ -59,7 +94,8 @@ class FakeHost final : public Host {
   std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                              SocketCallbacks callbacks) override;
-  std::unique_ptr<StreamHost> openStreams(const std::string& device, StreamObserver& observer) override;
+  std::unique_ptr<StreamHost> openStreams(const std::string& device,
+                                          StreamObserver& observer) override;
   std::unique_ptr<Translator> openTranslator(const std::string& device) override;
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;

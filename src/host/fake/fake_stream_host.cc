@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "host/system_error.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -11,7 +11,8 @@ namespace {
 
 class FakeStreamSocket final : public StreamSocket {
  public:
-  explicit FakeStreamSocket(FakeStreamHost::Connection connection) : connection_(std::move(connection)) {}
+  explicit FakeStreamSocket(FakeStreamHost::Connection connection)
+      : connection_(std::move(connection)) {}
   ~FakeStreamSocket() override {
     if (!connection_->closed) connection_->reset = true;
   }
@@ -55,7 +56,8 @@ class FakeStreamSocket final : public StreamSocket {
 
 }  // namespace
 
-FakeStreamHost::Connection FakeStreamHost::arrive(const Endpoint& source, const Endpoint& destination) {
+FakeStreamHost::Connection FakeStreamHost::arrive(const Endpoint& source,
+                                                  const Endpoint& destination) {
   auto connection = std::make_shared<FakeConnection>();
   connection->source = source;
   connection->destination = destination;
@@ -87,8 +89,10 @@ std::optional<StreamHost::Accepted> FakeStreamHost::accept(uint64_t tag, int& er
 
 void FakeStreamHost::wantAccept(bool on) {
   accepts_ = on;
-  // As a listening socket that is watched: told again for as long as some wait and the observer takes any.
-  for (size_t before = waiting_.size() + 1; accepts_ && !waiting_.empty() && waiting_.size() < before;) {
+  // Behaves like a listening socket in epoll (level-triggered): calls again as long as connections
+  // wait and the observer accepts some.
+  for (size_t before = waiting_.size() + 1;
+       accepts_ && !waiting_.empty() && waiting_.size() < before;) {
     before = waiting_.size();
     observer_.onAcceptable();
   }
@@ -99,7 +103,8 @@ void FakeStreamHost::retag(StreamSocket& socket, uint64_t tag) {
 }
 
 std::unique_ptr<StreamSocket> FakeStreamHost::connect(const std::optional<Endpoint>& source,
-                                                      const Endpoint& destination, uint64_t tag, int& error) {
+                                                      const Endpoint& destination, uint64_t tag,
+                                                      int& error) {
   error = 0;
   if (!connectErrors_.empty()) {
     error = connectErrors_.front();

@@ -13,9 +13,8 @@
 #include <optional>
 #include <sstream>
 
-#include "host/linux/netlink_message.h"
-#include "host/system_error.h"
-#include "host/unique_fd.h"
+#include "host/linux/netlink.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -59,7 +58,8 @@ std::map<int, bool> Forwarding::states() const try {
   });
   return out;
 } catch (const SystemError& e) {
-  if (e.code() == EOPNOTSUPP || e.code() == EAFNOSUPPORT) return {};  // a machine without the family
+  if (e.code() == EOPNOTSUPP || e.code() == EAFNOSUPPORT)
+    return {};  // a machine without the family
   throw;
 }
 
@@ -138,39 +138,44 @@ std::vector<std::string> Forwarding::takers() const {
   return out;
 }
 
-// An interface that forwards takes no router advertisements (net.ipv6.conf.*.accept_ra of 1). One that shall go on taking
-// them must not forward itself: IPv6 forwards by the value of the whole host alone.
+// An interface that forwards ignores router advertisements (if net.ipv6.conf.*.accept_ra is 1). So
+// one that must continue to accept them must have its own forwarding off. It still forwards,
+// because IPv6 decides by the value of the whole host alone.
 void Forwarding::stayHost(const std::string& interface) const {
   std::vector<std::string> words = wordsOf(before_);
   bool forwarded = std::find(words.begin(), words.end(), interface) != words.end();
   if (!forwarded && isOne(value(interface + "/forwarding"))) write(interface + "/forwarding", "0");
 }
 
-// The kernel gives every interface the new value, and removes the default routes that router advertisements gave, but for
-// interfaces with an accept_ra of 2. So those that stay hosts have that while it happens.
+// Switching on makes the kernel give every interface the new value, and remove the default routes
+// from router advertisements, except on interfaces with an accept_ra of 2. So the interfaces that
+// remain hosts are set to 2 meanwhile.
 void Forwarding::switchOn() {
   std::vector<std::string> lifted;
   if (family_ == Address::Family::kV6) {
     routed_ = advertised();
     for (const std::string& name : takers()) {
-      if (isOne(value(name + "/accept_ra")) && write(name + "/accept_ra", "2") == 0) lifted.push_back(name);
+      if (isOne(value(name + "/accept_ra")) && write(name + "/accept_ra", "2") == 0)
+        lifted.push_back(name);
     }
   }
   int error = write("all/forwarding", "1");
   for (const std::string& name : lifted) write(name + "/accept_ra", "1");
   if (error == 0) return;
   before_.clear();
-  throw SystemError(error, "cannot switch " + sysctlOf(family_) + " on: " + std::strerror(error) +
-                               "; run 'sysctl -w " + sysctlOf(family_) +
-                               "=1' on the host, or let the service write it (braid@.service binds it to " +
-                               kServiceFolder + "; a container gets it by --sysctl)");
+  throw SystemError(
+      error, "cannot switch " + sysctlOf(family_) + " on: " + std::strerror(error) +
+                 "; run 'sysctl -w " + sysctlOf(family_) +
+                 "=1' on the host, or let the service write it (braid@.service binds it to " +
+                 kServiceFolder + "; a container gets it by --sysctl)");
 }
 
-void Forwarding::giveBack() {
+void Forwarding::reclaim() {
   std::vector<std::string> words = wordsOf(before_);
   if (words.empty() || !isOn()) return before_.clear();
   if (int error = write("all/forwarding", "0"))
-    throw SystemError(error, "cannot switch " + sysctlOf(family_) + " off again: " + std::strerror(error));
+    throw SystemError(error,
+                      "cannot switch " + sysctlOf(family_) + " off again: " + std::strerror(error));
   for (size_t i = 1; i < words.size(); ++i) write(words[i] + "/forwarding", "1");
   if (words[0] != "-") write("all/accept_redirects", words[0]);
   before_.clear();

@@ -7,10 +7,10 @@
 
 #include "host/linux/linux_stream_host.h"
 #include "host/linux/linux_tun_device.h"
-#include "host/linux/nft_translation.h"
+#include "host/linux/nft_rules.h"
 #include "host/linux/system_resolver.h"
 #include "host/linux/udp_socket.h"
-#include "host/system_error.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -21,7 +21,8 @@ RandomKey LinuxHost::randomKey() {
   return key;
 }
 
-std::unique_ptr<TunDevice> LinuxHost::openDevice(const DeviceOptions& options, Callback onReadable) {
+std::unique_ptr<TunDevice> LinuxHost::openDevice(const DeviceOptions& options,
+                                                 Callback onReadable) {
   auto device = std::make_unique<LinuxTunDevice>(options);
   device->watch(loop_, std::move(onReadable), &workers_);
   return device;
@@ -34,7 +35,8 @@ std::unique_ptr<DatagramSocket> LinuxHost::openSocket(SocketId id, const SocketO
   return socket;
 }
 
-std::unique_ptr<StreamHost> LinuxHost::openStreams(const std::string& device, StreamObserver& observer) {
+std::unique_ptr<StreamHost> LinuxHost::openStreams(const std::string& device,
+                                                   StreamObserver& observer) {
   return std::make_unique<LinuxStreamHost>(loop_, device, observer);
 }
 

@@ -10,13 +10,13 @@
 
 namespace braid {
 
-/// This machine: callbacks come on a loop of libev.
+/// The real host, a Linux machine. Callbacks are called on a libev loop.
 class LinuxHost final : public Host {
  public:
   /// `loop` must outlive the host. Throws SystemError.
   explicit LinuxHost(Loop& loop) : loop_(loop) {}
-  /// So many threads help the loop's with the packets of sockets and device from now on. Call once, after privileges
-  /// were dropped. Throws std::system_error.
+  /// Starts `threads` worker threads that help the loop's thread with the packets of sockets and
+  /// device. Call once, after privileges were dropped. Throws std::system_error.
   void startWorkers(unsigned threads) { workers_.start(threads); }
 
   const Clock& clock() const override { return clock_; }
@@ -24,7 +24,8 @@ class LinuxHost final : public Host {
   std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                              SocketCallbacks callbacks) override;
-  std::unique_ptr<StreamHost> openStreams(const std::string& device, StreamObserver& observer) override;
+  std::unique_ptr<StreamHost> openStreams(const std::string& device,
+                                          StreamObserver& observer) override;
   std::unique_ptr<Translator> openTranslator(const std::string& device) override;
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;

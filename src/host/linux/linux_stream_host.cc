@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -13,31 +14,146 @@
 #include <cstring>
 #include <utility>
 
-#include "host/linux/nft_interception.h"
+#include "host/linux/nft_rules.h"
 #include "host/linux/sockaddr.h"
-#include "host/linux/tcp_socket.h"
-#include "host/system_error.h"
+#include "host/system.h"
 
 namespace braid {
 
 namespace {
 
-constexpr uint64_t kListenerTag = UINT64_MAX;
-// What waits to be accepted, of each family; the kernel takes net.core.somaxconn (4096) at most.
-constexpr int kBacklog = 4096;
-// Descriptors beside those that are open when streams begin: uplinks that come later, clients of the control socket, files
-// that are read again. Ours: kMaxUplinks of eight sockets each, and as many more.
-constexpr size_t kOtherDescriptors = 512;
-constexpr size_t kFewDescriptors = 32;  // where there are not many at all
-constexpr int kEvents = 256;            // told in one go
+// TCP_RTO_MIN_US exists from Linux 6.15 on, but not in the headers of Debian 12.
+constexpr int kTcpRtoMinUs = 45;
+// The kernel's default minimum is 200 ms, because hosts delay their ACKs. Linux delays them by 40
+// ms (TCP_DELACK_MIN). A needless retransmission on a LAN costs less than the long wait after a
+// loss there.
+constexpr int kRtoMinUs = 40'000;
 
-// The lowest number that is free: all below it are in use.
+// A host that disappears is noticed after about 4 minutes of silence (120 s + 8 * 15 s).
+constexpr int kKeepIdle = 120, kKeepInterval = 15, kKeepCount = 8;  // seconds, seconds, probes
+
+// The kernel buffers at most this much data that cannot be sent yet. Further data for a slow reader
+// waits in the gateway, where it is counted (StreamOptions::mostCredit). Chosen: more than a LAN
+// sends at 1 Gbit/s in a millisecond.
+constexpr int kNotSentBytes = 128 << 10;
+
+void set(int fd, int level, int name, int value) {
+  ::setsockopt(fd, level, name, &value, sizeof value);  // optional: a kernel may lack the option
+}
+
+StreamSocket::Moved outcome(ssize_t n) {
+  using Why = StreamSocket::Moved::Why;
+  if (n >= 0) return {static_cast<size_t>(n), Why::kDone, 0};
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return {0, Why::kBlocked, 0};
+  return {0, Why::kFailed, errno};
+}
+
+template <typename Piece>
+msghdr vectorOf(std::span<const Piece> pieces, std::array<iovec, kStreamPieces>& room) {
+  size_t count = std::min(pieces.size(), room.size());
+  for (size_t i = 0; i < count; ++i)
+    room[i] = {const_cast<uint8_t*>(pieces[i].data()), pieces[i].size()};
+  msghdr message{};
+  message.msg_iov = room.data();
+  message.msg_iovlen = count;
+  return message;
+}
+
+}  // namespace
+
+UniqueFd openTransparent(Address::Family family) {
+  bool v4 = family == Address::Family::kV4;
+  UniqueFd fd(
+      ::socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!fd) return fd;
+  int on = 1;
+  int done = v4 ? ::setsockopt(fd.get(), SOL_IP, IP_TRANSPARENT, &on, sizeof on)
+                : ::setsockopt(fd.get(), SOL_IPV6, IPV6_TRANSPARENT, &on, sizeof on);
+  if (!v4) set(fd.get(), SOL_IPV6, IPV6_V6ONLY, 1);
+  if (done != 0) return UniqueFd();
+  return fd;
+}
+
+TcpSocket::TcpSocket(UniqueFd fd) : fd_(std::move(fd)) {
+  set(fd_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  set(fd_.get(), SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(fd_.get(), IPPROTO_TCP, TCP_KEEPIDLE, kKeepIdle);
+  set(fd_.get(), IPPROTO_TCP, TCP_KEEPINTVL, kKeepInterval);
+  set(fd_.get(), IPPROTO_TCP, TCP_KEEPCNT, kKeepCount);
+  set(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, kNotSentBytes);
+  set(fd_.get(), IPPROTO_TCP, kTcpRtoMinUs, kRtoMinUs);
+  // If the descriptor is closed without close(), by this process or by the kernel after its death,
+  // the other end gets a reset.
+  linger reset{1, 0};
+  ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+}
+
+int TcpSocket::connectError() {
+  if (int error = takeError()) return error;
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return errno;
+  return info.tcpi_state == TCP_SYN_SENT ? EINPROGRESS : 0;
+}
+
+int TcpSocket::takeError() {
+  int error = 0;
+  socklen_t length = sizeof error;
+  if (::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
+  return error;
+}
+
+StreamSocket::Moved TcpSocket::read(std::span<const ByteSpan> into) {
+  std::array<iovec, kStreamPieces> room;
+  msghdr message = vectorOf(into, room);
+  ssize_t n;
+  do n = ::recvmsg(fd_.get(), &message, 0);
+  while (n < 0 && errno == EINTR);
+  Moved moved = outcome(n);
+  if (n == 0) moved.why = Moved::Why::kEnd;
+  return moved;
+}
+
+StreamSocket::Moved TcpSocket::write(std::span<const ByteView> from) {
+  std::array<iovec, kStreamPieces> room;
+  msghdr message = vectorOf(from, room);
+  ssize_t n;
+  do n = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+  while (n < 0 && errno == EINTR);
+  return outcome(n);
+}
+
+void TcpSocket::shutdownWrite() {
+  ::shutdown(fd_.get(), SHUT_WR);
+}
+
+void TcpSocket::close() {
+  linger none{0, 0};
+  ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
+  fd_ = UniqueFd();
+}
+
+namespace {
+
+constexpr uint64_t kListenerTag = UINT64_MAX;
+// The most connections that wait to be accepted, for each family. The kernel limits it to
+// net.core.somaxconn (4096).
+constexpr int kBacklog = 4096;
+// Descriptors reserved for other uses than streams, in addition to those open when streams begin:
+// uplinks that are added later, clients of the control socket, files that are read again. Chosen:
+// kMaxUplinks of eight sockets each, and the same number again.
+constexpr size_t kOtherDescriptors = 512;
+constexpr size_t kFewDescriptors = 32;  // reserved instead when the limit is low
+constexpr int kEvents = 256;            // events per epoll_wait()
+
+// The number of descriptors in use, taken from the lowest free number: all below it are in use.
 size_t descriptorsInUse() {
   UniqueFd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   return next ? static_cast<size_t>(next.get()) : 0;
 }
 
-// As many as the service manager allows; the soft limit is for programs that use select().
+// Raises the limit of descriptors to what the service manager allows, and returns how many are left
+// for streams. The soft limit exists only for programs that use select().
 size_t raiseDescriptors() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
@@ -45,7 +161,8 @@ size_t raiseDescriptors() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
   ::getrlimit(RLIMIT_NOFILE, &limit);
   size_t all = limit.rlim_cur;
-  size_t others = descriptorsInUse() + (all > 4 * kOtherDescriptors ? kOtherDescriptors : kFewDescriptors);
+  size_t others =
+      descriptorsInUse() + (all > 4 * kOtherDescriptors ? kOtherDescriptors : kFewDescriptors);
   return all > others ? all - others : 0;
 }
 
@@ -73,26 +190,28 @@ LinuxStreamHost::LinuxStreamHost(Loop& loop, const std::string& device, StreamOb
       epoll_(makeEpoll()),
       spare_(makeSpare()),
       listeners_{listen(Address::Family::kV4), listen(Address::Family::kV6)},
-      table_("braid-" + device,
-             {"cannot take TCP connections over for streams", "nft_tproxy, nft_socket and nft_fib_inet"}),
+      table_("braid-" + device, {"cannot take TCP connections over for streams",
+                                 "nft_tproxy, nft_socket and nft_fib_inet"}),
       watcher_(loop, epoll_.get(), [this] { onReady(); }) {
   wantAccept(true);
 }
 
-// At the loopback addresses, which no packet from outside reaches by itself.
+// Listens on the loopback address, which no packet from outside can reach without TPROXY.
 LinuxStreamHost::Listener LinuxStreamHost::listen(Address::Family family) {
   Listener out{openTransparent(family), 0};
   if (!out.fd && family == Address::Family::kV6 && errno == EAFNOSUPPORT)
     return out;  // a machine without IPv6
   if (!out.fd) fail("cannot open a transparent socket");
   SocketAddress address;
-  socklen_t length =
-      toSocketAddress({*Address::parse(family == Address::Family::kV4 ? "127.0.0.1" : "::1"), 0}, address);
+  socklen_t length = toSocketAddress(
+      {*Address::parse(family == Address::Family::kV4 ? "127.0.0.1" : "::1"), 0}, address);
   if (::bind(out.fd.get(), &address.any, length) != 0) {
-    if (family == Address::Family::kV6 && errno == EADDRNOTAVAIL) return {};  // IPv6 is switched off
+    if (family == Address::Family::kV6 && errno == EADDRNOTAVAIL)
+      return {};  // IPv6 is switched off
     fail("cannot bind a socket for TCP connections");
   }
-  if (::listen(out.fd.get(), kBacklog) != 0 || ::getsockname(out.fd.get(), &address.any, &length) != 0)
+  if (::listen(out.fd.get(), kBacklog) != 0 ||
+      ::getsockname(out.fd.get(), &address.any, &length) != 0)
     fail("cannot listen for TCP connections");
   out.port = fromSocketAddress(address).port;
   return out;
@@ -115,7 +234,7 @@ void LinuxStreamHost::wantAccept(bool on) {
   for (const Listener& listener : listeners_) {
     if (!listener.fd) continue;
     epoll_event event{};
-    event.events = EPOLLIN;  // told until all are accepted
+    event.events = EPOLLIN;  // level-triggered: reported until all are accepted
     event.data.u64 = kListenerTag;
     ::epoll_ctl(epoll_.get(), on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listener.fd.get(), &event);
   }
@@ -132,8 +251,9 @@ void LinuxStreamHost::onReady() {
       continue;
     }
     bool hangUp = e.events & EPOLLHUP;
-    observer_.onReady(e.data.u64, {(e.events & (EPOLLIN | EPOLLRDHUP)) != 0 || hangUp,
-                                   (e.events & EPOLLOUT) != 0 || hangUp, (e.events & EPOLLERR) != 0});
+    observer_.onReady(e.data.u64,
+                      {(e.events & (EPOLLIN | EPOLLRDHUP)) != 0 || hangUp,
+                       (e.events & EPOLLOUT) != 0 || hangUp, (e.events & EPOLLERR) != 0});
   }
   if (acceptable) observer_.onAcceptable();
 }
@@ -146,18 +266,21 @@ std::optional<StreamHost::Accepted> LinuxStreamHost::accept(uint64_t tag, int& e
     socklen_t length = sizeof source;
     UniqueFd fd(::accept4(listener.fd.get(), &source.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
-      if (errno == EMFILE || errno == ENFILE) return turnAway(listener.fd.get(), error), std::nullopt;
+      if (errno == EMFILE || errno == ENFILE)
+        return turnAway(listener.fd.get(), error), std::nullopt;
       if (errno != EAGAIN) error = errno;
       continue;
     }
     auto socket = std::make_unique<TcpSocket>(std::move(fd));
     length = sizeof destination;
-    if (::getsockname(socket->fd(), &destination.any, &length) != 0 || !watch(socket->fd(), tag, false)) {
+    if (::getsockname(socket->fd(), &destination.any, &length) != 0 ||
+        !watch(socket->fd(), tag, false)) {
       error = ECONNABORTED;
       return std::nullopt;
     }
     Endpoint to = fromSocketAddress(destination);
-    // A process of this machine that connected to the listener itself is nobody's stream.
+    // A local process that connected to the listener's own address is not an intercepted
+    // connection.
     if (to.port == listener.port &&
         (to.address == *Address::parse("127.0.0.1") || to.address == *Address::parse("::1"))) {
       error = ECONNABORTED;
@@ -168,7 +291,9 @@ std::optional<StreamHost::Accepted> LinuxStreamHost::accept(uint64_t tag, int& e
   return std::nullopt;
 }
 
-// Without a descriptor a connection can be neither taken nor refused, and its client would wait: so one is kept for that.
+// Resets a waiting connection when no descriptor is free. Without a descriptor a connection can be
+// neither accepted nor refused, and its client would wait; so one descriptor is kept in reserve for
+// this.
 void LinuxStreamHost::turnAway(int listener, int& error) {
   spare_ = UniqueFd();
   UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -192,7 +317,7 @@ std::unique_ptr<StreamSocket> LinuxStreamHost::connect(const std::optional<Endpo
   auto socket = std::make_unique<TcpSocket>(std::move(fd));
   SocketAddress address;
   if (source) {
-    int on = 1;  // the client's address and port may serve towards several servers at once
+    int on = 1;  // the client may use one address and port for connections to several servers
     ::setsockopt(socket->fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     socklen_t length = toSocketAddress(*source, address);
     if (::bind(socket->fd(), &address.any, length) != 0) {

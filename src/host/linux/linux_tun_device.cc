@@ -12,8 +12,8 @@
 #include <optional>
 #include <utility>
 
-#include "host/linux/virtio_header.h"
-#include "host/system_error.h"
+#include "host/linux/tun_io.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -28,7 +28,8 @@ std::string quoted(const std::string& name) {
 [[noreturn]] void failOpen(int error) {
   std::string what = std::string("cannot open ") + kTunPath + ": " + std::strerror(error);
   if (error == ENOENT || error == ENODEV || error == ENXIO) {
-    what += "; load the kernel module (modprobe tun) and, in a container, pass the device node through";
+    what +=
+        "; load the kernel module (modprobe tun) and, in a container, pass the device node through";
   } else if (error == EACCES || error == EPERM) {
     what += "; the service must be allowed to use it (DeviceAllow=/dev/net/tun rw)";
   }
@@ -43,13 +44,14 @@ std::string quoted(const std::string& name) {
       what += std::string(kNetAdminRemedy);
       break;
     case EBUSY:
-      what += "the name is taken by a device that another process uses; stop it or choose another name";
+      what +=
+          "the name is taken by a device that another process uses; stop it or choose another name";
       break;
     case EINVAL:
-      what +=
-          std::string("the name is taken by an interface that is not a ") + wanted +
-          " device of the same settings, or by a device that another process uses, or is no interface name; "
-          "choose another name";
+      what += std::string("the name is taken by an interface that is not a ") + wanted +
+              " device of the same settings, or by a device that another process uses, or is no "
+              "interface name; "
+              "choose another name";
       break;
     default:
       what += std::strerror(error);
@@ -65,11 +67,12 @@ bool attach(int fd, ifreq& request, TunDevice::Kind kind, int flags) {
   return ::ioctl(fd, TUNSETIFF, &request) == 0;
 }
 
-// Of Linux 6.2, whose headers are newer than those of Debian 12.
+// From Linux 6.2 on; not in the headers of Debian 12.
 constexpr unsigned kUdpSegments = 0x20 | 0x40;  // TUN_F_USO4, TUN_F_USO6
 
-// Lets the kernel hand over what a network card would cut and sum up. True when it does so with UDP, too. Where it
-// refuses even TCP, packets come whole, each behind an empty header.
+// Tells the kernel that it may pass on packets that a network card would have to segment and
+// checksum. True when it will do so for UDP, too. If it refuses even for TCP, each packet is passed
+// on whole, after an empty header.
 bool wantSegments(int fd) {
   constexpr unsigned kTcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
   int size = sizeof(VirtioHeader);
@@ -79,9 +82,9 @@ bool wantSegments(int fd) {
   return false;
 }
 
-// Packets that wait for a worker, at most.
+// The most packets that wait for a worker to write them.
 constexpr size_t kMostWaiting = 512;
-// Packets that a worker reads at a time, at most.
+// The most packets that a worker reads at a time.
 constexpr size_t kMostAhead = 256;
 
 }  // namespace
@@ -95,12 +98,14 @@ LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options) : kind_(options.kin
   hasHeader_ = options.offloads && create(IFF_VNET_HDR, options.queues);
   if (!hasHeader_ && !create(0, options.queues)) failAttach(errno, kind_, name);
   bool takesUdp = hasHeader_ && wantSegments(fd());
-  if (!hasHeader_) ::ioctl(fd(), TUNSETOFFLOAD, 0);  // a persistent device keeps what its owner before wanted
+  if (!hasHeader_)
+    ::ioctl(fd(), TUNSETOFFLOAD, 0);  // a persistent device keeps its last owner's offloads
   writer_.emplace(rawFds(), kind_ == Kind::kTap ? kEthernetHeader : 0, hasHeader_, takesUdp);
   lengthenQueues();
 }
 
-// A device with several queues must be a new one: into a present one we would come as another owner's further queue.
+// Opens the device and its queues. A device with several queues must be a new one (IFF_TUN_EXCL):
+// otherwise this process might become an additional queue of another owner's device.
 bool LinuxTunDevice::create(int flags, unsigned queues) {
   fds_.clear();
   for (unsigned wanted = queues; fds_.size() < wanted;) {
@@ -127,7 +132,8 @@ std::vector<int> LinuxTunDevice::rawFds() const {
   return out;
 }
 
-// Best effort: an unprivileged owner of a prepared device may not do so, and then has the kernel's 500 packets.
+// Sets the length of the kernel queues. Best effort: an unprivileged owner of a prepared device may
+// not change it, and keeps the kernel's 500 packets.
 void LinuxTunDevice::lengthenQueues() {
   UniqueFd control(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};
@@ -136,7 +142,7 @@ void LinuxTunDevice::lengthenQueues() {
   if (control) ::ioctl(control.get(), SIOCSIFTXQLEN, &request);
 }
 
-// What waits for a worker, and what it has.
+// The packets that wait for a worker, and those that it works on.
 struct LinuxTunDevice::Handed {
   Handed(LinuxTunDevice& device, Workers& crew)
       : workers(crew),
@@ -155,21 +161,22 @@ struct LinuxTunDevice::Handed {
     writer.flush(writeCounters, &spent);
   }
   void readAll(TunReader& reader) {
-    reader.read(kMostAhead, readCounters, [this](Packet&& p) { read[current].push_back(std::move(p)); });
+    reader.read(kMostAhead, readCounters,
+                [this](Packet&& p) { read[current].push_back(std::move(p)); });
   }
 
   Workers& workers;
   std::vector<Packet> waiting, leaving, spent;
   DeviceCounters writeCounters;
-  std::array<std::vector<Packet>, 2> read;  // one is read into, the other one given out
+  std::array<std::vector<Packet>, 2> read;  // a worker fills one, the sink gets the other
   size_t current = 0;
-  bool busy = false;    // the device is read by a worker, and not by read() itself
-  bool filled = false;  // the current packets were not yet given out
+  bool busy = false;    // a worker reads the device instead of read() itself
+  bool filled = false;  // read[current] was filled and not yet given to the sink
   DeviceCounters readCounters;
   Job writing, reading;
 };
 
-// What was written before is with the kernel afterwards.
+// Writes everything that write() accepted before the device is closed.
 LinuxTunDevice::~LinuxTunDevice() {
   if (!handed_) return;
   for (Job* job : {&handed_->reading, &handed_->writing}) {
@@ -182,11 +189,13 @@ LinuxTunDevice::~LinuxTunDevice() {
 void LinuxTunDevice::watch(Loop& loop, IoWatcher::Callback onReadable, Workers* workers) {
   onReadable_ = std::move(onReadable);
   for (size_t i = 0; i < fds_.size(); ++i)
-    watchers_.push_back(std::make_unique<IoWatcher>(loop, fds_[i].get(), [this, i] { onQueueReadable(i); }));
+    watchers_.push_back(
+        std::make_unique<IoWatcher>(loop, fds_[i].get(), [this, i] { onQueueReadable(i); }));
   workers_ = workers;
 }
 
-// While a worker reads, a queue that has more is not watched: the loop would be told so all the time.
+// While a worker reads, a queue with more packets is not watched, because the loop would be woken
+// for it all the time.
 void LinuxTunDevice::onQueueReadable(size_t queue) {
   if (handed_ && handed_->reading.underWay()) {
     watchers_[queue]->wantRead(false);
@@ -196,7 +205,7 @@ void LinuxTunDevice::onQueueReadable(size_t queue) {
   onReadable_();
 }
 
-// They may have something to read.
+// Marks the paused queues as ready: they may have something to read.
 void LinuxTunDevice::wakePaused() {
   for (size_t queue : paused_) reader_->setReady(queue);
 }
@@ -206,7 +215,7 @@ void LinuxTunDevice::watchPaused() {
   paused_.clear();
 }
 
-// nullptr: there are no workers.
+// The state shared with the workers, created at first use; nullptr when there are no workers.
 LinuxTunDevice::Handed* LinuxTunDevice::handed() {
   if (!workers_ || !workers_->started()) return nullptr;
   if (!handed_) handed_ = std::make_unique<Handed>(*this, *workers_);
@@ -228,7 +237,7 @@ size_t LinuxTunDevice::read(PacketPool& pool, size_t limit, const Sink& sink) {
   return packets;
 }
 
-// Has the next packets read while this thread does what those before are about.
+// Makes a worker read the next packets while this thread processes the last ones.
 void LinuxTunDevice::beginReading() {
   wakePaused();
   reader_->stock().lend(kMostAhead);

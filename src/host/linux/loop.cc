@@ -13,8 +13,8 @@
 #include <string>
 #include <utility>
 
-#include "host/linux/memory_reserve.h"
-#include "host/system_error.h"
+#include "host/linux/memory.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -26,16 +26,17 @@ Time monotonicNow() {
 
 namespace {
 
-constexpr ev_tstamp kWatchAgain = 0.01;  // seconds until a refused watch is asked for again
+constexpr ev_tstamp kWatchAgain = 0.01;  // seconds until a refused watch is requested again
 
-// libev ends the process when a call of its own fails. A refused wait is none the less tried again, with a pause
-// so that a lasting refusal does not eat a processor.
+// By default libev ends the process when one of its system calls fails. This handler lets it retry
+// a failed wait, after a pause, so that a permanent failure does not use up a processor.
 void onLibevTrouble(const char*) noexcept {
   timespec pause{0, 1'000'000};
   ::nanosleep(&pause, nullptr);
 }
 
-// libev ends the process, without a way back, when it gets no memory: so it gets what is kept for that.
+// libev ends the process when it gets no memory. So when an allocation fails, the memory reserve is
+// released for it.
 void* reallocForLibev(void* old, long size) noexcept {
   if (size == 0) {
     std::free(old);
@@ -100,7 +101,8 @@ IoWatcher::~IoWatcher() {
   ev_timer_stop(loop_.raw(), &again_);
 }
 
-// EV_ERROR comes with both other bits, and libev has stopped the watcher: epoll_ctl() was refused.
+// EV_ERROR means that epoll_ctl() was refused and libev has stopped the watcher. The other two bits
+// are then set as well.
 void IoWatcher::onEvents(int events) {
   if (events & EV_ERROR) {
     ev_timer_set(&again_, kWatchAgain, 0);
@@ -137,20 +139,23 @@ UniqueFd makeTimer() {
 }  // namespace
 
 Timer::Timer(Loop& loop, std::function<void()> onTime)
-    : fd_(makeTimer()), onTime_(std::move(onTime)), watcher_(loop, fd_.get(), [this] { onReadable(); }) {}
+    : fd_(makeTimer()),
+      onTime_(std::move(onTime)),
+      watcher_(loop, fd_.get(), [this] { onReadable(); }) {}
 
 void Timer::arm(Time deadline) {
   deadline_ = deadline;
   if (deadline < wakeUp_) wakeAt(deadline);
 }
 
-// What has expired meanwhile is forgotten by that.
+// Sets the kernel's timer. An expiration that was not read yet is discarded by that.
 void Timer::wakeAt(Time at) {
-  // An absolute time that has passed fires at once; zero would disarm.
+  // An absolute time in the past fires at once; zero would disarm the timer.
   auto ns = std::max<int64_t>(at.time_since_epoch().count(), 1);
   itimerspec spec{};
   spec.it_value = {ns / 1'000'000'000, ns % 1'000'000'000};
-  // The kernel has no reason to refuse, a filter of system calls may: then what is armed is what was.
+  // The kernel has no reason to refuse, but a system call filter may. Then the former wake-up stays
+  // armed.
   for (int tries = 0; tries < 3; ++tries) {
     if (timerfd_settime(fd_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) != 0) continue;
     wakeUp_ = at;
@@ -159,7 +164,8 @@ void Timer::wakeAt(Time at) {
 }
 
 void Timer::onReadable() {
-  if (wakeUp_ < deadline_ && deadline_ != kNever && monotonicNow() < deadline_) return wakeAt(deadline_);
+  if (wakeUp_ < deadline_ && deadline_ != kNever && monotonicNow() < deadline_)
+    return wakeAt(deadline_);
   uint64_t expirations;
   if (::read(fd_.get(), &expirations, sizeof expirations) != sizeof expirations)
     return;  // re-armed meanwhile
@@ -181,8 +187,9 @@ UniqueFd makeSignalFd(int signal) {
 }
 }  // namespace
 
-// libev's own way of signals, a handler that writes a note to the loop, is deaf for good after one note that the kernel
-// refuses. A blocked signal waits in the kernel until it is read.
+// A signalfd is used because libev's own signal handler writes to the loop's descriptor, and after
+// one failed write it never reports a signal again. A blocked signal waits in the kernel until it
+// is read.
 SignalWatcher::SignalWatcher(Loop& loop, int signal, std::function<void()> onSignal)
     : fd_(makeSignalFd(signal)), onSignal_(std::move(onSignal)), watcher_(loop, fd_.get(), [this] {
         signalfd_siginfo info;

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/time.h"
-#include "host/clock.h"
-#include "host/unique_fd.h"
+#include "host/host.h"
+#include "host/system.h"
 
 namespace braid {
 
-/// CLOCK_MONOTONIC as core time. That clock stands still while the host is suspended, so that timeouts do not
-/// all fire on wake-up.
+/// CLOCK_MONOTONIC as core time. That clock does not advance while the machine is suspended, so
+/// timeouts do not all fire on wake-up.
 Time monotonicNow();
 
 class MonotonicClock final : public Clock {
@@ -22,7 +22,7 @@ class MonotonicClock final : public Clock {
   Time now() const override { return monotonicNow(); }
 };
 
-/// One libev loop; runs in the thread that calls run(). Watchers must not outlive it.
+/// A libev event loop. It runs in the thread that calls run(). Watchers must not outlive it.
 class Loop {
  public:
   Loop();
@@ -30,23 +30,23 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// Runs until stop(). Throws what a callback threw.
+  /// Runs until stop(). Rethrows an exception of a callback.
   void run();
-  /// Ends run(); what else is due is not called any more.
+  /// Ends run(). Other callbacks that are due are not called any more.
   void stop();
-  /// One iteration; `wait`: blocks until something happens.
+  /// Runs one iteration. `wait`: blocks until something happens.
   void runOnce(bool wait);
   struct ev_loop* raw() {
     return loop_;
   }
 
-  /// Makes a call for a watcher of this loop. libev is written in C, through which no exception may pass: it is kept,
-  /// and stops the loop.
+  /// Calls `callback` for a watcher of this loop. Exceptions must not propagate through libev,
+  /// which is written in C. So an exception is stored and stops the loop; run() rethrows it.
   template <typename F>
   static void call(struct ev_loop* raw, F&& callback) {
     auto* self = static_cast<Loop*>(ev_userdata(raw));
-    if (!self) return callback();  // a loop of somebody else, who answers for what is thrown
-    if (self->stopped_) return;    // what is left is fit for being destroyed, not for more work
+    if (!self) return callback();  // not a Loop of ours: its owner handles exceptions
+    if (self->stopped_) return;    // after stop() objects may only be destroyed
     try {
       callback();
     } catch (...) {
@@ -62,8 +62,9 @@ class Loop {
   std::exception_ptr thrown_;
 };
 
-/// Calls back while a file descriptor is readable (and, on demand, writable). A callback must not destroy its
-/// own watcher. Where the kernel refuses to watch (no memory), it is asked again.
+/// Calls back while a file descriptor is readable (and, on demand, writable). A callback must not
+/// destroy its own watcher. If the kernel refuses to watch the descriptor (no memory), the request
+/// is repeated.
 class IoWatcher {
  public:
   using Callback = std::function<void()>;
@@ -87,13 +88,14 @@ class IoWatcher {
   Callback onReadable_, onWritable_;
 };
 
-/// Calls back at or after an absolute time, to the timer resolution of the kernel (libev's own timers round
-/// to milliseconds with epoll).
+/// Calls back at or after an absolute time, with the kernel's timer resolution. (libev's own timers
+/// round to milliseconds with epoll.)
 class Timer {
  public:
   Timer(Loop& loop, std::function<void()> onTime);
-  /// kNever disarms. Costs a system call only when the kernel would wake too late: a deadline that is put off, as most
-  /// are, leaves the earlier wake-up, which then sees that it is not yet time.
+  /// Sets the deadline; kNever disarms. Needs a system call only when the kernel's present wake-up
+  /// is too late. A deadline that is postponed, as most are, leaves the earlier wake-up in place;
+  /// when that comes, it is set again.
   void arm(Time deadline);
   Time deadline() const { return deadline_; }
 
@@ -102,13 +104,13 @@ class Timer {
   void wakeAt(Time at);
   UniqueFd fd_;
   Time deadline_ = kNever;
-  Time wakeUp_ = kNever;  ///< of the kernel; not after deadline_, unless the kernel refused
+  Time wakeUp_ = kNever;  ///< the kernel's wake-up; not after deadline_, unless the kernel refused
   std::function<void()> onTime_;
   IoWatcher watcher_;
 };
 
-/// Calls back after a signal, inside the loop. The signal is blocked from then on, for the caller's thread and those that
-/// it starts later. Throws SystemError.
+/// Calls back inside the loop after a signal. Blocks the signal from then on in the calling thread
+/// and in threads that it starts later. Throws SystemError.
 class SignalWatcher {
  public:
   SignalWatcher(Loop& loop, int signal, std::function<void()> onSignal);
@@ -119,7 +121,8 @@ class SignalWatcher {
   IoWatcher watcher_;
 };
 
-/// Calls back once per iteration, just before the loop waits; keepAwake() makes the next wait return at once.
+/// Calls back once per iteration, just before the loop waits; keepAwake() makes the next wait
+/// return at once.
 class PrepareHook {
  public:
   PrepareHook(Loop& loop, std::function<void()> beforeWait);

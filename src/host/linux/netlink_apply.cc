@@ -1,4 +1,4 @@
-#include "host/linux/netlink_apply.h"
+#include "host/linux/netlink_config.h"
 
 #include <linux/if.h>
 #include <linux/if_addr.h>
@@ -7,8 +7,7 @@
 
 #include <cstring>
 
-#include "host/linux/netlink_message.h"
-#include "host/linux/netlink_socket.h"
+#include "host/linux/netlink.h"
 
 namespace braid {
 
@@ -41,8 +40,8 @@ std::optional<Address> address(uint8_t family, const nlattr* a) {
   return out;
 }
 
-// The kernel removes an address when its lifetime has run out, a DHCP lease say; it looks a moment before, and counts
-// in seconds. Ours have none.
+// Whether the address was removed because its lifetime expired, as with a DHCP lease. The kernel
+// checks a moment early and counts in seconds, hence 1. Braid's own addresses have no lifetime.
 bool hasRunOut(const nlattr* cacheInfo) {
   ifa_cacheinfo info;
   if (mnl_attr_get_payload_len(cacheInfo) < sizeof info) return false;
@@ -50,7 +49,7 @@ bool hasRunOut(const nlattr* cacheInfo) {
   return info.ifa_valid <= 1;
 }
 
-// "bridge", "veth" and the like; empty: the message names none.
+// The type of a link: "bridge", "veth" and the like; empty if the message names none.
 std::string kindOf(const nlattr* linkInfo) {
   std::string kind;
   forEachNested(linkInfo, [&](const nlattr* a) {
@@ -66,7 +65,8 @@ bool operational(uint8_t state) {
 
 void applyLink(const nlmsghdr& message, NetworkTable& table) {
   const auto* info = payload<ifinfomsg>(message);
-  // AF_BRIDGE messages are about the port, not the link: a port that leaves its bridge is "deleted".
+  // AF_BRIDGE messages are about bridge ports, not links: a port that leaves its bridge is reported
+  // as deleted.
   if (!info || info->ifi_family != AF_UNSPEC) return;
   if (message.nlmsg_type == RTM_DELLINK) return table.removeLink(info->ifi_index);
   Link& link = table.link(info->ifi_index);
@@ -98,7 +98,7 @@ void applyLink(const nlmsghdr& message, NetworkTable& table) {
 void applyAddress(const nlmsghdr& message, NetworkTable& table) {
   const auto* info = payload<ifaddrmsg>(message);
   if (!info || !table.links().contains(static_cast<int>(info->ifa_index))) return;
-  std::optional<Address> local, any;  // on point-to-point links IFA_ADDRESS is the other end
+  std::optional<Address> local, any;  // on point-to-point links IFA_ADDRESS is the peer's
   uint32_t flags = info->ifa_flags;
   bool ranOut = false;
   forAttributes(message, sizeof *info, [&](uint16_t type, const nlattr* a) {
@@ -119,19 +119,22 @@ void applyAddress(const nlmsghdr& message, NetworkTable& table) {
     return;
   }
   bool tentative = (flags & IFA_F_TENTATIVE) && !(flags & IFA_F_OPTIMISTIC);
-  // IFA_F_TEMPORARY is IFA_F_SECONDARY in IPv4.
+  // The same bit means IFA_F_SECONDARY in IPv4.
   bool temporary = info->ifa_family == AF_INET6 && (flags & IFA_F_TEMPORARY);
-  set.insert({*local, info->ifa_prefixlen, info->ifa_scope, !tentative && !(flags & IFA_F_DADFAILED),
-              (flags & IFA_F_DEPRECATED) != 0, temporary});
+  set.insert({*local, info->ifa_prefixlen, info->ifa_scope,
+              !tentative && !(flags & IFA_F_DADFAILED), (flags & IFA_F_DEPRECATED) != 0,
+              temporary});
 }
 
-// Another table than the kernel's own ones, and for everything: of packets with a mark, as for transparent proxies.
+// Whether this is a local route for everything in a table other than the kernel's own ones. Such a
+// route serves marked packets, as for transparent proxies.
 bool isForMarked(const LocalNetwork& n) {
   return n.network.length == 0 && n.table != RT_TABLE_LOCAL && n.table != RT_TABLE_MAIN &&
          n.table != RT_TABLE_DEFAULT;
 }
 
-// Whatever the table: rules may lead there. An anycast address of IPv6 is the host's as well.
+// Takes a local route into the table, from any routing table, because rules may lead there. IPv6
+// anycast addresses belong to the host as well.
 void applyLocalRoute(const nlmsghdr& message, const rtmsg& info, NetworkTable& table) {
   const bool isLocal = info.rtm_type == RTN_LOCAL || info.rtm_type == RTN_ANYCAST;
   const bool isNew = message.nlmsg_type == RTM_NEWROUTE;
@@ -203,14 +206,15 @@ void applyRoute(const nlmsghdr& message, NetworkTable& table) {
 
 namespace {
 
-// Forwarding of the whole host was switched off.
+// Whether the message says that forwarding of the whole host was switched off.
 bool endsForwarding(const nlmsghdr& message) {
   if (message.nlmsg_len < mnl_nlmsg_size(sizeof(netconfmsg))) return false;
   bool all = false, off = false;
   forEachAttribute(message, sizeof(netconfmsg), [&](const nlattr* a) {
     if (mnl_attr_get_payload_len(a) < sizeof(uint32_t)) return;
     uint16_t type = mnl_attr_get_type(a);
-    if (type == NETCONFA_IFINDEX) all = static_cast<int>(mnl_attr_get_u32(a)) == NETCONFA_IFINDEX_ALL;
+    if (type == NETCONFA_IFINDEX)
+      all = static_cast<int>(mnl_attr_get_u32(a)) == NETCONFA_IFINDEX_ALL;
     if (type == NETCONFA_FORWARDING) off = mnl_attr_get_u32(a) == 0;
   });
   return all && off;

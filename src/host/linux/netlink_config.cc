@@ -12,14 +12,14 @@
 #include <utility>
 
 #include "host/linux/forwarding.h"
-#include "host/linux/netlink_message.h"
-#include "host/system_error.h"
+#include "host/linux/netlink.h"
+#include "host/system.h"
 
 namespace braid {
 
 namespace {
 
-// What the kernel uses for an IPv6 route without metric (IP6_RT_PRIO_USER).
+// The metric that the kernel gives an IPv6 route without one (IP6_RT_PRIO_USER).
 constexpr uint32_t kDefaultMetricV6 = 1024;
 
 [[noreturn]] void fail(const std::string& wanted, const NetlinkSocket::Answer& answer) {
@@ -32,7 +32,8 @@ constexpr uint32_t kDefaultMetricV6 = 1024;
     case ENETUNREACH:
     case EHOSTUNREACH:
       what +=
-          "the gateway is not reachable on that interface; check the interface's address and the gateway's";
+          "the gateway is not reachable on that interface; check the interface's address and the "
+          "gateway's";
       break;
     case ENETDOWN:
       what += "the interface is down";
@@ -50,11 +51,12 @@ constexpr uint32_t kDefaultMetricV6 = 1024;
 }
 
 bool alreadyGone(int error) {
-  return error == ENOENT || error == ESRCH || error == ENODEV || error == ENXIO || error == EADDRNOTAVAIL ||
-         error == ENETDOWN;
+  return error == ENOENT || error == ESRCH || error == ENODEV || error == ENXIO ||
+         error == EADDRNOTAVAIL || error == ENETDOWN;
 }
 
-// What cannot be done while a device is away or off is done when it is back.
+// Whether a step failed because its device is gone or down. It will be done when the device is
+// back.
 bool waitsForDevice(int error) {
   return error == ENODEV || error == ENXIO || error == ENETDOWN;
 }
@@ -70,7 +72,8 @@ std::string addressText(const std::string& device, const InterfaceAddress& a) {
   return "address " + a.toString() + " on " + device;
 }
 
-// The kernel keeps one route for each of these.
+// Whether two routes have the same key: the kernel keeps one route for each combination of
+// destination, table and metric.
 bool sameKey(const FoundRoute& found, const RouteSpec& wanted) {
   uint32_t metric = wanted.metric;
   if (metric == 0 && wanted.destination.address.isV6()) metric = kDefaultMetricV6;
@@ -84,11 +87,12 @@ NetlinkConfig::NetlinkConfig() : socket_(0) {}
 NetlinkConfig::~NetlinkConfig() {
   try {
     undo();
-  } catch (const std::exception&) {  // no memory for the words about a failure
+  } catch (const std::exception&) {  // no memory to describe a failure
   }
 }
 
-void NetlinkConfig::remember(std::string text, std::function<void()> takeBack, std::function<bool()> again) {
+void NetlinkConfig::remember(std::string text, std::function<void()> takeBack,
+                             std::function<bool()> again) {
   makeRoom();
   keep({std::move(text), std::move(takeBack), std::move(again)});
 }
@@ -98,7 +102,7 @@ void NetlinkConfig::makeRoom() {
 }
 
 void NetlinkConfig::keep(Step step) {
-  forget(step.text);  // added anew after the kernel dropped it, with its link for example
+  forget(step.text);  // the kernel may have dropped it, for example with its link
   steps_.push_back(std::move(step));
 }
 
@@ -107,11 +111,12 @@ void NetlinkConfig::forget(std::string_view text) {
 }
 
 NetlinkConfig::Step* NetlinkConfig::find(std::string_view text) {
-  auto at = std::find_if(steps_.begin(), steps_.end(), [&](const Step& s) { return s.text == text; });
+  auto at =
+      std::find_if(steps_.begin(), steps_.end(), [&](const Step& s) { return s.text == text; });
   return at == steps_.end() ? nullptr : &*at;
 }
 
-// In the order of doing: a route needs its link to be up.
+// In the original order, because a route needs its link to be up.
 HostNetwork::Restored NetlinkConfig::restore() {
   Restored out;
   for (const Step& s : steps_) {
@@ -129,7 +134,7 @@ bool NetlinkConfig::addAgain(const std::string& text, const NetlinkSocket::Answe
   return answer.error == 0;
 }
 
-// What is not taken back now stays at the host for good, so a refusal is met with a second try.
+// Steps that fail are tried a second time, because what is not undone now stays on the host.
 std::vector<std::string> NetlinkConfig::undo() {
   std::vector<std::string> failures;
   std::vector<Step> refused;
@@ -189,7 +194,8 @@ void NetlinkConfig::addAddress(const std::string& device, const InterfaceAddress
   const std::string& text = step.text;
   makeRoom();
   int index = indexOf(device);
-  NetlinkSocket::Answer answer = socket_.request(addressRequest(RTM_NEWADDR, address, index).header());
+  NetlinkSocket::Answer answer =
+      socket_.request(addressRequest(RTM_NEWADDR, address, index).header());
   if (answer.error == EEXIST && !remembers(text)) {
     bool ours = false;
     std::string other = conflicting(index, address, ours);
@@ -214,12 +220,13 @@ std::string NetlinkConfig::conflicting(int index, const InterfaceAddress& addres
 void NetlinkConfig::deleteAddress(const std::string& device, const InterfaceAddress& address) {
   int index = findIndex(device);
   if (index == 0) return;
-  check(addressText(device, address), socket_.request(addressRequest(RTM_DELADDR, address, index).header()));
+  check(addressText(device, address),
+        socket_.request(addressRequest(RTM_DELADDR, address, index).header()));
 }
 
 void NetlinkConfig::removeAddress(const std::string& device, const InterfaceAddress& address) {
   deleteAddress(device, address);
-  forget(addressText(device, address));  // what is refused is taken back in the end
+  forget(addressText(device, address));  // after a failure the step is kept, and undo() tries again
 }
 
 void NetlinkConfig::addRoute(const RouteSpec& route) {
@@ -245,13 +252,15 @@ void NetlinkConfig::addRoute(const RouteSpec& route) {
 std::string NetlinkConfig::conflicting(const RouteSpec& route, bool& ours) {
   std::string other = "another route";
   int index = indexOf(route.device);
-  socket_.dump(RTM_GETROUTE, socketFamily(route.destination.address.family), [&](const nlmsghdr& m) {
-    auto found = parseRoute(m);
-    if (!found || ours || !sameKey(*found, route)) return;
-    found->spec.device = found->device ? nameOf(found->device) : "";
-    other = found->spec.toString() + " (protocol " + std::to_string(found->protocol) + ")";
-    ours = found->protocol == kBraidProtocol && found->spec.via == route.via && found->device == index;
-  });
+  socket_.dump(
+      RTM_GETROUTE, socketFamily(route.destination.address.family), [&](const nlmsghdr& m) {
+        auto found = parseRoute(m);
+        if (!found || ours || !sameKey(*found, route)) return;
+        found->spec.device = found->device ? nameOf(found->device) : "";
+        other = found->spec.toString() + " (protocol " + std::to_string(found->protocol) + ")";
+        ours = found->protocol == kBraidProtocol && found->spec.via == route.via &&
+               found->device == index;
+      });
   return other;
 }
 
@@ -293,13 +302,15 @@ std::vector<Prefix> NetlinkConfig::networksElsewhere(const std::string& device) 
   return out;
 }
 
-// An index is not given again before some 2^31 interfaces have come and gone.
+// The kernel reuses an interface index only after about 2^31 interfaces, so an index that does not
+// exist belonged to a deleted interface.
 void NetlinkConfig::removeStaleMarks(uint32_t kind) {
   constexpr uint32_t kIndexBits = 0x00ffffff;
   std::vector<RuleSpec> stale;
   auto look = [&](const nlmsghdr& m) {
     auto found = parseRule(m);
-    if (!found || found->protocol != kBraidProtocol || (found->spec.mark & ~kIndexBits) != kind) return;
+    if (!found || found->protocol != kBraidProtocol || (found->spec.mark & ~kIndexBits) != kind)
+      return;
     char name[IF_NAMESIZE];
     if (!if_indextoname(found->spec.mark & kIndexBits, name)) stale.push_back(found->spec);
   };
@@ -307,7 +318,8 @@ void NetlinkConfig::removeStaleMarks(uint32_t kind) {
     try {
       socket_.dump(RTM_GETRULE, family, look);
     } catch (const SystemError& e) {
-      if (e.code() != EOPNOTSUPP && e.code() != EAFNOSUPPORT) throw;  // a machine without the family
+      if (e.code() != EOPNOTSUPP && e.code() != EAFNOSUPPORT)
+        throw;  // a machine without the family
     }
   }
   for (const RuleSpec& rule : stale) deleteRule(rule);
@@ -336,7 +348,7 @@ void NetlinkConfig::setForwarding(Address::Family family, const std::vector<std:
   std::string text = forwardingText(family);
   if (remembers(text)) return;
   Forwarding* sysctl = own.get();
-  keep({text, [sysctl] { sysctl->giveBack(); }, [sysctl] { return sysctl->ensure(); }});
+  keep({text, [sysctl] { sysctl->reclaim(); }, [sysctl] { return sysctl->ensure(); }});
 }
 
 void NetlinkConfig::removeForwarding(Address::Family family) {
@@ -355,7 +367,8 @@ std::string NetlinkConfig::forwardingBefore(Address::Family family) {
 void NetlinkConfig::addRule(const RuleSpec& rule) {
   Step step{rule.toString(), [=, this] { deleteRule(rule); },
             [=, this] {
-              return addAgain(rule.toString(), socket_.request(ruleRequest(RTM_NEWRULE, rule).header()));
+              return addAgain(rule.toString(),
+                              socket_.request(ruleRequest(RTM_NEWRULE, rule).header()));
             }};
   const std::string& text = step.text;
   makeRoom();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <libmnl/libmnl.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,7 +10,8 @@
 #include <vector>
 
 #include "host/host_network.h"
-#include "host/linux/netlink_socket.h"
+#include "host/linux/netlink.h"
+#include "host/network_table.h"
 
 struct ifinfomsg;
 
@@ -17,12 +20,12 @@ namespace braid {
 class Forwarding;
 class NetlinkRequest;
 
-/// Changes the host's network by rtnetlink. What is there already is taken over when it is identical and
-/// carries Braid's mark (kBraidProtocol).
+/// Changes the host's network by rtnetlink. An object that exists already is taken over if it is
+/// identical and carries Braid's mark (kBraidProtocol).
 class NetlinkConfig final : public HostNetwork {
  public:
   NetlinkConfig();
-  /// undo(), with failures ignored.
+  /// Calls undo() and ignores failures.
   ~NetlinkConfig() override;
 
   void setLinkUp(const std::string& device) override;
@@ -44,45 +47,51 @@ class NetlinkConfig final : public HostNetwork {
 
   Restored restore() override;
   std::vector<std::string> undo() override;
-  /// Lines that describe what undo() would take back, in the order of doing.
+  /// Lines that describe what undo() would undo, in the order in which it was done.
   std::vector<std::string> done() const;
 
  private:
   struct Step {
-    std::string text;  // what was done; names the step
+    std::string text;  // what was done; identifies the step
     std::function<void()> takeBack;
-    std::function<bool()> again;  // true: it had to be done again
+    std::function<bool()> again;  // repeats the step if it was undone by others; true: it was
   };
   void remember(std::string text, std::function<void()> takeBack, std::function<bool()> again);
-  /// Room for keep(): what was done at the host must be remembered even when memory ends.
+  /// Reserves memory for keep() before a change, because a change must be remembered even when
+  /// memory runs out.
   void makeRoom();
   void keep(Step step);
   void forget(std::string_view text);
   Step* find(std::string_view text);
   bool remembers(std::string_view text) { return find(text) != nullptr; }
-  /// A request that adds something, made again. True: it was gone.
+  /// Evaluates the answer to a repeated request that adds something. True: it was gone and was
+  /// added again.
   bool addAgain(const std::string& text, const NetlinkSocket::Answer& answer);
-  /// The interface's index, 0 when there is none of that name. Throws SystemError when the kernel does not say:
-  /// if_nametoindex(), which opens a socket for it, would give 0 then too.
+  /// The interface's index; 0 when there is none of that name. Throws SystemError when the kernel
+  /// gives no answer. (if_nametoindex() opens a socket, and would return 0 in that case, too.)
   int findIndex(const std::string& device);
   int indexOf(const std::string& device);
   using FillLink = std::function<void(NetlinkRequest&, ifinfomsg&)>;
   void changeLink(const std::string& device, const std::string& text, const FillLink& fill);
-  /// changeLink(), which is no failure when the device is gone.
+  /// Like changeLink(), but does nothing when the device is gone.
   void takeBackLink(const std::string& device, const std::string& text, const FillLink& fill);
   void deleteRoute(const RouteSpec& route);
   void deleteRule(const RuleSpec& rule);
   void deleteAddress(const std::string& device, const InterfaceAddress& address);
   std::string nameOf(int index);
-  /// The route (rule, address) in the way of this one, described; `ours` when it is identical and left over
-  /// from us.
+  /// Describes the existing route (or address) that conflicts with this one. `ours`: it is
+  /// identical and was left by a process of Braid.
   std::string conflicting(const RouteSpec& route, bool& ours);
   bool ruleIsOurs(const RuleSpec& rule);
   std::string conflicting(int index, const InterfaceAddress& address, bool& ours);
 
   NetlinkSocket socket_;
   std::vector<Step> steps_;
-  std::unique_ptr<Forwarding> forwarding_[2];  ///< IPv4, IPv6; null: not asked for
+  std::unique_ptr<Forwarding> forwarding_[2];  ///< IPv4, IPv6; null until setForwarding()
 };
+
+/// Applies an RTM_{NEW,DEL}{LINK,ADDR,ROUTE}, RTM_DELRULE or RTM_NEWNETCONF message to the table.
+/// Other and malformed messages change nothing.
+void applyNetlink(const nlmsghdr& message, NetworkTable& table);
 
 }  // namespace braid

@@ -7,9 +7,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "host/linux/netlink.h"
 #include "host/linux/netlink_config.h"
-#include "host/linux/netlink_message.h"
-#include "host/system_error.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -35,14 +35,15 @@ LinkState readLink(NetlinkSocket& socket, const std::string& device, int index) 
     });
   });
   if (answer.error != 0)
-    throw SystemError(answer.error,
-                      "cannot read the state of interface " + device + ": " + std::strerror(answer.error));
+    throw SystemError(answer.error, "cannot read the state of interface " + device + ": " +
+                                        std::strerror(answer.error));
   return out;
 }
 
 }  // namespace
 
-void NetlinkConfig::changeLink(const std::string& device, const std::string& text, const FillLink& fill) {
+void NetlinkConfig::changeLink(const std::string& device, const std::string& text,
+                               const FillLink& fill) {
   NetlinkRequest request(RTM_NEWLINK, 0);
   auto& body = request.body<ifinfomsg>();
   body.ifi_index = indexOf(device);
@@ -55,7 +56,8 @@ void NetlinkConfig::changeLink(const std::string& device, const std::string& tex
   throw SystemError(answer.error, what);
 }
 
-void NetlinkConfig::takeBackLink(const std::string& device, const std::string& text, const FillLink& fill) {
+void NetlinkConfig::takeBackLink(const std::string& device, const std::string& text,
+                                 const FillLink& fill) {
   if (findIndex(device) != 0) changeLink(device, text, fill);
 }
 
@@ -110,7 +112,8 @@ void NetlinkConfig::setMaster(const std::string& device, const std::string& brid
     auto wanted = static_cast<uint32_t>(indexOf(bridge));
     if (before == wanted) return false;
     if (before != 0) {
-      throw SystemError(EBUSY, device + " is a port of " + nameOf(static_cast<int>(before)) + " already");
+      throw SystemError(EBUSY,
+                        device + " is a port of " + nameOf(static_cast<int>(before)) + " already");
     }
     changeLink(device, text, set(wanted));
     return true;

@@ -9,50 +9,58 @@
 #include <string>
 #include <utility>
 
-#include "host/linux/netlink_apply.h"
-#include "host/system_error.h"
+#include "host/linux/netlink_config.h"
+#include "host/system.h"
 
 namespace braid {
 
 namespace {
 
-constexpr uint32_t kGroups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE |
-                             RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_RULE | 1U << (RTNLGRP_IPV6_RULE - 1) |
-                             1U << (RTNLGRP_IPV4_NETCONF - 1) | 1U << (RTNLGRP_IPV6_NETCONF - 1);
-// Batches of notifications per call, so that a storm of route changes does not hold the event loop.
+constexpr uint32_t kGroups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
+                             RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE | RTMGRP_IPV4_RULE |
+                             1U << (RTNLGRP_IPV6_RULE - 1) | 1U << (RTNLGRP_IPV4_NETCONF - 1) |
+                             1U << (RTNLGRP_IPV6_NETCONF - 1);
+// The most batches of notifications per call, so that a storm of route changes does not block the
+// event loop.
 constexpr int kBatchesPerCall = 16;
-// What may wait when the kernel's queue is full, generously: it keeps at least half a kilobyte for each.
+// Upper bound on the batches in the kernel's queue when it is full: each takes at least half a
+// kilobyte of it.
 constexpr int kMostBatches = 8192;
-// A reading is made again at once when something changed meanwhile, or the kernel had no memory for it.
+// How often a dump is tried when something changed during it, or the kernel had no memory for it.
 constexpr int kDumpTries = 3;
-// Between two readings of everything: a storm of changes must not keep the daemon from its packets. It grows while
-// readings follow each other as soon as they may, because changes are missed again and again or no reading is whole.
+// Pause between two readings of everything, so that a storm of changes does not keep the daemon
+// from its packets. It doubles as long as readings follow each other as soon as they may, because
+// changes are missed again and again or no reading succeeds.
 constexpr Duration kPause = 1s, kLongestPause = 32s;
 
-// The kernel does not announce the IPv4 routes that go with a link that is switched off or with their source
-// address.
+// Whether routes may have disappeared without a notification: the kernel does not announce IPv4
+// routes that it removes together with a link that is switched off, or with their source address.
 bool mayLoseRoutesSilently(const NetworkChange& c) {
   using Kind = NetworkChange::Kind;
   return c.kind == Kind::kLinkDown || c.kind == Kind::kLinkUp || c.kind == Kind::kAddressGone;
 }
 
-// Reads until nothing changes meanwhile, a few times; `read` begins anew each time.
+// Calls read() up to kDumpTries times until nothing changes during it. read() must start from
+// scratch each time.
 template <typename Read>
 int untilWhole(Read&& read) {
   int error = EINTR;
-  for (int i = 0; (error == EINTR || error == ENOBUFS || error == ENOMEM) && i < kDumpTries; ++i) error = read();
+  for (int i = 0; (error == EINTR || error == ENOBUFS || error == ENOMEM) && i < kDumpTries; ++i)
+    error = read();
   return error;
 }
 
 }  // namespace
 
-// Listening starts before the dump: what changes in between is heard afterwards and applied twice.
+// Notifications are subscribed to before the dump, so a change during the dump is seen in both, and
+// applied twice, which is harmless.
 NetlinkMonitor::NetlinkMonitor(int receiveBytes)
     : events_(kGroups, receiveBytes), requests_(0), pause_(kPause) {
   int error = readAll(table_);
   if (error == EINTR) readAt_ = earliest_;
   if (error != 0 && error != EINTR)
-    throw SystemError(error, std::string("cannot list the host's network: ") + std::strerror(error));
+    throw SystemError(error,
+                      std::string("cannot list the host's network: ") + std::strerror(error));
 }
 
 int NetlinkMonitor::readRoutes(NetworkTable& table) {
@@ -80,7 +88,7 @@ int NetlinkMonitor::readAll(NetworkTable& table) {
   return error ? error : routes;
 }
 
-// True: the kernel had to drop some.
+// Applies the notifications that wait. True: the kernel had to drop some.
 bool NetlinkMonitor::hear() {
   bool overrun = false;
   for (int i = 0; i < (overrun ? kMostBatches : kBatchesPerCall); ++i) {
@@ -93,8 +101,8 @@ bool NetlinkMonitor::hear() {
   return overrun;
 }
 
-// After an overrun what waits must have been read before: it is older than what this reads, and the kernel
-// drops what comes until then.
+// Reads everything again. After an overrun all waiting notifications must have been read first:
+// they are older than what this reads, and the kernel drops new ones until they are read.
 void NetlinkMonitor::readAnew(Time now) {
   NetworkTable fresh;
   bool whole = readAll(fresh) == 0;

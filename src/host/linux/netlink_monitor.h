@@ -3,19 +3,19 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/linux/netlink_socket.h"
-#include "host/network_monitor.h"
+#include "host/linux/netlink.h"
+#include "host/network_table.h"
 
 namespace braid {
 
-/// Hears of changes by rtnetlink.
+/// Follows the host's network by rtnetlink notifications.
 class NetlinkMonitor final : public NetworkMonitor {
  public:
-  /// Reads everything. Throws SystemError. `receiveBytes`: of notifications that the kernel keeps; tests have
-  /// few.
+  /// Reads the present state. `receiveBytes`: size of the kernel's buffer for notifications; tests
+  /// use a small one. Throws SystemError.
   explicit NetlinkMonitor(int receiveBytes = NetlinkSocket::kReceiveBytes);
 
-  /// Readable when something changed: then call process().
+  /// The descriptor becomes readable when something changed: then call process().
   int fd() const { return events_.fd(); }
   const NetworkTable& table() const override { return table_; }
   std::vector<NetworkChange> process(Time now) override;
@@ -26,7 +26,7 @@ class NetlinkMonitor final : public NetworkMonitor {
  private:
   bool hear();
   void readAnew(Time now);
-  /// errno; 0: done. EINTR: something may be missing or old.
+  /// Returns an errno; 0: done. EINTR: something may be missing or outdated.
   int readRoutes(NetworkTable& table);
   int readAll(NetworkTable& table);
 
@@ -34,9 +34,9 @@ class NetlinkMonitor final : public NetworkMonitor {
   NetlinkSocket requests_;
   NetworkTable table_;
   uint64_t overruns_ = 0;
-  Time readAt_ = kNever;         // when everything is to be read anew
-  Time earliest_ = Time::min();  // not before this
-  Duration pause_;               // after the last reading of everything
+  Time readAt_ = kNever;         // when everything must be read again
+  Time earliest_ = Time::min();  // everything is not read again before this time
+  Duration pause_;               // least pause after the last reading of everything
 };
 
 }  // namespace braid

@@ -8,17 +8,23 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <utility>
+
+#include "host/linux/netlink.h"
+#include "host/system.h"
 
 namespace braid {
 
 namespace {
 
-constexpr uint32_t kTcpPorts = 2;                  // offset of the destination port (RFC 9293 section 3.1)
-constexpr uint32_t kTcpFlags = 13;                 // and of the flags
+constexpr uint32_t kTcpPorts = 2;   // offset of the destination port (RFC 9293 section 3.1)
+constexpr uint32_t kTcpFlags = 13;  // offset of the flags
 constexpr uint32_t kV4Source = 12, kV6Source = 8;  // RFC 791, RFC 8200
 constexpr uint32_t kV4Destination = 16, kV6Destination = 24;
 
@@ -26,7 +32,7 @@ std::array<uint8_t, 2> network16(uint16_t v) {
   return {static_cast<uint8_t>(v >> 8), static_cast<uint8_t>(v)};
 }
 
-// As the kernel keeps names of interfaces in registers.
+// An interface name as the kernel keeps it in registers.
 std::array<uint8_t, IFNAMSIZ> padded(const std::string& name) {
   std::array<uint8_t, IFNAMSIZ> out{};
   std::memcpy(out.data(), name.data(), std::min(name.size(), out.size() - 1));
@@ -66,7 +72,7 @@ void NftBatch::begin(uint16_t type, uint16_t flags) {
 void NftBatch::end() {
   message().nlmsg_flags |= NLM_F_ACK;
   header(NFNL_MSG_BATCH_END, 0, AF_UNSPEC, htons(NFNL_SUBSYS_NFTABLES));
-  --sequence_;  // the end has no answer
+  --sequence_;  // the end message is not answered
 }
 
 void NftBatch::attribute(uint16_t type, const void* data, size_t length) {
@@ -110,7 +116,8 @@ void NftBatch::endNest(size_t place) {
 /// One expression of a rule's list: its name, and its own attributes.
 class NftRule::Expression {
  public:
-  Expression(NftBatch& batch, const char* name) : batch_(batch), element_(batch.nest(NFTA_LIST_ELEM)) {
+  Expression(NftBatch& batch, const char* name)
+      : batch_(batch), element_(batch.nest(NFTA_LIST_ELEM)) {
     batch.put(NFTA_EXPR_NAME, std::string(name));
     data_ = batch.nest(NFTA_EXPR_DATA);
   }
@@ -141,7 +148,8 @@ class NftRule::Expression {
   size_t element_, data_ = 0;
 };
 
-NftRule::NftRule(NftBatch& batch, const std::string& table, const std::string& chain) : batch_(batch) {
+NftRule::NftRule(NftBatch& batch, const std::string& table, const std::string& chain)
+    : batch_(batch) {
   batch.begin(NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND);
   batch.put(NFTA_RULE_TABLE, table);
   batch.put(NFTA_RULE_CHAIN, chain);
@@ -160,7 +168,9 @@ void NftRule::compare(uint32_t op, ByteView value) {
 }
 
 void NftRule::load(uint32_t reg, ByteView value) {
-  Expression(batch_, "immediate").number(NFTA_IMMEDIATE_DREG, reg).value(NFTA_IMMEDIATE_DATA, value);
+  Expression(batch_, "immediate")
+      .number(NFTA_IMMEDIATE_DREG, reg)
+      .value(NFTA_IMMEDIATE_DATA, value);
 }
 
 void NftRule::payload(uint32_t base, uint32_t offset, uint32_t length) {
@@ -229,7 +239,8 @@ NftRule& NftRule::addressIn(uint32_t offset, ByteView address, unsigned length) 
   familyIs(address.size() == 16 ? NFPROTO_IPV6 : NFPROTO_IPV4);
   if (length == 0) return *this;
   std::array<uint8_t, 16> bits{};
-  for (unsigned i = 0; i < length; ++i) bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | 0x80 >> i % 8);
+  for (unsigned i = 0; i < length; ++i)
+    bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | 0x80 >> i % 8);
   payload(NFT_PAYLOAD_NETWORK_HEADER, offset, static_cast<uint32_t>(address.size()));
   mask(ByteView(bits).first(address.size()));
   compare(NFT_CMP_EQ, address);
@@ -256,7 +267,7 @@ NftRule& NftRule::sourceInSet(const std::string& set, bool v6) {
   return addressInSet(v6 ? kV6Source : kV4Source, set, v6);
 }
 
-// The type that the routes give the address.
+// Compares the type that the routing tables give the address (RTN_LOCAL and so on).
 NftRule& NftRule::addressType(uint32_t flags, uint32_t op, uint32_t type) {
   Expression(batch_, "fib")
       .number(NFTA_FIB_DREG, NFT_REG_1)
@@ -309,7 +320,7 @@ NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {
   return *this;
 }
 
-// The mark is a number of this machine's order.
+// The mark is in host byte order.
 NftRule& NftRule::setMark(uint32_t mark) {
   load(NFT_REG_1, bytesOf(mark));
   Expression(batch_, "meta").number(NFTA_META_KEY, NFT_META_MARK).number(NFTA_META_SREG, NFT_REG_1);
@@ -341,6 +352,82 @@ NftRule& NftRule::verdict(int32_t code, const std::string& chain) {
   batch_.endNest(verdict);
   batch_.endNest(data);
   return *this;
+}
+
+namespace {
+constexpr int kSendBytes = 16 << 20;  // send buffer size; a batch is sent in one piece
+}
+
+NftTable::NftTable(std::string name, NftPurpose purpose)
+    : name_(std::move(name)),
+      purpose_(std::move(purpose)),
+      socket_(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC)) {
+  if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
+    throw SystemError(errno,
+                      std::string("cannot open a socket for nf_tables: ") + std::strerror(errno));
+  int bytes = kSendBytes;
+  ::setsockopt(mnl_socket_get_fd(socket_.get()), SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
+}
+
+NftTable::~NftTable() {
+  remove();
+}
+
+void NftTable::fail(int error) const {
+  std::string what = purpose_.task + ": ";
+  if (error == EPERM || error == EACCES) throw SystemError(error, what + kNetAdminRemedy);
+  what += std::string("nf_tables says ") + std::strerror(error);
+  if (error == ENOENT || error == EOPNOTSUPP || error == EPROTONOSUPPORT)
+    what += "; the kernel needs nf_tables (Linux 5.12) and its modules " + purpose_.modules;
+  if (error == EEXIST)
+    what += "; there is a table of this name: 'nft delete table inet " + name_ + "' removes it";
+  throw SystemError(error, what);
+}
+
+void NftTable::replace(const Fill& fill) {
+  NftBatch batch;
+  if (made_) {
+    batch.begin(NFT_MSG_DELTABLE, 0);
+    batch.put(NFTA_TABLE_NAME, name_);
+  }
+  batch.begin(NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
+  batch.put(NFTA_TABLE_NAME, name_);
+  batch.put32(NFTA_TABLE_FLAGS, NFT_TABLE_F_OWNER);
+  fill(batch, name_);
+  batch.end();
+  if (int error = send(batch)) fail(error);
+  made_ = true;
+}
+
+void NftTable::remove() {
+  if (!made_) return;
+  NftBatch batch;
+  batch.begin(NFT_MSG_DELTABLE, 0);
+  batch.put(NFTA_TABLE_NAME, name_);
+  batch.end();
+  send(batch);
+  made_ = false;
+}
+
+// Sends the batch and reads the answers. The kernel has answered when the sending call returns.
+int NftTable::send(NftBatch& batch) {
+  ByteView bytes = batch.bytes();
+  if (mnl_socket_sendto(socket_.get(), bytes.data(), bytes.size()) < 0) return errno;
+  alignas(nlmsghdr) uint8_t buffer[16384];
+  int error = 0;
+  bool answered = false;
+  for (;;) {
+    ssize_t got = ::recv(mnl_socket_get_fd(socket_.get()), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    forEachMessage({buffer, static_cast<size_t>(got)}, [&](const nlmsghdr& m) {
+      if (m.nlmsg_type != NLMSG_ERROR || m.nlmsg_len < mnl_nlmsg_size(sizeof(nlmsgerr))) return;
+      int code = -static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(&m))->error;
+      if (error == 0) error = code;
+      answered |= m.nlmsg_seq == batch.lastSequence();
+    });
+  }
+  return error == 0 && !answered ? EPROTO : error;
 }
 
 }  // namespace braid

@@ -3,6 +3,8 @@
 #include <libmnl/libmnl.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,22 +12,24 @@
 
 namespace braid {
 
-/// A batch of nf_tables messages (nfnetlink): the kernel does all of it or nothing.
+/// A batch of nf_tables messages (nfnetlink). The kernel executes it as a transaction: all or
+/// nothing.
 class NftBatch {
  public:
   NftBatch();
 
-  /// Begins a message: NFT_MSG_*, with NLM_F_* flags, for tables of all IP families.
+  /// Begins a message of type NFT_MSG_* with NLM_F_* flags, for tables of family inet (IPv4 and
+  /// IPv6).
   void begin(uint16_t type, uint16_t flags);
-  /// Ends the batch. Asks for an answer to the last message before.
+  /// Ends the batch. Requests an acknowledgment of the last message before the end.
   void end();
 
   void put(uint16_t type, const std::string& text);
-  /// Numbers are in network order.
+  /// put32() and put64() write numbers in network order.
   void put32(uint16_t type, uint32_t value);
   void put64(uint16_t type, uint64_t value);
   void put(uint16_t type, ByteView bytes);
-  /// A nested attribute is open from nest() to endNest() with what it gave.
+  /// nest() opens a nested attribute; endNest() with its return value closes it.
   size_t nest(uint16_t type);
   void endNest(size_t place);
 
@@ -39,11 +43,12 @@ class NftBatch {
   nlmsghdr& message() { return *reinterpret_cast<nlmsghdr*>(bytes_.data() + message_); }
 
   std::vector<uint8_t> bytes_;
-  size_t message_ = 0;  ///< where the last message begins
+  size_t message_ = 0;  ///< offset of the last message
   uint32_t sequence_ = 0;
 };
 
-/// A rule that is being written: its expressions, in their order. Registers are 16 bytes wide; register 1 is used.
+/// Writes a rule into a batch. Each call appends the expressions for one condition or action, in
+/// that order. Registers of nf_tables are 16 bytes wide; conditions use register 1.
 class NftRule {
  public:
   NftRule(NftBatch& batch, const std::string& table, const std::string& chain);
@@ -56,39 +61,41 @@ class NftRule {
   NftRule& metaIs(uint32_t key, ByteView value);
   NftRule& protocolIs(uint8_t ipProtocol);
   NftRule& familyIs(uint8_t family);  ///< NFPROTO_*
-  /// The interface that the packet came by; "": none, a packet of this host.
+  /// The packet came in by this interface; "": by none, because this host itself sends it.
   NftRule& interfaceIs(const std::string& name);
   NftRule& interfaceIsNot(const std::string& name);
-  /// The interface that the packet leaves by.
+  /// The packet leaves by this interface.
   NftRule& outInterfaceIs(const std::string& name);
-  /// TCP flags: those of the mask are these.
+  /// The TCP flags in `mask` have the values in `flags`.
   NftRule& tcpFlagsAre(uint8_t mask, uint8_t flags);
-  /// Destination port of TCP or UDP.
+  /// The destination port of TCP or UDP is within the range.
   NftRule& portsAre(uint16_t first, uint16_t last);
-  /// The destination's first `length` bits; `address`: 4 or 16 bytes.
+  /// The destination's (or source's) first `length` bits are those of `address`, which has 4 or 16
+  /// bytes.
   NftRule& destinationIn(ByteView address, unsigned length);
   NftRule& sourceIn(ByteView address, unsigned length);
   NftRule& destinationInSet(const std::string& set, bool v6);
   NftRule& sourceInSet(const std::string& set, bool v6);
   NftRule& destinationIsOfThisHost();
   NftRule& sourceIsNotOfThisHost();
-  /// The destination of its connection has been translated (conntrack).
+  /// The destination of the packet's connection was translated (conntrack).
   NftRule& destinationWasChanged();
-  /// The routes lead it to this interface.
+  /// The packet is routed to this interface.
   NftRule& routedTo(const std::string& interface);
-  /// There is a transparent socket of this host for it.
+  /// This host has a transparent socket for the packet.
   NftRule& hasTransparentSocket();
 
   // ---- what is done
 
-  /// `address`: 4 or 16 bytes.
+  /// Delivers the packet to the local socket with this address and port (TPROXY). `address`: 4 or
+  /// 16 bytes.
   NftRule& proxyTo(ByteView address, uint16_t port);
   NftRule& setMark(uint32_t mark);
-  /// `address`: 4 or 16 bytes; `port`: 0: as it is.
+  /// Translates the destination (DNAT). `address`: 4 or 16 bytes; `port`: 0 keeps the port.
   NftRule& changeDestination(ByteView address, uint16_t port);
-  /// The source becomes the address of the interface that the packet leaves by.
+  /// Replaces the source by the address of the interface by which the packet leaves.
   NftRule& masquerade();
-  /// NF_ACCEPT, NFT_RETURN, NFT_JUMP; the latter with a chain.
+  /// `code`: NF_ACCEPT, NFT_RETURN, or NFT_JUMP with a chain.
   NftRule& verdict(int32_t code, const std::string& chain = {});
 
  private:
@@ -104,6 +111,44 @@ class NftRule {
 
   NftBatch& batch_;
   size_t list_;
+};
+
+/// What a table is for, as text for error messages.
+struct NftPurpose {
+  std::string task;     ///< "cannot take TCP connections over for streams": what failed
+  std::string modules;  ///< "nft_tproxy, nft_socket": what the kernel needs
+};
+
+/// An nf_tables table owned by this process, for IPv4 and IPv6. No other rules of the host are
+/// touched. The kernel removes the table when the socket that made it is closed, however the
+/// process ends (NFT_TABLE_F_OWNER, Linux 5.12).
+class NftTable {
+ public:
+  /// Throws SystemError.
+  NftTable(std::string name, NftPurpose purpose);
+  ~NftTable();
+  NftTable(const NftTable&) = delete;
+  NftTable& operator=(const NftTable&) = delete;
+
+  /// Writes the chains, sets and rules of the table of this name into a batch.
+  using Fill = std::function<void(NftBatch& batch, const std::string& table)>;
+  /// Atomically replaces the table's contents by what `fill` writes. If it throws SystemError, the
+  /// table is unchanged.
+  void replace(const Fill& fill);
+  void remove();
+
+ private:
+  struct Closer {
+    void operator()(mnl_socket* s) const { mnl_socket_close(s); }
+  };
+  [[noreturn]] void fail(int error) const;
+  /// Returns an errno; 0: done.
+  int send(NftBatch& batch);
+
+  std::string name_;
+  NftPurpose purpose_;
+  std::unique_ptr<mnl_socket, Closer> socket_;
+  bool made_ = false;
 };
 
 }  // namespace braid

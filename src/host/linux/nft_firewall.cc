@@ -1,6 +1,6 @@
 #include "host/linux/nft_firewall.h"
 
-#include <arpa/inet.h>  // before the kernel's own, which then leave out what it has
+#include <arpa/inet.h>  // must precede the kernel's headers, which then omit duplicates
 
 #include <libmnl/libmnl.h>
 #include <linux/netfilter.h>
@@ -19,7 +19,7 @@
 #include <optional>
 #include <span>
 
-#include "host/system_error.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -27,17 +27,18 @@ namespace {
 
 constexpr size_t kDumpBytes = 65536;
 constexpr timeval kPatience{5, 0};
-constexpr int kDeepest = 16;            // the kernel's bound on jumps (NFT_JUMP_STACK_SIZE)
+constexpr int kDeepest = 16;            // the kernel's limit on nested jumps (NFT_JUMP_STACK_SIZE)
 constexpr uint32_t kNewConnection = 8;  // NF_CT_STATE_BIT(IP_CT_NEW)
 constexpr uint32_t kSourceV4 = 12, kSourceV6 = 8, kDestinationPort = 2;  // offsets in their headers
 
-// Attributes of a message or of a nested attribute, by their number; what is not whole is left out.
+// The attributes of a message or of a nested attribute, by type. Incomplete ones are omitted.
 class Attributes {
  public:
   Attributes(const void* begin, size_t bytes) {
     const auto* at = static_cast<const nlattr*>(begin);
     const char* end = static_cast<const char*>(begin) + bytes;
-    for (; mnl_attr_ok(at, static_cast<int>(end - reinterpret_cast<const char*>(at))); at = mnl_attr_next(at))
+    for (; mnl_attr_ok(at, static_cast<int>(end - reinterpret_cast<const char*>(at)));
+         at = mnl_attr_next(at))
       all_.emplace_back(mnl_attr_get_type(at), at);
   }
   explicit Attributes(const nlattr* nested)
@@ -54,13 +55,13 @@ class Attributes {
     if (!a || mnl_attr_validate(a, MNL_TYPE_NUL_STRING) < 0) return {};
     return mnl_attr_get_str(a);
   }
-  /// Numbers are in network order.
+  /// A number, which the kernel sends in network order.
   std::optional<uint32_t> number(uint16_t type) const {
     const nlattr* a = get(type);
     if (!a || mnl_attr_get_payload_len(a) < sizeof(uint32_t)) return std::nullopt;
     return ntohl(mnl_attr_get_u32(a));
   }
-  /// Of a value: NFTA_DATA_VALUE inside.
+  /// The bytes of a value: the NFTA_DATA_VALUE within the attribute.
   std::vector<uint8_t> value(uint16_t type) const {
     const nlattr* nested = get(type);
     const nlattr* a = nested ? Attributes(nested).get(NFTA_DATA_VALUE) : nullptr;
@@ -112,21 +113,26 @@ struct NftFirewall::Reader {
     auto onMessage = [](const nlmsghdr* message, void* data) {
       if (mnl_nlmsg_get_payload_len(message) < sizeof(nfgenmsg)) return MNL_CB_OK;
       const auto* head = static_cast<const nfgenmsg*>(mnl_nlmsg_get_payload(message));
-      const auto& visit = *static_cast<const std::function<void(uint8_t, const Attributes&)>*>(data);
-      visit(head->nfgen_family, Attributes(head + 1, mnl_nlmsg_get_payload_len(message) - sizeof(nfgenmsg)));
+      const auto& visit =
+          *static_cast<const std::function<void(uint8_t, const Attributes&)>*>(data);
+      visit(head->nfgen_family,
+            Attributes(head + 1, mnl_nlmsg_get_payload_len(message) - sizeof(nfgenmsg)));
       return MNL_CB_OK;
     };
     for (int more = MNL_CB_OK; more > MNL_CB_STOP;) {
       ssize_t got = mnl_socket_recvfrom(socket, bytes.data(), bytes.size());
       if (got < 0) fail(errno);
-      more = mnl_cb_run(bytes.data(), static_cast<size_t>(got), sequence, mnl_socket_get_portid(socket),
-                        onMessage, const_cast<void*>(static_cast<const void*>(&use)));
+      more = mnl_cb_run(bytes.data(), static_cast<size_t>(got), sequence,
+                        mnl_socket_get_portid(socket), onMessage,
+                        const_cast<void*>(static_cast<const void*>(&use)));
       if (more == MNL_CB_ERROR) fail(errno);
     }
   }
 
   void onChain(uint8_t family, const Attributes& chain) const {
-    Chain out{.family = family, .table = chain.text(NFTA_CHAIN_TABLE), .name = chain.text(NFTA_CHAIN_NAME)};
+    Chain out{.family = family,
+              .table = chain.text(NFTA_CHAIN_TABLE),
+              .name = chain.text(NFTA_CHAIN_NAME)};
     if (const nlattr* nested = chain.get(NFTA_CHAIN_HOOK)) {
       Attributes hook(nested);
       bool isIp = family == NFPROTO_INET || family == NFPROTO_IPV4 || family == NFPROTO_IPV6;
@@ -153,13 +159,15 @@ NftFirewall::NftFirewall() {
   Reader reader(*this);
   reader.dump(NFT_MSG_GETCHAIN,
               [&](uint8_t family, const Attributes& chain) { reader.onChain(family, chain); });
-  reader.dump(NFT_MSG_GETRULE, [&](uint8_t family, const Attributes& rule) { reader.onRule(family, rule); });
+  reader.dump(NFT_MSG_GETRULE,
+              [&](uint8_t family, const Attributes& rule) { reader.onRule(family, rule); });
   std::stable_sort(chains_.begin(), chains_.end(),
                    [](const Chain& a, const Chain& b) { return a.priority < b.priority; });
 }
 NftFirewall::~NftFirewall() = default;
 
-NftFirewall::Chain* NftFirewall::find(uint8_t family, const std::string& table, const std::string& name) {
+NftFirewall::Chain* NftFirewall::find(uint8_t family, const std::string& table,
+                                      const std::string& name) {
   auto found = std::find_if(chains_.begin(), chains_.end(), [&](const Chain& c) {
     return c.family == family && c.table == table && c.name == name;
   });
@@ -168,7 +176,8 @@ NftFirewall::Chain* NftFirewall::find(uint8_t family, const std::string& table, 
 
 // ---- what becomes of a datagram
 
-// One datagram through the chains. Three answers are possible everywhere: yes, no, and nobody knows.
+// Evaluates the rules for one datagram. Each question has three possible answers: yes, no, and
+// maybe.
 struct NftFirewall::Walk {
   enum class Answer : uint8_t { kNo, kMaybe, kYes };
   enum class Fate : uint8_t { kOn, kAccepted, kDropped, kMaybeAccepted };
@@ -177,7 +186,7 @@ struct NftFirewall::Walk {
   struct Value {
     enum class Kind : uint8_t { kUnknown, kKnown, kStranger } kind = Kind::kUnknown;
     std::vector<uint8_t> bytes{};  ///< kKnown
-    bool isState = false;          ///< of connection tracking
+    bool isState = false;          ///< it is a connection tracking state
   };
 
   const NftFirewall& wall;
@@ -214,12 +223,14 @@ struct NftFirewall::Walk {
       return known(&port, sizeof port);
     }
     bool v4 = datagram.family == Address::Family::kV4;
-    if (base == NFT_PAYLOAD_NETWORK_HEADER && offset == (v4 ? kSourceV4 : kSourceV6)) return stranger();
-    if (base == NFT_PAYLOAD_NETWORK_HEADER && v4 && offset == 9 && length == 1) return number8(IPPROTO_UDP);
+    if (base == NFT_PAYLOAD_NETWORK_HEADER && offset == (v4 ? kSourceV4 : kSourceV6))
+      return stranger();
+    if (base == NFT_PAYLOAD_NETWORK_HEADER && v4 && offset == 9 && length == 1)
+      return number8(IPPROTO_UDP);
     return {};
   }
 
-  // A stranger is in none of the networks that rules name.
+  // An unknown sender's address is assumed to be in none of the networks that rules name.
   static Answer compare(const Value& value, uint32_t op, const std::vector<uint8_t>& with) {
     if (value.kind == Value::Kind::kUnknown) return Answer::kMaybe;
     if (value.kind == Value::Kind::kStranger) return op == NFT_CMP_NEQ ? Answer::kYes : Answer::kNo;
@@ -243,7 +254,7 @@ struct NftFirewall::Walk {
     return value;
   }
 
-  // iptables-nft: -p udp --dport is a match of its own kind.
+  // Evaluates an iptables-nft extension. "-p udp --dport" is such a match; all others are unknown.
   Answer match(const Attributes& data) const {
     const nlattr* info = data.get(NFTA_MATCH_INFO);
     xt_udp udp{};
@@ -257,14 +268,14 @@ struct NftFirewall::Walk {
     return inside == wanted ? Answer::kYes : Answer::kNo;
   }
 
-  /// What a rule says when it gets to its verdict.
+  /// The verdict of a rule.
   struct Verdict {
     int32_t code = NFT_CONTINUE;
     std::string chain;
     bool isKnown = true;
   };
 
-  // Does one expression: whether the rule goes on behind it.
+  // Evaluates one expression. Returns whether the rule continues after it.
   Answer step(const std::string& name, const Attributes& data, Verdict& verdict) {
     auto at = [&](uint16_t type) { return data.number(type).value_or(0); };
     if (name == "meta" && data.get(NFTA_META_DREG)) {
@@ -288,7 +299,8 @@ struct NftFirewall::Walk {
       bool inside = from == Answer::kYes && to == Answer::kYes;
       return inside == (at(NFTA_RANGE_OP) == NFT_RANGE_EQ) ? Answer::kYes : Answer::kNo;
     } else if (name == "lookup") {
-      // In maps of states stand those of packets that are part of something; a new one is in none.
+      // Maps by connection state usually list established and related states; a new datagram
+      // matches none of them.
       return registers[at(NFTA_LOOKUP_SREG)].isState ? Answer::kNo
                                                      : (verdict.isKnown = false, Answer::kMaybe);
     } else if (name == "match") {
@@ -322,7 +334,8 @@ struct NftFirewall::Walk {
     Attributes list(rule.data(), rule.size());
     for (const auto& [type, element] : list.all()) {
       Attributes expression(element);
-      Answer on = step(expression.text(NFTA_EXPR_NAME), Attributes(expression.get(NFTA_EXPR_DATA)), verdict);
+      Answer on = step(expression.text(NFTA_EXPR_NAME), Attributes(expression.get(NFTA_EXPR_DATA)),
+                       verdict);
       if (on == Answer::kNo) return on;
       if (on == Answer::kMaybe) matches = on;
     }

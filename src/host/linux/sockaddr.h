@@ -5,18 +5,18 @@
 
 #include <cstring>
 
-#include "inet/endpoint.h"
+#include "inet/addresses.h"
 
 namespace braid {
 
-/// Room for the socket address of either family.
+/// A socket address of either family.
 union SocketAddress {
   sockaddr any;
   sockaddr_in v4;
   sockaddr_in6 v6;
 };
 
-/// Fills `out` and returns its length; 0 for an endpoint without address.
+/// Converts an endpoint to `out` and returns its length; 0 for an endpoint without address.
 inline socklen_t toSocketAddress(const Endpoint& from, SocketAddress& out) {
   if (from.address.isV4()) {
     out.v4 = {};
@@ -49,10 +49,11 @@ inline Address fromIn6Addr(const in6_addr& a) {
   return out;
 }
 
-/// An endpoint without address for families other than IPv4 and IPv6.
+/// Converts a socket address. For families other than IPv4 and IPv6 the endpoint has no address.
 inline Endpoint fromSocketAddress(const SocketAddress& from) {
   if (from.any.sa_family == AF_INET) return {fromInAddr(from.v4.sin_addr), ntohs(from.v4.sin_port)};
-  if (from.any.sa_family == AF_INET6) return {fromIn6Addr(from.v6.sin6_addr), ntohs(from.v6.sin6_port)};
+  if (from.any.sa_family == AF_INET6)
+    return {fromIn6Addr(from.v6.sin6_addr), ntohs(from.v6.sin6_port)};
   return {};
 }
 

@@ -16,11 +16,11 @@
 #include <thread>
 
 #include "host/linux/sockaddr.h"
-#include "host/system_error.h"
+#include "host/system.h"
 
 namespace braid {
 
-// What loop and thread share; lives as long as either of the two.
+// State shared by the loop and the thread; lives as long as either of them.
 struct SystemResolver::Shared {
   std::mutex mutex;
   std::condition_variable wake;
@@ -63,7 +63,8 @@ void SystemResolver::Shared::answer(const HostPort& name) {
   results[name] = std::move(found);
   uint64_t one = 1;
   // EAGAIN: the descriptor is readable already.
-  for (int tries = 0; tries < 3 && ::write(ready.get(), &one, sizeof one) < 0 && errno != EAGAIN; ++tries) {
+  for (int tries = 0; tries < 3 && ::write(ready.get(), &one, sizeof one) < 0 && errno != EAGAIN;
+       ++tries) {
   }
 }
 
@@ -76,7 +77,7 @@ void SystemResolver::Shared::run() {
       HostPort name = wanted.front();
       lock.unlock();
       answer(name);
-    } catch (const std::bad_alloc&) {  // unanswered: who asked asks again
+    } catch (const std::bad_alloc&) {  // no answer: the caller will ask again
     }
     if (!lock.owns_lock()) lock.lock();
     wanted.pop_front();
@@ -101,7 +102,7 @@ void SystemResolver::request(const HostPort& name) {
     if (!started_) std::thread([shared = shared_] { shared->run(); }).detach();
     started_ = true;
   } catch (const std::system_error&) {
-    return onResult_(name, {});  // the system gives no thread now
+    return onResult_(name, {});  // no thread can be started now
   }
   std::lock_guard lock(shared_->mutex);
   auto& wanted = shared_->wanted;

@@ -2,17 +2,17 @@
 
 #include <memory>
 
+#include "host/host.h"
 #include "host/linux/loop.h"
-#include "host/resolver.h"
 
 namespace braid {
 
-/// Asks getaddrinfo() in a thread of its own.
+/// Resolves names by getaddrinfo() in a thread of its own.
 class SystemResolver final : public Resolver {
  public:
   /// `onResult` is called on the loop. The thread starts with the first request.
   SystemResolver(Loop& loop, OnResult onResult);
-  /// Does not wait for a lookup under way.
+  /// Does not wait for a lookup in progress.
   ~SystemResolver() override;
   SystemResolver(const SystemResolver&) = delete;
   SystemResolver& operator=(const SystemResolver&) = delete;

@@ -11,19 +11,22 @@
 #include <utility>
 
 #include "host/linux/sockaddr.h"
-#include "host/system_error.h"
+#include "host/system.h"
 
 namespace braid {
 
 namespace {
 
-// Room for address, ECN bits, size of a segment and (receiving) the overflow counter.
+// Room for control messages: address, ECN bits, segment size and, when receiving, the overflow
+// counter.
 constexpr size_t kControlBytes =
     CMSG_SPACE(sizeof(in6_pktinfo)) + 2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint32_t));
-// What the kernel takes as one message to be cut (UDP_MAX_SEGMENTS, and the length field of UDP).
+// The most datagrams and bytes that the kernel accepts in one message with UDP_SEGMENT
+// (UDP_MAX_SEGMENTS, and UDP's length field).
 constexpr size_t kMostSegments = 64;
 constexpr size_t kMostBytes = 65000;
-// Messages of one read that may hold several datagrams each: as much as a batch without them, or a few times that.
+// Messages per read when each may hold several datagrams: as much data as a batch of single
+// datagrams, or a few times that.
 constexpr size_t kMergedMessages = 8;
 
 struct alignas(cmsghdr) Control {
@@ -32,18 +35,21 @@ struct alignas(cmsghdr) Control {
 
 void setOption(int fd, int level, int option, int value, const char* what) {
   if (::setsockopt(fd, level, option, &value, sizeof value) < 0) {
-    throw SystemError(errno, std::string("UDP socket: cannot set ") + what + ": " + std::strerror(errno));
+    throw SystemError(errno,
+                      std::string("UDP socket: cannot set ") + what + ": " + std::strerror(errno));
   }
 }
 
-// The kernel doubles the value for its own overhead, and SO_*BUF without FORCE is cut silently.
+// Sets a buffer size. The kernel doubles the value for its own overhead. SO_*BUF without FORCE
+// silently limits it.
 void setBuffer(int fd, int forced, int plain, int bytes) {
   if (::setsockopt(fd, SOL_SOCKET, forced, &bytes, sizeof bytes) < 0) {
     ::setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof bytes);
   }
 }
 
-// Where the option is not known, as in an emulator, datagrams are carried all the same and overflows are not counted.
+// Requests the counter of receive buffer overflows. Where the option is not known, as in an
+// emulator, overflows are not counted.
 void countOverflows(int fd) {
   int on = 1;
   (void)setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof on);
@@ -93,7 +99,8 @@ void addControl(msghdr& header, cmsghdr*& at, int level, int type, const T& valu
   std::memcpy(CMSG_DATA(at), &value, sizeof value);
 }
 
-// `segment`: bytes of each datagram in the message but the last; 0: the message is one.
+// Writes the control messages and returns their size. `segment`: bytes of each datagram in the
+// message except the last; 0: the message is a single datagram.
 size_t fillControl(msghdr& header, const Datagram& d, uint16_t segment) {
   cmsghdr* at = nullptr;
   size_t used = 0;
@@ -122,16 +129,17 @@ size_t fillControl(msghdr& header, const Datagram& d, uint16_t segment) {
   return used;
 }
 
-// One sendmmsg call's worth of headers; lives on the stack and is written only as far as it is used.
+// The headers for one sendmmsg() call. Lives on the stack and is written only as far as it is used.
 struct SendBatch {
   std::array<mmsghdr, DatagramSocket::kBatch> headers;
-  std::array<iovec, DatagramSocket::kBatch> vectors;  // of datagrams, those of a message side by side
+  // One for each datagram; those of a message are adjacent.
+  std::array<iovec, DatagramSocket::kBatch> vectors;
   std::array<SocketAddress, DatagramSocket::kBatch> addresses;
   std::array<Control, DatagramSocket::kBatch> controls;
-  std::array<uint8_t, DatagramSocket::kBatch> datagrams;  // of each message
+  std::array<uint8_t, DatagramSocket::kBatch> datagrams;  // datagrams in each message
   size_t messages = 0;
 
-  // A message of `count` datagrams, of which `d` is the first and the vectors are `at`.
+  // Adds a message of `count` datagrams. `d` is the first of them; `at` points to their vectors.
   void add(Datagram& d, iovec* at, size_t count) {
     size_t i = messages++;
     datagrams[i] = static_cast<uint8_t>(count);
@@ -147,7 +155,7 @@ struct SendBatch {
     h.msg_controllen = fillControl(h, d, count > 1 ? static_cast<uint16_t>(d.bytes.size()) : 0);
     if (h.msg_controllen == 0) h.msg_control = nullptr;
   }
-  // Datagrams of the first `sent` messages.
+  // The number of datagrams in the first `sent` messages.
   int datagramsOf(int sent) const {
     int sum = 0;
     for (int i = 0; i < sent; ++i) sum += datagrams[static_cast<size_t>(i)];
@@ -155,14 +163,14 @@ struct SendBatch {
   }
 };
 
-// One recvmmsg call's worth of headers, on the stack as well.
+// The headers for one recvmmsg() call, also on the stack.
 struct ReceiveHeaders {
   std::array<mmsghdr, ReceiveBatch::kSize> headers;
   std::array<std::array<iovec, 2>, ReceiveBatch::kSize> vectors;
   std::array<SocketAddress, ReceiveBatch::kSize> addresses;
   std::array<Control, ReceiveBatch::kSize> controls;
 
-  // `spill`: for what does not fit the room; empty: that is cut off.
+  // `spill`: for bytes that do not fit `room`; empty: they are cut off.
   void set(size_t i, ByteSpan room, ByteSpan spill) {
     vectors[i] = {iovec{room.data(), room.size()}, iovec{spill.data(), spill.size()}};
     headers[i] = {};
@@ -176,8 +184,8 @@ struct ReceiveHeaders {
   }
 };
 
-// Fills the local address, the ECN bits, the counter of what the socket's buffer could not hold, and the size of each
-// datagram in a message of several.
+// Reads the control messages: local address, ECN bits, the counter of receive buffer overflows, and
+// the size of each datagram in a message of several.
 void readControl(msghdr& header, Address& local, Ecn& ecn, uint32_t& overflowed, size_t& each) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
     const uint8_t* data = CMSG_DATA(c);
@@ -196,7 +204,7 @@ void readControl(msghdr& header, Address& local, Ecn& ecn, uint32_t& overflowed,
       std::memcpy(&trafficClass, data, sizeof trafficClass);
       ecn = static_cast<Ecn>(trafficClass & 3);
     } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
-      std::memcpy(&overflowed, data, sizeof overflowed);  // since the socket was made
+      std::memcpy(&overflowed, data, sizeof overflowed);  // counted since the socket was created
     } else if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
       int segment;
       std::memcpy(&segment, data, sizeof segment);
@@ -207,8 +215,10 @@ void readControl(msghdr& header, Address& local, Ecn& ecn, uint32_t& overflowed,
 
 UniqueFd openSocket(const SocketOptions& options) {
   bool v4 = options.local.isV4();
-  if (!v4 && !options.local.isV6()) throw SystemError(EAFNOSUPPORT, "UDP socket: no address family given");
-  UniqueFd fd(::socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+  if (!v4 && !options.local.isV6())
+    throw SystemError(EAFNOSUPPORT, "UDP socket: no address family given");
+  UniqueFd fd(
+      ::socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
   if (!fd) {
     int error = errno;
     std::string what = std::string("cannot make a UDP socket: ") + std::strerror(error);
@@ -238,17 +248,19 @@ Endpoint localEnd(int fd) {
 
 }  // namespace
 
-UdpSocket::UdpSocket(SocketId id, const SocketOptions& options) : UdpSocket(id, openSocket(options)) {
+UdpSocket::UdpSocket(SocketId id, const SocketOptions& options)
+    : UdpSocket(id, openSocket(options)) {
   if (!options.offloads) return;
   int on = 1, size = 0;
   socklen_t length = sizeof size;
   gathers_ = ::getsockopt(fd(), IPPROTO_UDP, UDP_SEGMENT, &size, &length) == 0;  // Linux 4.18
   merges_ = ::setsockopt(fd(), IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;       // Linux 5.0
 }
-UdpSocket::UdpSocket(SocketId id, UniqueFd fd) : DatagramSocket(id, localEnd(fd.get())), fd_(std::move(fd)) {}
+UdpSocket::UdpSocket(SocketId id, UniqueFd fd)
+    : DatagramSocket(id, localEnd(fd.get())), fd_(std::move(fd)) {}
 
-// Three batches take turns: one is read by a worker, the one before is opened by it, and the one before that is in use
-// by this thread.
+// State for receiving ahead by a worker. Three batches rotate: a worker receives into one and opens
+// (decrypts) the one before, while this thread processes the one before that.
 struct UdpSocket::Ahead {
   Ahead(UdpSocket& socket, PacketPool& pool)
       : batches{ReceiveBatch(pool), ReceiveBatch(pool), ReceiveBatch(pool)},
@@ -270,9 +282,9 @@ struct UdpSocket::Ahead {
 
   std::array<ReceiveBatch, 3> batches;
   size_t turn = 0;
-  size_t want = 0;    // messages; 0: the pool is exhausted
-  bool busy = false;  // the socket is read so, and not by receive() itself
-  bool done = false;  // the job's outcome was not yet looked at
+  size_t want = 0;    // messages to receive; 0: the pool is exhausted
+  bool busy = false;  // a worker reads the socket instead of receive() itself
+  bool done = false;  // the job is finished, and its result was not taken yet
   SocketCounters counters;
   Job job;
 };
@@ -294,8 +306,8 @@ void UdpSocket::watchWritable(bool on) {
   if (watcher_) watcher_->wantWrite(on);
 }
 
-// How many datagrams from the i-th of the queue on, below `end`, may leave as one message: same way, same marks, and same
-// size but for the last.
+// How many datagrams from the i-th to before `end` may be sent as one message. They must have the
+// same route and ECN bits, and the same size except for the last, which may be shorter.
 size_t UdpSocket::runAt(size_t i, size_t end) {
   const Datagram& first = nextAt(i);
   size_t size = first.bytes.size(), bytes = size, n = 1;
@@ -312,7 +324,8 @@ size_t UdpSocket::runAt(size_t i, size_t end) {
 
 int UdpSocket::send(size_t count) {
   SendBatch batch;
-  for (size_t i = 0; i < count; ++i) batch.vectors[i] = {nextAt(i).bytes.data(), nextAt(i).bytes.size()};
+  for (size_t i = 0; i < count; ++i)
+    batch.vectors[i] = {nextAt(i).bytes.data(), nextAt(i).bytes.size()};
   for (size_t i = 0; i < count; i += batch.datagrams[batch.messages - 1])
     batch.add(nextAt(i), &batch.vectors[i], runAt(i, count));
   int sent;
@@ -320,8 +333,8 @@ int UdpSocket::send(size_t count) {
   while (sent < 0 && errno == EINTR);
   if (sent >= 0) return batch.datagramsOf(sent);
   if (batch.datagrams[0] == 1 || errno == EAGAIN) return -errno;
-  // Whatever the kernel has against the message, it is asked about its first datagram alone. EIO: the card on the way
-  // cannot compute checksums, and the kernel does not cut then.
+  // The kernel refused a message of several datagrams, so its first datagram is tried alone. EIO:
+  // the network card cannot compute checksums, so the kernel does not segment for it.
   if (errno == EIO) gathers_ = false;
   return sendOne();
 }
@@ -339,8 +352,8 @@ int UdpSocket::sendOne() {
 bool UdpSocket::handOver(size_t count) {
   if (!hasWorkers() || count < Workers::kWorthHandingOver) return false;
   if (!sending_) {
-    sending_ =
-        std::make_unique<Job>([this](unsigned worker) { return sendLeaving(worker); }, [this] { onSent(); });
+    sending_ = std::make_unique<Job>([this](unsigned worker) { return sendLeaving(worker); },
+                                     [this] { onSent(); });
   }
   workers_->post(*sending_);
   return true;
@@ -352,7 +365,7 @@ void UdpSocket::awaitSending() {
   workers_->await(*sending_);
 }
 
-// Throws a datagram away for which there is no packet. False when none was waiting.
+// Drops a datagram for which there is no packet buffer. False when none was waiting.
 bool UdpSocket::dropOne() {
   uint8_t scratch[1];
   if (::recv(fd(), scratch, sizeof scratch, 0) < 0) return false;
@@ -378,7 +391,8 @@ std::span<ReceivedDatagram> UdpSocket::receive(ReceiveBatch& batch, size_t limit
   return batch.received();
 }
 
-// Has the next batch read and, before that, the last one opened, while this thread does what the one before is about.
+// Makes a worker open (decrypt) the last batch and receive the next one, while this thread
+// processes the batch before these.
 void UdpSocket::readAhead() {
   Ahead& a = *ahead_;
   ++a.turn;
@@ -410,7 +424,8 @@ std::span<ReceivedDatagram> UdpSocket::takeAhead() {
   return opened;
 }
 
-// On whichever thread has the batch. False: there was no more.
+// Receives up to `want` messages into the batch, on whichever thread has it. False: the socket has
+// no more.
 bool UdpSocket::fill(ReceiveBatch& batch, size_t want, SocketCounters& counters) {
   ReceiveHeaders in;
   for (size_t i = 0; i < want; ++i) in.set(i, batch.room(i), merges_ ? batch.spill(i) : ByteSpan{});
@@ -418,7 +433,7 @@ bool UdpSocket::fill(ReceiveBatch& batch, size_t want, SocketCounters& counters)
   do got = ::recvmmsg(fd(), in.headers.data(), static_cast<unsigned>(want), 0, nullptr);
   while (got < 0 && errno == EINTR);
   if (got < 0) {
-    // A pending ICMP error is not about this socket's health; reading it clears it.
+    // A pending ICMP error does not mean that this socket is broken; reading it clears it.
     if (errno != EAGAIN && errno != ECONNREFUSED) ++counters.receiveErrors;
     return errno != EAGAIN;
   }

@@ -5,13 +5,13 @@
 #include "host/datagram_socket.h"
 #include "host/linux/loop.h"
 #include "host/linux/workers.h"
-#include "host/unique_fd.h"
+#include "host/system.h"
 
 namespace braid {
 
-/// A non-blocking UDP socket of the kernel; a batch is one system call. What ICMP told the kernel about a
-/// path's MTU is ignored (RFC 8899 section 4.6.1 leaves that to the prober). Link-local IPv6 remotes work on
-/// sockets that are bound to an interface only.
+/// A non-blocking UDP socket of the kernel. A batch is one system call. Path MTUs that the kernel
+/// learned by ICMP are ignored (RFC 8899 section 4.6.1 leaves them to the prober). Link-local IPv6
+/// remotes work only on sockets that are bound to an interface.
 class UdpSocket final : public DatagramSocket {
  public:
   /// Throws SystemError.
@@ -19,7 +19,8 @@ class UdpSocket final : public DatagramSocket {
   ~UdpSocket() override;
 
   int fd() const { return fd_.get(); }
-  /// Calls back on the loop. `workers`: threads that may send and receive large batches; they must outlive this.
+  /// Makes the callbacks be called on the loop. `workers`: threads that may send and receive large
+  /// batches; they must outlive this.
   void watch(Loop& loop, SocketCallbacks callbacks, Workers* workers = nullptr);
 
   std::span<ReceivedDatagram> receive(ReceiveBatch& batch, size_t limit, bool& more) override;
@@ -43,9 +44,9 @@ class UdpSocket final : public DatagramSocket {
   int sendOne();
 
   UniqueFd fd_;
-  bool gathers_ = false;     ///< runs of datagrams are sent as one message (UDP_SEGMENT)
+  bool gathers_ = false;     ///< runs of datagrams may be sent as one message (UDP_SEGMENT)
   bool merges_ = false;      ///< the kernel may give several datagrams as one message (UDP_GRO)
-  uint32_t overflowed_ = 0;  ///< as the kernel counts it
+  uint32_t overflowed_ = 0;  ///< the kernel's counter of overflows at the last read
   std::function<void()> onReadable_;
   SocketCallbacks::Opening opening_;
   std::unique_ptr<IoWatcher> watcher_;

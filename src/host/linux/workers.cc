@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "host/system_error.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -86,7 +86,8 @@ bool Workers::isOver(Job& job, bool tell) {
   return true;
 }
 
-// What is done meanwhile rings again: the loop has other things to look after.
+// Calls onDone of the jobs that are done at this time. Jobs that finish meanwhile signal the bell
+// again, so that the loop can do other work in between.
 void Workers::settle() {
   uint64_t tolls;
   [[maybe_unused]] ssize_t n = ::read(bell_.get(), &tolls, sizeof tolls);

@@ -8,26 +8,29 @@
 #include <utility>
 #include <vector>
 
-#include "base/intrusive_list.h"
+#include "base/containers.h"
 #include "host/linux/loop.h"
-#include "host/unique_fd.h"
+#include "host/system.h"
 
 namespace braid {
 
 class Workers;
 
-/// A piece of work that its owner, the loop's thread, may have done by another thread, again and again. What the work
-/// touches is the owner's again when the job is not under way any more. Must not be destroyed while it is.
+/// A piece of work that its owner, the loop's thread, can let another thread do, any number of
+/// times. While the job is under way, the data that it uses belongs to the worker; afterwards it
+/// belongs to the owner again. A job must not be destroyed while it is under way.
 class Job {
  public:
-  /// `work` runs on a worker, and is told which one: 1 to Workers::kMost - 1, or 0 for the owner; it must not throw.
-  /// `onDone` follows on the loop: soon when `work` gave true, else when the loop has something to do anyway.
+  /// `work` runs on a worker and gets that worker's number: 1 to Workers::kMost - 1, or 0 for the
+  /// owner's thread. It must not throw. `onDone` is called on the loop afterwards: soon if `work`
+  /// returned true, else when the loop wakes up for another reason.
   Job(std::function<bool(unsigned)> work, std::function<void()> onDone)
       : work_(std::move(work)), onDone_(std::move(onDone)) {}
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  /// From Workers::post() until onDone is called, Workers::await() returns or isOver() gives true. For the owner.
+  /// Whether the job is under way: from Workers::post() until onDone is called, Workers::await()
+  /// returns or Workers::isOver() returns true. Only for the owner's thread.
   bool underWay() const { return underWay_; }
 
  private:
@@ -37,38 +40,44 @@ class Job {
   std::function<bool(unsigned)> work_;
   std::function<void()> onDone_;
   bool underWay_ = false;
-  bool tells_ = false;  // whatever `work` gives
+  bool tells_ = false;  // onDone is to be called soon, whatever `work` returns
   Stage stage_ = Stage::kDone;
   ListLink<Job> link_;
 };
 
-/// Threads beside the loop's that do jobs, each job on one of them at a time, in the order in which they were posted.
-/// There are as many jobs as sockets and devices have directions, and each is for a batch of packets: so a lock guards
-/// the lists of them.
+/// Worker threads in addition to the loop's thread. They do jobs in the order in which they were
+/// posted; a job runs on one thread at a time. A mutex guards the job lists. That is cheap enough,
+/// because there are only as many jobs as sockets and devices have directions, and each job is for
+/// a whole batch of packets.
 class Workers {
  public:
-  /// Of a gateway, the loop's thread among them.
+  /// The most threads of a gateway, including the loop's thread.
   static constexpr unsigned kMost = 8;
-  /// Packets that are worth the wake-up of another thread, when written and when read; fewer keep one awake. Ours.
+  /// Packets that make it worth waking another thread: kWorthHandingOver for writing,
+  /// kWorthReadingAhead for reading. A thread that is reading ahead continues with kFew packets or
+  /// more.
   static constexpr size_t kWorthHandingOver = 16, kWorthReadingAhead = 32, kFew = 8;
 
   /// `loop` must outlive this.
   explicit Workers(Loop& loop) : loop_(loop) {}
-  /// No job may be under way.
+  /// No job may be under way at this time.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Starts so many threads; call once, after privileges were dropped. Throws std::system_error, or SystemError.
+  /// Starts `threads` threads. Call once, after privileges were dropped. Throws std::system_error
+  /// or SystemError.
   void start(unsigned threads);
   /// Whether jobs may be posted.
   bool started() const { return !threads_.empty(); }
 
-  /// The job is not under way.
+  /// Queues a job for the workers. It must not be under way.
   void post(Job& job);
-  /// Waits until a job that is under way is done, or does it here when nobody has begun it. Job::onDone is not called.
+  /// Waits until a job that is under way is done, or does it on this thread if no worker has begun
+  /// it. Job::onDone is not called.
   void await(Job& job);
-  /// Whether a job that is under way is done: then Job::onDone is not called. `tell`: else it will be soon.
+  /// Whether a job that is under way is done. If so, Job::onDone is not called. If not, and `tell`
+  /// is true, Job::onDone will be called soon after it is done.
   bool isOver(Job& job, bool tell);
 
  private:
@@ -77,7 +86,7 @@ class Workers {
   void settle();
 
   Loop& loop_;
-  UniqueFd bell_;  ///< an eventfd: there are jobs in done_
+  UniqueFd bell_;  ///< an eventfd that wakes the loop when there are jobs in done_
   std::optional<IoWatcher> watcher_;
   std::vector<std::thread> threads_;
 
@@ -85,8 +94,8 @@ class Workers {
   std::condition_variable wake_, finished_;
   Jobs waiting_, done_;
   size_t doneCount_ = 0;
-  bool rung_ = false;     ///< the bell, since settle() took its toll
-  bool awaited_ = false;  ///< finished_ is waited for
+  bool rung_ = false;     ///< bell_ was signalled since settle() last read it
+  bool awaited_ = false;  ///< await() waits for finished_
   bool stops_ = false;
 };
 

@@ -7,9 +7,10 @@
 namespace braid {
 
 namespace {
-/// Timers need not be finer. Ours.
+/// Shortest time until the scheduler is asked again: timers need not be finer.
 constexpr Duration kLeastWait = 100us;
-/// ECF Algorithm 1: who waits goes on waiting, lest small errors of the rates end it at once.
+/// ECF Algorithm 1 (beta): a flow that waits continues to wait, so that small errors of the rates
+/// do not end the wait at once.
 constexpr double kBeta = 0.25;
 }  // namespace
 
@@ -19,9 +20,11 @@ std::optional<size_t> Earliest::pick(std::span<const PathView> paths, const Flow
   std::optional<size_t> best = lowestRtt(paths, flow.small ? &PathView::ahead : &PathView::open);
   if (!best || patience.bulk) return best;
   Duration waited = patience.since == kNever ? Duration{} : now - patience.since;
-  // What the others bring before a datagram that leaves now on the best open path would be there.
+  // `bytes`: what the faster paths deliver before a datagram sent now on the best open path
+  // arrives.
   Duration takes = paths[*best].srtt / 2;
-  Duration deadline = (waited > Duration{} ? fromSeconds((1 + kBeta) * toSeconds(takes)) : takes) - waited;
+  Duration deadline =
+      (waited > Duration{} ? fromSeconds((1 + kBeta) * toSeconds(takes)) : takes) - waited;
   Duration shortest = takes;
   double bytes = 0;
   double rate = 0;

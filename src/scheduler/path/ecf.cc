@@ -6,7 +6,8 @@
 
 namespace braid {
 
-std::optional<size_t> Ecf::pick(std::span<const PathView> paths, const FlowView& flow, FlowPatience&, Time) {
+std::optional<size_t> Ecf::pick(std::span<const PathView> paths, const FlowView& flow,
+                                FlowPatience&, Time) {
   std::optional<size_t> slow = lowestRtt(paths);
   if (!slow) return std::nullopt;
   size_t fast = *slow;

@@ -2,7 +2,8 @@
 
 namespace braid {
 
-std::optional<size_t> MinRtt::pick(std::span<const PathView> paths, const FlowView&, FlowPatience&, Time) {
+std::optional<size_t> MinRtt::pick(std::span<const PathView> paths, const FlowView&, FlowPatience&,
+                                   Time) {
   return lowestRtt(paths);
 }
 

@@ -10,53 +10,57 @@
 
 namespace braid {
 
-/// What new-data scheduling may know of a subflow.
+/// What a path scheduler may know about a subflow.
 struct PathView {
   Duration srtt{};
   Duration rttvar{};
   uint64_t window = 0;    ///< bytes
   uint64_t inFlight = 0;  ///< bytes
-  double rate =
-      0;  ///< bytes per second that window, pacer and ceiling let through; infinity when not known yet
-  Duration wait{};      ///< until the path should be open; 0 when it is
-  bool open = false;    ///< usable, the window has room for a datagram and the pacer lets it go now
-  bool ahead = false;   ///< open, or would be with a little more window and pacer: for small flows
-  bool usable = false;  ///< validated and not suspect; may be closed for now by window or pacer
-  uint64_t sent = 0;    ///< bytes so far, everything included
+  /// Bytes per second that window, pacer and ceiling let through; infinity: not known yet.
+  double rate = 0;
+  Duration wait{};      ///< estimated time until the path is open; 0 when it is open
+  bool open = false;    ///< usable, and window and pacer allow a datagram now
+  bool ahead = false;   ///< open, or open with the priority allowance of small flows
+  bool usable = false;  ///< validated and not suspect; window or pacer may keep it closed for now
+  uint64_t sent = 0;    ///< all bytes ever sent on the path, of any kind
   unsigned weight = 1;  ///< at least 1
-  uint16_t uplink = 0;  ///< paths of one number share an uplink; less than 512
+  uint16_t uplink = 0;  ///< paths with the same number share an uplink; less than 512
 };
 
-/// What a scheduler remembers of an inner flow. The flow keeps the record and says when it begins anew and when it
-/// is drained; everything else only the scheduler writes.
+/// What a path scheduler remembers about an inner flow (a flow inside the tunnel). The flow keeps
+/// the record and calls restart() and onDrained(); only the scheduler writes the fields otherwise.
 struct FlowPatience {
-  Time since = kNever;  ///< its packets wait for a better path than one that is open; kNever: they do not
-  Time first = kNever;  ///< when it first did in this burst
-  bool bulk = false;    ///< it has waited for as long as that may help: it takes what is open
-  Time until = kNever;  ///< when to ask again at the latest, if nothing changes
+  /// Since when the flow's packets wait for a better path although one is open; kNever: they do
+  /// not.
+  Time since = kNever;
+  Time first = kNever;  ///< when they first waited like that in this burst
+  bool bulk = false;    ///< it has waited as long as waiting can help: it takes any open path
+  Time until = kNever;  ///< when to ask the scheduler again at the latest, if nothing changes
 
-  /// The flow has been quiet: it may be another kind of flow from now on.
+  /// The flow has been quiet. It may behave as another kind of flow from now on.
   void restart() { *this = {}; }
-  /// Nothing of the flow waits any more.
+  /// No packet of the flow waits any more.
   void onDrained() { since = kNever; }
 };
 
-/// The inner flow whose packet is next.
+/// The inner flow that offers the next packet.
 struct FlowView {
-  uint64_t bytes = 0;  ///< of the datagram for its packet
-  uint64_t drain = 0;  ///< bytes that leave until the flow's queue is empty: its own, and those of flows that
-                       ///< take turns with it
+  uint64_t bytes = 0;  ///< size of the datagram that carries the packet
+  /// Bytes that are sent until the flow's queue is empty: its own, and those of flows that take
+  /// turns with it.
+  uint64_t drain = 0;
   uint64_t queued = 0;  ///< bytes waiting, of all flows
-  bool small =
-      false;  ///< it has sent next to nothing since it was quiet: a request, a query, a frame of a call
+  /// The flow has sent very little since it was quiet (FlowBurst::kSmall): a request, a query, or a
+  /// frame of a call.
+  bool small = false;
 };
 
-/// Chooses the subflow for the next datagram of new data. One policy a file.
+/// Chooses the subflow for the next datagram of new data. Each policy has a file of its own.
 class PathScheduler {
  public:
   virtual ~PathScheduler() = default;
-  /// Index of the path to send the flow's packet on now. nullopt: better wait for a path that is closed now;
-  /// another flow may be asked for.
+  /// Index of the path on which to send the flow's packet now. nullopt: no path is open, or the
+  /// packet should wait for a path that is closed now; the caller may offer another flow.
   virtual std::optional<size_t> pick(std::span<const PathView> paths, const FlowView& flow,
                                      FlowPatience& patience, Time now) = 0;
 };

@@ -16,23 +16,23 @@ const char* useName(PathUse use) {
   return "?";
 }
 
-PathDuty dutyOf(PathUse use, PathUse best, bool saturated) {
-  if (use <= best) return PathDuty::kAll;
-  return use == PathUse::kMetered && saturated ? PathDuty::kOverflow : PathDuty::kNone;
+PathRole dutyOf(PathUse use, PathUse best, bool saturated) {
+  if (use <= best) return PathRole::kAll;
+  return use == PathUse::kMetered && saturated ? PathRole::kOverflow : PathRole::kNone;
 }
 
-void Saturation::onWaiting(Time now) {
+void OverflowHysteresis::onWaiting(Time now) {
   advance(now);
   if (!waiting_) waitsSince_ = now;
   waiting_ = true;
 }
 
-void Saturation::onDrained(Time now) {
+void OverflowHysteresis::onDrained(Time now) {
   advance(now);
   waiting_ = false;
 }
 
-void Saturation::advance(Time now) {
+void OverflowHysteresis::advance(Time now) {
   if (at_ == Time::min()) at_ = now;
   Duration passed = now - at_;
   level_ = waiting_ ? std::min<Duration>(level_ + passed, kFull)
@@ -42,7 +42,7 @@ void Saturation::advance(Time now) {
   if (level_ == Duration{}) helps_ = false;
 }
 
-Time Saturation::nextDeadline(Time now) const {
+Time OverflowHysteresis::nextDeadline(Time now) const {
   if (!waiting_) return helps_ ? at_ + level_ * kFall : kNever;
   if (!helps_) return at_ + (kFull - level_);
   return isUrgent(now) ? kNever : waitsSince_ + kPatience;

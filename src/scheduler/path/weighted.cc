@@ -21,7 +21,8 @@ void Weighted::account(std::span<const PathView> paths) {
   }
 }
 
-std::optional<size_t> Weighted::pick(std::span<const PathView> paths, const FlowView&, FlowPatience&, Time) {
+std::optional<size_t> Weighted::pick(std::span<const PathView> paths, const FlowView&,
+                                     FlowPatience&, Time) {
   account(paths);
   std::optional<size_t> best;
   for (size_t i = 0; i < paths.size(); ++i) {

@@ -8,8 +8,8 @@ double ampBeta(double bdp, double threshold) {
   return std::max(2.0, (bdp + threshold) / threshold);
 }
 
-// A round is a window of the initial subflow (section 4.2: consecutive RTTs). One in which there was not
-// enough to send says nothing of congestion.
+// A round is one window of data of the initial subflow (section 4.2: consecutive RTTs). A round in
+// which there was not enough data to fill the window says nothing about congestion.
 void Amp::onAck(const AckSample& ack) {
   CoupledController::onAck(ack);
   if (!shared().isInitial(member())) {
@@ -27,7 +27,8 @@ void Amp::onAck(const AckSample& ack) {
 }
 
 void Amp::grow(const AckSample& ack) {
-  setWindow(cwnd() + datagram() * static_cast<double>(ack.bytes) / std::max(shared().totalWindow(), cwnd()));
+  setWindow(cwnd() +
+            datagram() * static_cast<double>(ack.bytes) / std::max(shared().totalWindow(), cwnd()));
 }
 
 void Amp::onReset() {

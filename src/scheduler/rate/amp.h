@@ -1,16 +1,18 @@
 #pragma once
 
-#include "scheduler/rate/coupled_controller.h"
+#include "scheduler/rate/window_controller.h"
 
 namespace braid {
 
-/// AMP, the adaptive multipath congestion control of Kheirkhah and Lee (Algorithm 1): one datagram per round
-/// over all subflows, a cut by a constant factor on ECN marks, and a single subflow while all are at the
-/// minimum window. For fabrics whose switches mark above a small queue.
+/// AMP, the adaptive multipath congestion control of Kheirkhah and Lee (Algorithm 1). The windows
+/// of all subflows together grow by one datagram per round. A mark reduces the window by a constant
+/// factor. When all subflows are at the minimum window, only one of them is used for a while
+/// (suppression). AMP is for data center networks whose switches mark above a small queue.
 class Amp final : public CoupledController {
  public:
   /// `options`: gamma, tau, beta, minimum window.
-  Amp(uint64_t datagram, uint64_t initial, const AmpOptions& options, ControllerGroup* group = nullptr)
+  Amp(uint64_t datagram, uint64_t initial, const AmpOptions& options,
+      ControllerGroup* group = nullptr)
       : CoupledController(datagram, initial, options.minimumWindow, group), options_(options) {}
 
   void onAck(const AckSample& ack) override;
@@ -26,12 +28,12 @@ class Amp final : public CoupledController {
 
   AmpOptions options_;
   Time roundBegan_ = kNone;
-  bool marked_ = false;  ///< in this round
-  bool unused_ = false;  ///< the window was not filled
+  bool marked_ = false;  ///< CE marks came in this round
+  bool unused_ = false;  ///< the window was not filled in this round
 };
 
-/// The least beta for which a cut does not drain the queue, (BDP + K) / beta <= K, and at least 2 (section
-/// 4.2). `bdp` and `threshold` (K, above 0) in datagrams.
+/// The smallest beta, at least 2, with which a reduction does not drain the queue: (BDP + K) / beta
+/// <= K (section 4.2). `bdp` and `threshold` (K, above 0) are in datagrams.
 double ampBeta(double bdp, double threshold);
 
 }  // namespace braid

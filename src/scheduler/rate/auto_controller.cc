@@ -11,7 +11,8 @@ void AutoController::choose(bool fabric, Time now) {
   if (fabric == fabric_) return;
   fabric_ = fabric;
   if (fabric) {
-    auto amp = std::make_unique<Amp>(options_.datagram, options_.initialWindow, options_.amp, group_);
+    auto amp =
+        std::make_unique<Amp>(options_.datagram, options_.initialWindow, options_.amp, group_);
     amp->resume(static_cast<double>(inner_->window()), srtt_);
     inner_ = std::move(amp);
   } else {

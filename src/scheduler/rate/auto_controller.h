@@ -6,21 +6,24 @@
 
 namespace braid {
 
-/// Chooses by what the path shows, each subflow for itself: `wan` until CE marks come back over a round trip
-/// of a data centre, then `amp`, coupled with the subflows that chose the same; `wan` again when round trips
-/// are longer, or packets are lost that the network did not mark before. Ours.
+/// Chooses the algorithm of its subflow by what the path shows. It begins with `wan`. When CE marks
+/// come back and the RTT is that of a data center (kFabricRtt), it changes to `amp`, coupled with
+/// the other subflows that chose `amp`. It returns to `wan` when the RTT is that of a wide-area
+/// path (kWideRtt), or when packets are lost although the network has not marked for kMarksLife.
 class AutoController final : public Controller {
  public:
-  /// Longest RTT without a queue of a path that `amp` is for, and from which on it is not.
+  /// RTT without a queue: up to kFabricRtt marks lead to `amp`; from kWideRtt on `wan` returns.
   static constexpr Duration kFabricRtt = 2ms;
   static constexpr Duration kWideRtt = 4ms;
-  /// A network that marks has marked so short a time before it drops.
+  /// A network that marks is expected to mark at most this long before it drops a packet.
   static constexpr Duration kMarksLife = 1s;
 
   /// `group` as for makeController().
   AutoController(const ControllerOptions& options, ControllerGroup* group);
 
-  void onSent(uint64_t bytes, uint64_t inFlight, Time now) override { inner_->onSent(bytes, inFlight, now); }
+  void onSent(uint64_t bytes, uint64_t inFlight, Time now) override {
+    inner_->onSent(bytes, inFlight, now);
+  }
   void onAck(const AckSample& ack) override;
   void onLoss(const LossSample& loss) override;
   void onMarks(uint64_t marks, Time largestSentAt, Time now) override;
@@ -43,7 +46,7 @@ class AutoController final : public Controller {
   std::unique_ptr<Controller> inner_;
   bool fabric_ = false;
   bool usable_ = false;
-  Duration rtt_{};  // without a queue; 0: unknown
+  Duration rtt_{};  // RTT without a queue; 0: unknown
   Duration srtt_{};
   Time markedAt_{};
 };

@@ -2,14 +2,12 @@
 
 #include "scheduler/rate/amp.h"
 #include "scheduler/rate/auto_controller.h"
-#include "scheduler/rate/bbr.h"
-#include "scheduler/rate/coupled_wan.h"
 #include "scheduler/rate/cubic.h"
-#include "scheduler/rate/dcm.h"
 #include "scheduler/rate/dctcp.h"
-#include "scheduler/rate/lia.h"
 #include "scheduler/rate/newreno.h"
-#include "scheduler/rate/xmp.h"
+#include "scheduler/rate/rivals/bbr.h"
+#include "scheduler/rate/rivals/coupled.h"
+#include "scheduler/rate/wan.h"
 
 namespace braid {
 
@@ -28,7 +26,8 @@ std::unique_ptr<Controller> makeController(std::string_view name, const Controll
   return nullptr;
 }
 
-std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram, uint64_t initialWindow) {
+std::unique_ptr<Controller> makeController(std::string_view name, uint64_t datagram,
+                                           uint64_t initialWindow) {
   return makeController(name, ControllerOptions{datagram, initialWindow, {}});
 }
 

@@ -5,8 +5,9 @@
 
 namespace braid {
 
-// Section 4.2, with windows in datagrams. An epoch without a reduction before it has K = 0 and W_max = its
-// first window (section 4.10; after persistent congestion as after a timeout, section 4.8).
+// Section 4.2, with windows in datagrams. An epoch without a reduction before it has K = 0 and
+// W_max = its first window (section 4.10). Persistent congestion is treated like a timeout (section
+// 4.8).
 void Cubic::beginEpoch(double window, Time now) {
   at_.running = true;
   at_.epoch = now;
@@ -35,7 +36,7 @@ void Cubic::grow(const AckSample& ack) {
   setWindow((window + (target - window) * acked / window) * datagram());
 }
 
-// Section 4.7: a flow that is cut below its last maximum leaves room to others.
+// Section 4.7: a flow that is reduced before it has reached its last maximum leaves room to others.
 void Cubic::onReduction() {
   before_ = at_;
   double window = cwnd() / datagram();
@@ -44,7 +45,7 @@ void Cubic::onReduction() {
   at_.running = false;
 }
 
-// Section 5.8: such time is no part of t.
+// Section 5.8: time in which the window was not used does not count in t.
 void Cubic::onUnused(Duration time) {
   if (at_.running) at_.epoch += time;
 }

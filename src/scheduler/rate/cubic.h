@@ -4,27 +4,28 @@
 
 namespace braid {
 
-/// CUBIC (RFC 9438), every subflow for itself, without HyStart++.
+/// CUBIC (RFC 9438) without HyStart++. Subflows are not coupled.
 class Cubic final : public WindowController {
  public:
   /// C, datagrams per second^3 (section 5.1).
   static constexpr double kC = 0.4;
-  /// beta_cubic: what a reduction leaves (section 4.6).
+  /// beta_cubic: a reduction multiplies the window by it (section 4.6).
   static constexpr double kBeta = 0.7;
   /// alpha_cubic: datagrams that the Reno-friendly window grows per window (section 4.3).
   static constexpr double kAlpha = 3 * (1 - kBeta) / (1 + kBeta);
-  /// The window at most, in windows now, to grow to in one RTT (section 4.2).
+  /// Largest window to grow to in one RTT, as a multiple of the current window (section 4.2).
   static constexpr double kMaxTarget = 1.5;
 
   explicit Cubic(uint64_t datagram, uint64_t initial = kInitialWindow)
       : WindowController(datagram, initial) {}
 
-  /// From now on it takes this part (0..1] of what one CUBIC flow takes beside others: n of them with 1/n
-  /// take as much as one. Windows go with C^(1/4) and alpha^(1/2) at a given loss rate (section 5.1).
+  /// From now on this flow takes a fraction (0..1] of what one CUBIC flow takes beside others: n
+  /// flows with a share of 1/n take as much as one. At a given loss rate, windows are proportional
+  /// to C^(1/4) and to alpha^(1/2) (section 5.1).
   void setShare(double share) { share_ = share; }
 
-  /// The Reno-friendly window grows by alpha_cubic for good, as RFC 8312 had it and Linux has it; RFC 9438 lets it grow by
-  /// one once it is what the window was before the last reduction.
+  /// Makes the Reno-friendly window always grow by alpha_cubic, as in RFC 8312 and Linux. In RFC
+  /// 9438 it grows by one once it has reached the window before the last reduction.
   void growAsRfc8312() { lateAlpha_ = kAlpha; }
 
   /// W_max, datagrams; 0 before the first reduction.
@@ -54,11 +55,11 @@ class Cubic final : public WindowController {
     double prior = 0;      ///< cwnd_prior, datagrams: the window before the last reduction
     double k = 0;          ///< seconds
     double wEst = 0;       ///< datagrams
-    Time epoch;            ///< its beginning, moved by the time in which the window was not used
+    Time epoch;            ///< its beginning, moved on by the time in which the window was not used
   };
   State at_, before_;
   double share_ = 1;
-  double lateAlpha_ = 1;  // of wEst from cwnd_prior on
+  double lateAlpha_ = 1;  // growth of wEst per window, once it has reached cwnd_prior
 };
 
 }  // namespace braid

@@ -6,20 +6,23 @@
 
 namespace braid {
 
-/// The signs by which a start that doubles its rate each round trip knows that it has filled the path.
+/// How a start that doubles its rate each round trip notices that it has filled the path.
 class FullPipe {
  public:
-  /// draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.2: three rounds without a quarter more.
+  /// The path is full after kRounds rounds in a row in which the rate did not grow by the factor
+  /// kGrowth (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.2).
   static constexpr double kGrowth = 1.25;
   static constexpr int kRounds = 3;
-  /// RFC 9406 section 4.3: a queue of clamp(minRtt / 8, 4 ms, 16 ms).
+  /// Bounds of queueOf(). RFC 9406 section 4.3: a queue of clamp(minRtt / 8, 4 ms, 16 ms).
   static constexpr Duration kMinQueue = 4ms;
   static constexpr Duration kMaxQueue = 16ms;
 
-  /// The queue that ends a start on a path of this RTT.
-  static Duration queueOf(Duration minRtt) { return std::clamp<Duration>(minRtt / 8, kMinQueue, kMaxQueue); }
+  /// The queue, in time, that ends a start on a path with this RTT.
+  static Duration queueOf(Duration minRtt) {
+    return std::clamp<Duration>(minRtt / 8, kMinQueue, kMaxQueue);
+  }
 
-  /// A round brought this rate (bytes per second), which its sender did not limit.
+  /// A round has ended with this rate (bytes per second), which was not limited by a lack of data.
   void onRound(double rate) {
     if (rate < highest_ * kGrowth) {
       if (!isFull()) ++rounds_;
@@ -31,8 +34,8 @@ class FullPipe {
   bool isFull() const { return rounds_ >= kRounds; }
 
  private:
-  double highest_ = 0;  // of the last round that brought a quarter more
-  int rounds_ = 0;      // in turn since; no more than say that it is full
+  double highest_ = 0;  // rate of the last round that grew by kGrowth
+  int rounds_ = 0;      // rounds in a row without that growth; stops at kRounds
 };
 
 }  // namespace braid

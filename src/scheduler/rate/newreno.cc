@@ -5,9 +5,9 @@
 namespace braid {
 
 namespace {
-/// In congestion avoidance a sender that ran out of data uses its window when so many datagrams more would
-/// fill it: what pacing and ACK clocking leave open at any moment. Ours (RFC 9002 section 7.8 leaves it to
-/// the sender).
+/// In congestion avoidance, a sender that ran out of data counts as using its window when at most
+/// kSlackDatagrams more datagrams would fill it: pacing and ACK clocking always leave some of it
+/// open. RFC 9002 section 7.8 leaves the test to the sender.
 constexpr uint64_t kSlackDatagrams = 3;
 }  // namespace
 

@@ -7,23 +7,24 @@
 
 namespace braid {
 
-/// NewReno as QUIC has it (RFC 9002 section 7 and appendix B), with undo of reductions that were no
-/// congestion.
+/// NewReno as QUIC specifies it (RFC 9002 section 7 and appendix B). In addition, a reduction is
+/// undone when its losses prove spurious.
 ///
-/// Beside WindowController and not derived from it, because that one behaves otherwise: it starts again from
-/// the initial window after idle time, asks more of a small window before it counts as used, takes what was
-/// sent at the very moment of a reduction for later than it, and reduces for a mark and then for a loss of
-/// the same window. The recovery experiments of docs/evaluation.md were measured with the rules here.
+/// NewReno is not derived from WindowController, because that class behaves differently: it starts
+/// again from the initial window after idle time, asks more of a small window before it counts as
+/// used, treats a packet sent at the very moment of a reduction as sent after it, and reduces for a
+/// mark and then again for a loss of the same window. The recovery experiments of
+/// docs/evaluation.md were measured with the rules here.
 class NewReno final : public Controller {
  public:
   /// Window after a reduction, as a part of the window before (RFC 9002 appendix B.1).
   static constexpr double kLossReduction = 0.5;
-  /// Pacing rate in windows per smoothed RTT (RFC 9002 section 7.7), and in slow start, which doubles per
-  /// round.
+  /// Pacing rate in windows per smoothed RTT: in congestion avoidance (RFC 9002 section 7.7), and
+  /// in slow start, in which the window doubles each round.
   static constexpr double kPacingGain = 1.25;
   static constexpr double kSlowStartPacingGain = 2.0;
-  /// Bytes for each datagram of the initial window at most, unless two datagrams are more (RFC 9002 section
-  /// 7.2: ten datagrams, 14720 bytes).
+  /// Bytes that a datagram of the initial window counts at most (RFC 9002 section 7.2: 14720 bytes
+  /// for ten datagrams). The initial window is at least two full datagrams all the same.
   static constexpr uint64_t kInitialDatagram = 1472;
 
   /// `datagram`: bytes of a full datagram; `initial`: datagrams of the initial window, at least 2.
@@ -43,7 +44,7 @@ class NewReno final : public Controller {
   uint64_t minimumWindow() const { return 2 * datagram_; }
 
  private:
-  /// Before every packet: no recovery period has begun.
+  /// A time before every packet: no recovery period has begun.
   static constexpr Time kNoRecovery = Time::min();
   static constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
 
@@ -55,17 +56,17 @@ class NewReno final : public Controller {
   uint64_t initial_;
   uint64_t window_;
   uint64_t threshold_ = kUnlimited;
-  uint64_t growth_ = 0;  // congestion avoidance: datagram * acked bytes, less than a window
+  uint64_t growth_ = 0;  // congestion avoidance: datagram * acked bytes that have not grown it yet
   Time recoveryStart_ = kNoRecovery;
   Duration srtt_{};
 
-  /// What the last reduction took and what may give it back.
+  /// The state before the last reduction, and whether it may be restored.
   struct Undo {
     bool possible = false;
     uint64_t window = 0;
     uint64_t threshold = 0;
-    Time recoveryStart;  // of the period before
-    uint64_t lost = 0;   // packets of this period that are lost as far as known
+    Time recoveryStart;  // of the recovery period before
+    uint64_t lost = 0;   // packets of this recovery period that still count as lost
   };
   Undo undo_;
 };

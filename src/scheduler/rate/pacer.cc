@@ -5,7 +5,8 @@
 
 namespace braid {
 
-// A burst at a high rate is no debt at a lower one: paid back there, the 3 ms of it would take many times as long.
+// The debt of a burst at a high rate is not carried over to a lower rate. Otherwise paying back 3
+// ms of the high rate would take many times as long.
 void Pacer::setRate(double bytesPerSecond, double leastBurst) {
   double left = burst() - debt_;
   rate_ = bytesPerSecond;
@@ -25,12 +26,13 @@ void Pacer::onSent(uint64_t bytes, Time now) {
 }
 
 Time Pacer::nextSend(uint64_t ahead) const {
-  // A full datagram must fit, or the first byte of the bucket would send it whole.
+  // The bucket must hold a full datagram. Otherwise its first byte would allow a whole datagram.
   double excess = debt_ + static_cast<double>(datagram_) - burst() - static_cast<double>(ahead);
   if (std::isinf(rate_) || excess <= 0) return since_;
   double wait = excess / rate_;
   constexpr double kForever = 1e9;  // seconds; far beyond any pause, far below what Time holds
-  return wait < kForever ? since_ + std::chrono::ceil<Duration>(std::chrono::duration<double>(wait)) : kNever;
+  return wait < kForever ? since_ + std::chrono::ceil<Duration>(std::chrono::duration<double>(wait))
+                         : kNever;
 }
 
 double Pacer::debtAt(Time now) const {

@@ -13,13 +13,15 @@ class RttEstimator {
  public:
   /// Assumed before the first sample (RFC 9002 section 6.2.2).
   static constexpr Duration kInitialRtt = 333ms;
-  /// windowedMin() looks at the current and so many past whole seconds. Ours; as long as BBR's.
+  /// windowedMin() covers the current second and kMinWindowSeconds whole seconds before it. Chosen:
+  /// as long as BBR's window.
   static constexpr size_t kMinWindowSeconds = 10;
 
-  /// An ACK newly acknowledged its largest packet, sent `latest` ago, and asked for one (RFC 9002
-  /// section 5.1). `ackDelay` is what the peer says it waited, already limited to its maximum.
+  /// An ACK gave an RTT sample (RFC 9002 section 5.1): it newly acknowledged its largest packet,
+  /// which was sent `latest` ago, and an ack-eliciting packet. `ackDelay`: the delay that the peer
+  /// reported, already limited to its maximum.
   void onSample(Duration latest, Duration ackDelay, Time now);
-  /// The path is another one: as new.
+  /// Forgets everything: the path is another one.
   void reset() { *this = RttEstimator(); }
 
   bool hasSample() const { return hasSample_; }

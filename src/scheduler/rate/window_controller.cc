@@ -5,7 +5,8 @@
 namespace braid {
 
 namespace {
-/// Bytes for each datagram of the initial window at most (RFC 9002 section 7.2: ten datagrams, 14720 bytes).
+/// Bytes that a datagram of the initial window counts at most (RFC 9002 section 7.2: 14720 bytes
+/// for ten datagrams).
 constexpr uint64_t kInitialDatagram = 1472;
 }  // namespace
 
@@ -28,7 +29,8 @@ void WindowController::onSent(uint64_t bytes, uint64_t inFlight, Time now) {
   Time last = std::max(lastSent_, lastAck_);
   bool first = last == kNone;
   lastSent_ = now;
-  if (first || inFlight > bytes || now - last <= std::max<Duration>(kIdle, kIdleRtts * srtt_)) return;
+  if (first || inFlight > bytes || now - last <= std::max<Duration>(kIdle, kIdleRtts * srtt_))
+    return;
   double restart = static_cast<double>(initialWindow());
   if (window_ <= restart) return;
   threshold_ = std::max(threshold_ == std::numeric_limits<double>::infinity() ? 0 : threshold_,
@@ -102,7 +104,8 @@ double WindowController::pacingRate() const {
   return (inSlowStart() ? kSlowStartPacingGain : kPacingGain) * window_ / toSeconds(srtt_);
 }
 
-// As in newreno.cc, but with small windows the slack must not make an idle one look used.
+// As NewReno::isUtilised(), but at least half the window must be in flight in any case: with a
+// small window, the slack alone would make an idle subflow look as if it used its window.
 bool WindowController::isUtilised(const AckSample& ack) const {
   auto inFlight = static_cast<double>(ack.inFlight);
   if (2 * inFlight < window_) return false;

@@ -11,7 +11,7 @@ double Adaptive::lossRate(const RecoveryPath& path) {
   return rate + kDoubt * std::sqrt(rate * (1 - rate) / packets);
 }
 
-// The distribution of Polya and Aeppli, by its recursion.
+// Sums up the Polya-Aeppli distribution of the number of losses, by its recursion.
 size_t Adaptive::paritiesFor(double expected, double burst, size_t most) {
   double runs = expected / burst;
   double again = 1 - 1 / burst;
@@ -22,7 +22,8 @@ size_t Adaptive::paritiesFor(double expected, double burst, size_t most) {
   while (missing > kResidual && m < most) {
     ++m;
     auto n = static_cast<double>(m);
-    double next = ((runs * (1 - again) + 2 * again * (n - 1)) * here - again * again * (n - 2) * before) / n;
+    double next =
+        ((runs * (1 - again) + 2 * again * (n - 1)) * here - again * again * (n - 2) * before) / n;
     before = here;
     here = next;
     missing -= next;
@@ -30,12 +31,13 @@ size_t Adaptive::paritiesFor(double expected, double burst, size_t most) {
   return m;
 }
 
-// The end of the burst, unless it is known already.
+// The time at which a pause will have ended the burst; now, if the burst is known to have ended.
 Time Adaptive::notBefore(const RecoveryView& view) const {
   Time pause = view.now;
   if (view.ended || view.paritiesLeft > 0) return pause;
   for (const RecoveryPath& path : view.paths)
-    pause = std::max(pause, path.lastSent + std::max<Duration>(path.srtt / kPausePerRtt, kLeastPause));
+    pause =
+        std::max(pause, path.lastSent + std::max<Duration>(path.srtt / kPausePerRtt, kLeastPause));
   return pause;
 }
 
@@ -64,7 +66,7 @@ std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
   double burst = bursts / std::max(expected, 1e-12);
   size_t of = Protection::kAllPaths;
   size_t k = symbols;
-  if (symbols > options_.kMax) {  // then path by path, the worst first
+  if (symbols > options_.kMax) {  // too many for one block: path by path, the worst first
     of = worst;
     k = std::min(view.paths[worst].uncoded, options_.kMax);
     expected = static_cast<double>(k) * lossRate(view.paths[worst]);
@@ -75,15 +77,19 @@ std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
   size_t most = std::min(maxParities(bounds, slowest), k);
   size_t m = paritiesFor(expected, burst, most);
   if (m == 0) return std::nullopt;
-  // Parities are lost too.
-  m = std::min(most,
-               m + static_cast<size_t>(std::lround(static_cast<double>(m) * lossRate(view.paths[*best]))));
-  if (k == 1) return Protection{.kind = Protection::Kind::kCopy, .of = worst, .on = *best, .uncoded = true};
-  return Protection{.kind = Protection::Kind::kNewBlock, .of = of, .on = *best, .symbols = k, .parities = m};
+  // Parities are lost, too: send as many more as the best path is likely to lose.
+  m = std::min(most, m + static_cast<size_t>(
+                             std::lround(static_cast<double>(m) * lossRate(view.paths[*best]))));
+  if (k == 1)
+    return Protection{.kind = Protection::Kind::kCopy, .of = worst, .on = *best, .uncoded = true};
+  return Protection{
+      .kind = Protection::Kind::kNewBlock, .of = of, .on = *best, .symbols = k, .parities = m};
 }
 
-// The open path on which protection is likely to be there first: half a round trip, and what is lost costs
-// another one of the slowest path. On the worst path itself it would follow the burst it is meant to mend.
+// The open path on which protection is likely to arrive first. The expected delay is half a round
+// trip, plus two round trips of the slowest path for what is lost. On the worst path itself the
+// loss rate is taken as at least that within a burst of losses, because protection would follow the
+// burst that it is meant to repair.
 std::optional<size_t> Adaptive::bestPath(const RecoveryView& view, size_t worst) const {
   Duration slowest{};
   for (const RecoveryPath& path : view.paths) slowest = std::max(slowest, path.srtt);

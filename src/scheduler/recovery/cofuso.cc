@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scheduler/recovery/recovery_paths.h"
+#include "scheduler/recovery/recovery.h"
 
 namespace braid {
 namespace {
 
-/// Keeps 3 / 0.1 from being 29 and 100 * 0.07 from being 8.
+/// Tolerance of rounding: without it, 3 / 0.1 would round down to 29 and 100 * 0.07 up to 8.
 constexpr double kRounding = 1e-9;
 
 bool needsProtection(const RecoveryPath& path) {

@@ -1,6 +1,6 @@
 #include "scheduler/recovery/fuso.h"
 
-#include "scheduler/recovery/recovery_paths.h"
+#include "scheduler/recovery/recovery.h"
 
 namespace braid {
 

@@ -5,20 +5,22 @@
 
 namespace braid {
 
-/// FUSO (Chen et al., "FUSO: Fast Multi-Path Loss Recovery for Data Center Networks", IEEE/ACM ToN 2018;
-/// Algorithm 1, sections III-B and III-B.1): when there is nothing new to send and the paths together have
-/// window to spare, the oldest un-ACKed packet of the worst path goes once more on the best path, each at
-/// most once. Asked after new data is exhausted and after each ACK; the loop of TRY_SEND_RECOVERIES is the
-/// session's.
+/// FUSO (Chen et al., "FUSO: Fast Multi-Path Loss Recovery for Data Center Networks", IEEE/ACM ToN
+/// 2018; Algorithm 1, sections III-B and III-B.1). When there is nothing new to send and the paths
+/// together have window to spare, a copy of the oldest un-ACKed packet of the worst path is sent on
+/// the best path; each packet is copied at most once. The session asks after new data is exhausted
+/// and after each ACK, and runs the loop of TRY_SEND_RECOVERIES.
 ///
 /// C_l = alpha * lossrate + beta * lossrate_last, 0 for a path that never lost anything.
-/// Worst: the largest C_l among the paths with something un-ACKed; when all are 0, the largest measured RTT.
-/// Best: the smallest C_l among the open paths; among those with 0, the smallest measured RTT; a path that
-/// never sent anything comes last, and when all open ones are such, one at random. May be the worst one too.
+/// - Worst path: the largest C_l among the paths with something un-ACKed; when all C_l are 0, the
+///   largest measured RTT.
+/// - Best path: the smallest C_l among the open paths; among those with 0, the smallest measured
+///   RTT. A path that never sent anything comes last; when no open path ever did, one is chosen at
+///   random. The best path may be the worst path, too.
 ///
-/// Where the paper is silent: a path whose un-ACKed packets were all copied is no worst path; equal C_l other
-/// than 0 and equal RTTs go to the first path; a path without an RTT comes after those with one, in both
-/// searches.
+/// Choices where the paper is silent: a path cannot be the worst when all its un-ACKed packets were
+/// copied; among paths with equal C_l other than 0, or with equal RTTs, the first is taken; a path
+/// without an RTT comes after those with one, in both searches.
 class Fuso final : public RecoveryPolicy {
  public:
   Fuso(const RecoveryOptions& options, uint64_t seed)

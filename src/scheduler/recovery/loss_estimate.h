@@ -1,7 +1,7 @@
 #pragma once
 
-// What the packets of one path say of its losses: the overall rate and the most recent one (FUSO section
-// III-B.1), a rate that forgets, and the length of bursts.
+// Loss statistics of one path, from the fate of its packets: the overall rate and the most recent
+// one (FUSO section III-B.1), a rate that forgets, and the length of loss bursts.
 
 #include <algorithm>
 #include <cstdint>
@@ -10,15 +10,17 @@ namespace braid {
 
 class LossEstimate {
  public:
-  /// Packets after which recentRate() has forgotten 63 % of the past. Ours: some seconds of a busy path.
+  /// Packets after which recentRate() has forgotten 63 % of the past. Chosen: some seconds of a
+  /// busy path.
   static constexpr double kMemory = 1000;
-  /// Runs of losses after which burst() begins to forget. Ours.
+  /// Number of runs of losses after which burst() begins to forget.
   static constexpr double kRuns = 32;
 
-  /// A packet that counts left: one that asks for an ACK and whose loss tells of the path.
+  /// A packet that counts was sent: it is ack-eliciting, and its loss says something about the
+  /// path.
   void onSent() { ++sent_; }
   void onAcked() { outcome(0); }
-  /// Loss detection gave up packet number `pn`; of several in the order of their numbers.
+  /// Loss detection declared packet `pn` lost. Several are reported in the order of their numbers.
   void onLost(uint64_t pn) {
     ++lost_;
     atLoss_ = sent_;
@@ -40,9 +42,10 @@ class LossEstimate {
 
   uint64_t sent() const { return sent_; }
   uint64_t lost() const { return lost_; }
-  /// Packets sent since the last loss was noticed, the retransmission included; 0: nothing was ever lost.
+  /// Packets sent since the last loss was noticed, the retransmission included, at least 1; 0:
+  /// nothing was ever lost.
   uint64_t sinceLoss() const { return lost_ == 0 ? 0 : std::max<uint64_t>(1, sent_ - atLoss_); }
-  /// Share of lost packets among the last kMemory or so whose fate is known; 0 before any is.
+  /// Share of lost ones among about the last kMemory packets with a known fate; 0 before any.
   double recentRate() const { return recent_ > 0 ? recentLost_ / recent_ : 0; }
   /// How many packets recentRate() rests on: at most kMemory.
   double recentPackets() const { return recent_; }

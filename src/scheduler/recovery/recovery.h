@@ -1,10 +1,16 @@
 #pragma once
 
-// Proactive recovery: what to send in protection of packets that are not known to be lost, and where. A
-// policy decides; the Protector (tunnel/protect/protector.h) finds the packets, builds copies and parities, and
-// keeps the two promises for every policy alike: never ahead of new data, never beyond the congestion window.
+// Proactive recovery: what to send to protect packets that are not known to be lost, and on which
+// path. A policy decides. ProactiveRecovery (tunnel/fec/recovery_driver.h) finds the packets,
+// builds copies and parities, and keeps two promises for every policy: protection is never sent
+// ahead of new data, and never beyond the congestion window.
+//
+// The end of this file holds what FUSO and the policies derived from it share: when there is room
+// for protection, and how to find the worst and the best path (paper FUSO, Algorithm 1 and section
+// III-B.1).
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,11 +18,13 @@
 #include <span>
 #include <string_view>
 
+#include "base/random.h"
 #include "base/time.h"
 
 namespace braid {
 
-/// Most classes of flows with a policy of their own, beside class 0: flows that no class matches.
+/// Largest number of flow classes with a policy of their own, besides class 0: the flows that no
+/// class matches.
 inline constexpr size_t kMaxRecoveryClasses = 7;
 
 struct RecoveryOptions {
@@ -31,118 +39,187 @@ struct RecoveryOptions {
   double beta2 = 0.5;
   size_t kMax = 128;  ///< symbols of a block, 1..128
   size_t mMax = 3;    ///< parities of a block, 1..16 (CoFUSO section 6.2.4: 3 does best)
-  /// CoFUSO: M / K in place of the loss rate L, (0, 1]; 0: L rules. What the dynamic rate is compared with (section
-  /// 6.2.4); no configuration sets it.
+  /// CoFUSO: a fixed M / K, (0, 1], instead of the loss rate L; 0: L is used. The dynamic rate is
+  /// compared with it (section 6.2.4); no configuration sets it.
   double codingRate = 0;
-  /// Measured time to restore i+1 symbols of a block of kMax; 0: not measured. M_max keeps it below RTT/4
-  /// (CoFUSO section 4.2.1).
+  /// decodeTime[i]: measured time to restore i+1 symbols of a block of kMax; 0: not measured. M_max
+  /// keeps it below RTT/4 (CoFUSO section 4.2.1).
   std::array<Duration, 16> decodeTime{};
 };
 
-/// What a policy may know of a subflow.
+/// What a policy may know about a subflow.
 struct RecoveryPath {
   bool usable = false;  ///< validated and not suspect
   bool open = false;    ///< usable, and its window has room for one more datagram now
   Duration srtt{};
-  uint64_t window = 0;       ///< bytes
-  uint64_t inFlight = 0;     ///< bytes
-  uint64_t sent = 0;         ///< packets that carried something to be acknowledged, ever
-  uint64_t lost = 0;         ///< of those, declared lost and not proved spurious
-  uint64_t sinceLoss = 0;    ///< packets sent from the last lost one on, it included; 0: none was ever lost
+  uint64_t window = 0;    ///< bytes
+  uint64_t inFlight = 0;  ///< bytes
+  uint64_t sent = 0;      ///< packets ever sent that count for loss, LossEstimate::onSent()
+  uint64_t lost = 0;      ///< of those: declared lost and not proved spurious
+  /// Packets sent since the last loss was noticed, at least 1; 0: none was ever lost.
+  uint64_t sinceLoss = 0;
   double recentRate = 0;     ///< share lost among the latest packets (loss_estimate.h)
   double recentPackets = 0;  ///< how many packets recentRate rests on
   double burst = 1;          ///< mean length of its runs of losses, packets; at least 1
-  Time opensAt = kNever;     ///< when it is open; kNever: not before an ACK has come
-  Time lastAcked{};          ///< when an ACK last told something new of this subflow
-  Time lastSent = Time::min();  ///< when data last left, of any flow of the class; protection does not count
+  Time opensAt = kNever;     ///< when it opens; kNever: not before the next ACK
+  Time lastAcked{};          ///< when an ACK last acknowledged something new on this subflow
+  /// When data of any flow of the class was last sent; protection does not count.
+  Time lastSent = Time::min();
 
-  // Counted for choose() only.
-  size_t uncopied = 0;   ///< un-ACKed data packets never sent as a copy: 0 or at least 1, counted up to kMax
-  size_t uncoded = 0;    ///< of those, packets that are in no block either, counted up to kMax
-  size_t unacked = 0;    ///< un-ACKed data packets, protected or not: 0 or at least 1
-  Time newestSent{};     ///< when the newest of `unacked` left (protection does not count)
-  Time oldestUncoded{};  ///< when the oldest of `uncoded` left
+  // The fields below are filled in for choose() only.
+  /// Un-ACKed data packets that were never sent as a copy. It may be 1 for any number above 0.
+  size_t uncopied = 0;
+  size_t uncoded = 0;  ///< of those: packets that are in no block either, counted up to kMax
+  size_t unacked = 0;  ///< un-ACKed data packets, protected or not; may be 1 for any number above 0
+  Time newestSent{};   ///< when the newest of `unacked` was sent (protection does not count)
+  Time oldestUncoded{};  ///< when the oldest of `uncoded` was sent
 };
 
 /// Why the policy is asked.
 enum class RecoveryChance : uint8_t {
-  kIdle,  ///< nothing new to send (FUSO Algorithm 1); paths count the data of all flows
-  kTurn,  ///< the turn of a short flow among others; paths count the data of that flow only
+  kIdle,  ///< nothing new to send (FUSO Algorithm 1); paths count the data of all flows of the
+          ///< class
+  kTurn,  ///< the DRR turn of a short flow; paths count the data of that flow only
 };
 
+/// What a policy is asked about.
 struct RecoveryView {
   RecoveryChance chance = RecoveryChance::kIdle;
   std::span<const RecoveryPath> paths;
   Time now;
-  /// The flow(s) asked about said that they end: FIN, or PSH with nothing queued behind.
+  /// The flow or flows asked about have signalled an end: FIN, or PSH with nothing queued behind
+  /// it.
   bool ended = false;
-  /// Parities of the block under way that are still to be sent; 0: none is under way.
+  /// Parities of the current block that are still to be sent; 0: no block is begun.
   size_t paritiesLeft = 0;
 };
 
 /// One packet of protection.
 struct Protection {
   enum class Kind : uint8_t {
-    kCopy,       ///< of the oldest un-ACKed, uncopied packet of path `of`
-    kNewest,     ///< a copy of the newest un-ACKed packet of path `of`, copied before or not (a probe)
+    kCopy,       ///< a copy of the oldest un-ACKed, uncopied packet of path `of`
+    kNewest,     ///< a probe: a copy of the newest un-ACKed packet of path `of`, copied or not
     kNewBlock,   ///< the first parity of a new block
-    kNextParity  ///< the next parity of the block under way
+    kNextParity  ///< the next parity of the current block
   };
-  /// Block over the packets of all paths.
+  /// The block is over the packets of all paths.
   static constexpr size_t kAllPaths = SIZE_MAX;
 
   Kind kind = Kind::kCopy;
-  size_t of = 0;            ///< path whose packets are protected, or kAllPaths; no meaning with kNextParity
-  size_t on = 0;            ///< path to send it on: open
-  size_t symbols = 0;       ///< kNewBlock: K, the oldest so many uncoded packets
-  size_t parities = 0;      ///< kNewBlock: M
-  bool uncoded = false;     ///< kCopy: the oldest that is in no block either
-  Time sentUntil = kNever;  ///< kNewBlock: packets that left later are left out, K is what remains then
+  size_t of = 0;  ///< index of the path that sent the packets, or kAllPaths; kNextParity: unused
+  size_t on = 0;  ///< index of the path to send the protection on; it is open
+  size_t symbols = 0;    ///< kNewBlock: K; the block is over the K oldest uncoded packets
+  size_t parities = 0;   ///< kNewBlock: M
+  bool uncoded = false;  ///< kCopy: copy the oldest packet that is in no block either
+  /// kNewBlock: packets sent later are left out; K is the number that remains.
+  Time sentUntil = kNever;
 };
 
-/// Copies that go with new data, whoever waits behind it.
+/// Copies that are sent along with new data, even while other data waits.
 enum class Duplication : uint8_t {
   kNone,
   kSamePath,   ///< each packet twice on its path (Proactive)
-  kOtherPath,  ///< each packet on the two best paths (RepFlow, the "redundant mode" of bonding boxes)
+  kOtherPath,  ///< each packet on the two best paths (RepFlow, the "redundant mode" of bonding
+               ///< boxes)
 };
 
-/// What becomes of data that is known lost.
+/// Where data that is known to be lost is resent.
 enum class RepairPlace : uint8_t {
   kBestPath,  ///< the fastest path that takes it
   kOwnPath,   ///< the path that lost it, as long as it is usable (MPTCP)
 };
 
-/// A recovery policy. One a file.
+/// A recovery policy: decides which packets are protected, how, and on which path.
 class RecoveryPolicy {
  public:
   virtual ~RecoveryPolicy() = default;
-  /// Before this nothing is chosen: what a look at the paths says before their packets are counted. kNever:
-  /// the policy protects nothing in this way. At kIdle somebody asks again when the time has come.
+  /// choose() is not called before this time. It is asked for first, before the packets of the
+  /// paths are counted. kNever: the policy does not use choose(). For RecoveryChance::kIdle, the
+  /// caller asks again at that time.
   virtual Time notBefore(const RecoveryView& view) const { return view.now; }
-  /// The next packet of protection, or nullopt for none now. Called again after each, until nullopt.
+  /// The next packet of protection, or nullopt for none now. Called again after each packet, until
+  /// it returns nullopt.
   virtual std::optional<Protection> choose(const RecoveryView& view) = 0;
-  /// After choose() gave nothing: when to ask again though nothing is sent or acknowledged; kNever: only
-  /// then.
+  /// After choose() returned nullopt: when to ask again although nothing was sent or acknowledged;
+  /// kNever: only after the next send or ACK.
   virtual Time nextDeadline() const { return kNever; }
   virtual Duplication duplication() const { return Duplication::kNone; }
   virtual RepairPlace repairPlace() const { return RepairPlace::kOwnPath; }
-  /// Protection may use the turn of a short flow that has sent its last packet.
+  /// Whether protection may use the DRR turn of a short flow that has sent its last packet.
   virtual bool takesTurns() const { return false; }
 };
 
-/// L or C_l of a path (FUSO section III-B.1, CoFUSO section 4.2.4): the weighted sum of the overall loss rate
-/// and the most recent one, which is 1 / sinceLoss. 0 when nothing was ever lost.
+/// L or C_l of a path (FUSO section III-B.1, CoFUSO section 4.2.4): the weighted sum of the overall
+/// loss rate and the most recent one, which is 1 / sinceLoss. 0 when nothing was ever lost.
 double lossMetric(const RecoveryPath& path, double overallWeight, double lastWeight);
 
-/// M_max for this RTT: the most parities, up to options.mMax and at least 1, whose decoding takes less than
-/// RTT/4.
+/// M_max for this RTT: the largest number of parities, from 1 to options.mMax, whose decoding takes
+/// less than RTT/4.
 size_t maxParities(const RecoveryOptions& options, Duration rtt);
 
-/// Makes a policy by its configuration name ("none", "fuso", "cofuso", "redundant", "proactive", "reactive",
-/// "corrective", "adaptive"); nullptr for an unknown name. `seed` for the ties that a policy breaks at
-/// random.
-std::unique_ptr<RecoveryPolicy> makeRecoveryPolicy(std::string_view name, const RecoveryOptions& options,
-                                                   uint64_t seed);
+/// Makes a policy by its configuration name ("none", "fuso", "cofuso", "redundant", "proactive",
+/// "reactive", "corrective", "adaptive"); nullptr for an unknown name. `seed`: for ties that a
+/// policy breaks at random.
+std::unique_ptr<RecoveryPolicy> makeRecoveryPolicy(std::string_view name,
+                                                   const RecoveryOptions& options, uint64_t seed);
+
+/// The rank of a path: a metric, and an RTT that decides between equal metrics. Smaller is better.
+struct PathRank {
+  double metric = 0;
+  Duration rtt{};
+  auto operator<=>(const PathRank&) const = default;
+};
+
+/// FUSO Algorithm 1: BytesInFlight_Total < CWND_Total, over the usable paths.
+inline bool hasSpareWindow(std::span<const RecoveryPath> paths) {
+  uint64_t inFlight = 0;
+  uint64_t window = 0;
+  for (const RecoveryPath& path : paths) {
+    if (!path.usable) continue;
+    inFlight += path.inFlight;
+    window += path.window;
+  }
+  return inFlight < window;
+}
+
+/// FIND_WORST_SUB-FLOW: the path with the largest `rank(path)` among those for which
+/// `eligible(path)` is true; the first of equals. A path that is not usable can be the worst.
+template <typename Eligible, typename Rank>
+std::optional<size_t> findWorst(std::span<const RecoveryPath> paths, Eligible eligible, Rank rank) {
+  std::optional<size_t> worst;
+  PathRank worstRank;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (!eligible(paths[i])) continue;
+    const PathRank candidate = rank(paths[i]);
+    if (worst && !(candidate > worstRank)) continue;
+    worst = i;
+    worstRank = candidate;
+  }
+  return worst;
+}
+
+/// FIND_BEST_SUB-FLOW: the open path with the smallest `rank(path)`; the first of equals. Paths
+/// that never sent anything count as infinitely bad. When no open path ever sent anything, one is
+/// chosen at random.
+template <typename Rank>
+std::optional<size_t> findBest(std::span<const RecoveryPath> paths, Rank rank, Random& random) {
+  std::optional<size_t> best;
+  PathRank bestRank;
+  std::optional<size_t> unused;
+  uint64_t unusedCount = 0;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (!paths[i].open) continue;
+    if (paths[i].sent == 0) {
+      ++unusedCount;
+      if (!best && random.below(unusedCount) == 0) unused = i;  // each with the same chance
+      continue;
+    }
+    const PathRank candidate = rank(paths[i]);
+    if (best && !(candidate < bestRank)) continue;
+    best = i;
+    bestRank = candidate;
+  }
+  return best ? best : unused;
+}
 
 }  // namespace braid

@@ -3,10 +3,11 @@
 namespace braid {
 
 namespace {
-/// Room that is asked for a control frame that is not larger, bytes. Ours.
+/// A datagram must have this much room for a control frame to be tried, in bytes. Larger frames
+/// need more, see roomFor().
 constexpr size_t kFrameRoom = 24;
 
-/// Room that is asked for this one.
+/// Bytes of room that this frame needs.
 size_t roomFor(const ControlFrame& frame) {
   auto largest = []<typename F>(const F&) { return std::max(kFrameRoom, kFrame<F>.largest); };
   return std::visit(largest, frame);
@@ -36,7 +37,7 @@ void ControlFrames::erase(Entry& entry) {
   entries_.give(&entry);
 }
 
-// Numbers of a subflow come one after the other, so that a list holds the frames of few packets.
+// Packet numbers of a subflow are consecutive, so that each list holds the frames of few packets.
 ControlFrames::List& ControlFrames::carriedBy(SubflowId subflow, PacketNumber packetNumber) {
   return inFlight_[(packetNumber.value() + subflow.value() * 8u) % inFlight_.size()];
 }

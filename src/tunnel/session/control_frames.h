@@ -1,6 +1,6 @@
 #pragma once
 
-// Control frames that must arrive: each is sent again until a packet with it has been acknowledged.
+// Control frames that must arrive: each is resent until a packet with it has been acknowledged.
 
 #include <array>
 #include <cstddef>
@@ -9,56 +9,60 @@
 #include <variant>
 #include <vector>
 
-#include "base/intrusive_list.h"
-#include "base/stock.h"
+#include "base/containers.h"
+#include "base/memory.h"
 #include "tunnel/subflow/datagram_builder.h"
-#include "tunnel/wire/frame_traits.h"
+#include "tunnel/wire/frame_table.h"
 
 namespace braid {
 
-/// The frames of one session, in the order in which they came. A frame waits, is written to a datagram and is in
-/// flight then, and waits again when that datagram is lost. What happens to one takes the same time however many there
-/// are: the peer has a say in when they are lost.
+/// The control frames of one session, in the order in which they were added. A frame waits, is
+/// written to a datagram, is in flight with it, and waits again when that datagram is lost. The
+/// cost of an operation on one frame does not grow with the number of frames, because the peer
+/// influences when they are lost.
 class ControlFrames {
  public:
-  /// With so many frames, waiting or in flight, none is added but words, of which there is one of a kind. Ours.
+  /// Maximum number of frames that add() accepts, waiting and in flight together. announce() and
+  /// replace() may exceed it: of their frames there is at most one of each kind, per subflow or per
+  /// session.
   static constexpr size_t kMost = 512;
 
   bool isFull() const { return entries_.inUse() >= kMost; }
-  /// So many that only what cannot wait should come, too.
+  /// Half of kMost is used: callers should add only frames that cannot wait.
   bool isCrowded() const { return entries_.inUse() >= kMost / 2; }
   bool empty() const { return entries_.inUse() == 0; }
   /// Whether a frame is to be sent (again).
   bool isWaiting() const { return !waiting_.empty(); }
-  /// One more, beside what there is; dropped when isFull().
+  /// Adds a frame beside those that are there; drops it when isFull().
   void add(const ControlFrame& frame) {
     if (!isFull()) push(frame);
   }
-  /// A word on a subflow: takes the place of an older one of its kind on that subflow, and finds room always. The peer
-  /// would act on the older one for ever.
+  /// Adds a frame about a subflow, which replaces an older one of its kind about that subflow. It
+  /// is added even when isFull(): otherwise the peer would act on the older one forever.
   template <typename F>
   void announce(const F& frame) {
     say(frame, frame.subflow.value());
   }
-  /// A word on the session: takes the place of an older one of its kind, and finds room always.
+  /// Adds a frame about the session, which replaces an older one of its kind, even when isFull().
   template <typename F>
   void replace(const F& frame) {
     say(frame, 0);
   }
-  /// The sequence number of the next word on a subflow: the largest one counts. From 1 on.
+  /// The sequence number for the next announced frame: the peer obeys the one with the largest
+  /// number. Starts at 1.
   uint64_t takeSequence() { return ++sequence_; }
 
-  /// Writes what waits, as far as it fits; it is in flight with that packet then.
+  /// Writes the waiting frames that fit; they are then in flight with that packet.
   void write(DatagramBuilder& build);
-  /// The packet with control frames has arrived, or is lost.
+  /// A packet with control frames has arrived (`delivered`) or is lost.
   void onFate(SubflowId subflow, PacketNumber packetNumber, bool delivered);
 
  private:
   struct Entry {
     ControlFrame frame;
-    std::optional<uint8_t> word;  ///< its place in words_ of its kind, when it is one
+    std::optional<uint8_t> word;  ///< set for announce() and replace(): index in words_ of its kind
     bool inFlight = false;
-    SubflowId subflow{};  ///< and number of the packet that carries it
+    SubflowId subflow{};  ///< with packetNumber: the packet that carries it, while inFlight
     PacketNumber packetNumber{};
     ListLink<Entry> link;
   };
@@ -69,10 +73,10 @@ class ControlFrames {
   void erase(Entry& entry);
   List& carriedBy(SubflowId subflow, PacketNumber packetNumber);
 
-  Stock<Entry, 8> entries_;  // few: most sessions have one or two at a time
+  ObjectPool<Entry, 8> entries_;  // most sessions have one or two at a time
   List waiting_;
-  std::array<List, 64> inFlight_;  ///< by packet, see carriedBy()
-  /// By kind and subflow, as far as subflows have had one.
+  std::array<List, 64> inFlight_;  ///< hashed by packet, see carriedBy()
+  /// The frames of announce() and replace(), by kind, then by subflow (0 for replace()).
   std::array<std::vector<Entry*>, std::variant_size_v<ControlFrame>> words_;
   uint64_t sequence_ = 0;
 };

@@ -13,8 +13,8 @@ struct Event {
   enum class Kind : uint8_t {
     kPeerUp,
     kPeerDown,
-    kPeerInUse,     ///< of a group; in place of one that works
-    kPeerReplaced,  ///< the same in place of one that does not answer
+    kPeerInUse,     ///< of a group: it took over from a peer that works
+    kPeerReplaced,  ///< of a group: it took over from a peer that does not answer
     kHandshakeFailed,
     kSubflowUp,
     kSubflowSuspect,
@@ -29,21 +29,21 @@ struct Event {
   };
   Kind kind;
   std::string peer;
-  std::string text;  ///< one line in plain words
-  std::string path =
-      {};  ///< which of the peer's paths it is about: the uplink, else the remote address and port
+  std::string text;  ///< one line for the log
+  /// The peer's path that it is about: the uplink's name, or else the remote address and port.
+  std::string path = {};
 };
 
-/// The events of a tunnel, in the order in which things happened, until the driver polls them.
+/// The events of a tunnel, in the order in which they happened, until the driver polls them.
 class EventQueue {
  public:
-  /// Events that wait; later ones are lost. Ours.
+  /// Maximum number of events that wait; later ones are lost.
   static constexpr size_t kMost = 1024;
 
   void push(Event event) {
     if (events_.size() < kMost) events_.push_back(std::move(event));
   }
-  /// The oldest one; false when there is none.
+  /// The oldest event; false when there is none.
   bool poll(Event& out) {
     if (events_.empty()) return false;
     out = std::move(events_.front());

@@ -8,14 +8,15 @@
 namespace braid {
 
 namespace {
-/// Frames with a unit of one datagram that decoding takes notice of: more than a sender packs.
+/// Maximum number of data-unit frames of one datagram that count for decoding: more than a sender
+/// packs into one.
 constexpr size_t kMaxSymbolPieces = 64;
-/// Releases of held packets at once. Ours.
+/// Maximum number of held packets released by one reclaim().
 constexpr size_t kReleaseBatch = 64;
-/// Between two looks at the paths for the patience of ordered datagrams. Ours.
+/// Interval at which the paths are looked at to set the patience of ordered datagrams.
 constexpr Duration kPatienceAge = 10ms;
 
-/// A frame that has a unit; none for others.
+/// The frame if it carries a data unit, else none.
 Inbound::UnitFrame unitIn(const WireFrame& frame) {
   if (const auto* data = std::get_if<DataFrame>(&frame)) return *data;
   if (const auto* stream = std::get_if<StreamFrame>(&frame)) return *stream;
@@ -28,7 +29,7 @@ bool isOfStream(const Inbound::UnitFrame& frame) {
   return std::holds_alternative<StreamFrame>(frame);
 }
 
-// Header and unit.
+// The header and the data unit of the frame.
 ByteView bytesOf(const Inbound::UnitFrame& frame) {
   ByteView unit =
       isOfStream(frame) ? std::get<StreamFrame>(frame).payload : std::get<DataFrame>(frame).payload;
@@ -37,7 +38,9 @@ ByteView bytesOf(const Inbound::UnitFrame& frame) {
 }  // namespace
 
 Inbound::Inbound(const SessionParts& parts)
-    : Keeper(&parts.pool.budget(PacketUse::kHeld)), parts_(parts), packets_(parts.options, parts.pool) {}
+    : QuotaUser(&parts.pool.budget(PacketUse::kHeld)),
+      parts_(parts),
+      packets_(parts.options, parts.pool) {}
 
 void Inbound::setTunables() {
   packets_.setOptions(parts_.options);
@@ -46,18 +49,18 @@ void Inbound::setTunables() {
 bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arrival) {
   Time now = arrival.now;
   bool eliciting = false;
-  UnitFrame last;     // the last frame with a unit takes over the datagram's buffer
-  ByteView symbol;    // from the first frame with a unit to the end of those that follow it without a gap
-  bool whole = true;  // those are all
+  UnitFrame last;     // the last data-unit frame takes over the datagram's buffer
+  ByteView symbol;    // the data-unit frames from the first one to the first gap between them
+  bool whole = true;  // there was no gap: `symbol` has all data-unit frames
   size_t costly = 0;
-  auto verdict = StreamLane::Verdict::kTaken;  // on what is of streams
+  auto verdict = SessionStreams::Verdict::kTaken;  // the worst one about stream data
   FrameReader frames(datagram.view());
   while (std::optional<WireFrame> frame = frames.next()) {
     const FrameTraits& traits = traitsOf(*frame);
     eliciting |= traits.eliciting;
     if (traits.symbol) {
       if (isUnit(last)) {
-        StreamLane::Verdict said = onUnit(last, now);
+        SessionStreams::Verdict said = onUnit(last, now);
         if (isOfStream(last)) verdict = std::max(verdict, said);
       }
       last = unitIn(*frame);
@@ -75,15 +78,15 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
   bool good = frames.ok();
   if (good && isOfStream(last))
     verdict = std::max(verdict, parts_.streams.admit(std::get<StreamFrame>(last), now));
-  good &= verdict != StreamLane::Verdict::kBad;
-  if (!good || verdict != StreamLane::Verdict::kTaken) {
+  good &= verdict != SessionStreams::Verdict::kBad;
+  if (!good || verdict != SessionStreams::Verdict::kTaken) {
     subflow.receiver().onMalformed(pn);
     if (good) drop(Drop::kNoBuffer);
   } else {
     subflow.onPacket(pn, eliciting, arrival.ecn, arrival.size, arrival.from, now);
     if (isUnit(last) && whole) parts_.receiver.onSymbol(subflow.id(), pn, {&symbol, 1}, now);
     if (!whole) onScattered(subflow.id(), pn, datagram.view(), now);
-    // Bytes of a stream first: what is restored may not take the room for which they were admitted.
+    // Stream bytes come first: restored data must not take the memory for which they were admitted.
     if (isOfStream(last)) {
       takeOver(last, std::move(datagram), now);
       takeRestored(now);
@@ -96,7 +99,7 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
   return good;
 }
 
-// The last frame with a unit, which was admitted, takes the datagram's buffer.
+// The last data-unit frame, which was admitted, takes the datagram's buffer.
 void Inbound::takeOver(const UnitFrame& last, Packet datagram, Time now) {
   auto keepOnly = [&](ByteView bytes) {
     datagram.trimFront(static_cast<size_t>(bytes.data() - datagram.data()));
@@ -113,9 +116,9 @@ void Inbound::takeOver(const UnitFrame& last, Packet datagram, Time now) {
   }
 }
 
-// Of a frame whose unit is copied.
-StreamLane::Verdict Inbound::onUnit(const UnitFrame& frame, Time now) {
-  using Verdict = StreamLane::Verdict;
+// Handles a data-unit frame by copying its unit.
+SessionStreams::Verdict Inbound::onUnit(const UnitFrame& frame, Time now) {
+  using Verdict = SessionStreams::Verdict;
   if (!isOfStream(frame)) {
     const auto& data = std::get<DataFrame>(frame);
     return onData(data, parts_.pool.copy(data.payload), now) ? Verdict::kTaken : Verdict::kNoRoom;
@@ -128,14 +131,15 @@ StreamLane::Verdict Inbound::onUnit(const UnitFrame& frame, Time now) {
   return verdict;
 }
 
-// The symbol of a datagram in which other frames are between those with units: what was
-// repeated is followed by an ACK, and that by new data.
+// Handles the symbol of a datagram in which other frames stand between the data-unit frames, for
+// example an ACK between repairs and new data.
 void Inbound::onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram, Time now) {
   std::array<ByteView, kMaxSymbolPieces> symbol;
   size_t pieces = 0;
   FrameReader frames(datagram);
   while (std::optional<WireFrame> frame = frames.next()) {
-    if (traitsOf(*frame).symbol && pieces < symbol.size()) symbol[pieces++] = bytesOf(unitIn(*frame));
+    if (traitsOf(*frame).symbol && pieces < symbol.size())
+      symbol[pieces++] = bytesOf(unitIn(*frame));
   }
   parts_.receiver.onSymbol(subflow, pn, {symbol.data(), pieces}, now);
 }
@@ -152,7 +156,7 @@ struct Overloaded : F... {
   using F::operator()...;
 };
 template <typename... F>
-Overloaded(F...) -> Overloaded<F...>;  // clang finds it by itself from version 17 on
+Overloaded(F...) -> Overloaded<F...>;  // clang before version 17 needs this deduction guide
 }  // namespace
 
 void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival) {
@@ -161,8 +165,8 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
   auto onBadParity = [&] { drop(Drop::kBadParity); };
   auto act = Overloaded{
       [&](const PingFrame&) { parts_.paths.onPing(subflow, now); },
-      [](const DataFrame&) {},    // onUnit()
-      [](const StreamFrame&) {},  // onUnit()
+      [](const DataFrame&) {},    // see onUnit()
+      [](const StreamFrame&) {},  // see onUnit()
       [&](const StreamCreditFrame& credit) { parts_.streams.onCredit(credit); },
       [&](const StreamResetFrame& reset) { parts_.streams.onReset(reset, now); },
       [&](const AckFrame& ack) {
@@ -171,24 +175,31 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
         drop(Drop::kForgedAck);
         hasForgedAck_ = true;
       },
-      [&](const PathChallengeFrame& challenge) { subflow.onPathChallenge(challenge.token, arrival.from); },
+      [&](const PathChallengeFrame& challenge) {
+        subflow.onPathChallenge(challenge.token, arrival.from);
+      },
       [&](const PathResponseFrame& response) {
         if (!subflow.onPathResponse(response.token, arrival.from, now)) drop(Drop::kStrayResponse);
       },
       [&](const SubflowStatusFrame& status) {
         if (Subflow* meant = subflows.find(status.subflow)) meant->onPeerStatus(status, now);
       },
-      [&](const SubflowPreferenceFrame& preference) { parts_.paths.duties().onPeerPreference(preference); },
+      [&](const SubflowPreferenceFrame& preference) {
+        parts_.paths.roles().onPeerPreference(preference);
+      },
       [&](const RenewKeysFrame& wish) { parts_.renewal.onWish(wish); },
       [&](const KeysReadyFrame& answer) { parts_.renewal.onAnswer(answer, now); },
       [&](const SkipFrame& skip) { packets_.onSkip(skip, now); },
       [&](const ParityFrame& parity) {
-        if (!parts_.receiver.onParity(parity, subflow.id(), arrival.packetNumber, now)) onBadParity();
+        if (!parts_.receiver.onParity(parity, subflow.id(), arrival.packetNumber, now))
+          onBadParity();
       },
       [&](const ParityTailFrame& tail) {
         if (!parts_.receiver.onTail(tail)) onBadParity();
       },
-      [&](const RecoveredFrame& recovered) { parts_.protector.onRecovered(recovered, now); },
+      [&](const RecoveredFrame& recovered) {
+        parts_.proactiveRecovery.onRecovered(recovered, now);
+      },
       [&](const CloseFrame&) { isClosed_ = true; },
       [&](const ParamsFrame& params) { onParams(params.params); },
       [](const OptionalFrame&) {},
@@ -198,15 +209,15 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
   parts_.paths.settle(now);
 }
 
-// Another one may be the first one, sent again.
+// Only the first PARAMS counts: a second one may be the first one, resent.
 void Inbound::onParams(const Params& params) {
   if (std::exchange(knowsPeer_, true)) return;
   parts_.paths.setLargestDatagram(params.largestDatagram);
-  parts_.protector.setPeer(params);
+  parts_.proactiveRecovery.setPeer(params);
   parts_.streams.setPeer(params);
 }
 
-// What decoding gives back is read like a datagram; only frames that belong to a symbol may be in it.
+// Restored symbols are read like a datagram, but may hold only frames that belong to a symbol.
 void Inbound::takeRestored(Time now) {
   BlockDecoder::Restored restored;
   while (parts_.receiver.poll(restored)) {
@@ -214,7 +225,7 @@ void Inbound::takeRestored(Time now) {
     bool good = true;
     bool taken = true;
     while (std::optional<WireFrame> frame = frames.next()) {
-      using Verdict = StreamLane::Verdict;
+      using Verdict = SessionStreams::Verdict;
       Verdict verdict = traitsOf(*frame).symbol ? onUnit(unitIn(*frame), now) : Verdict::kBad;
       good = verdict != Verdict::kBad;
       if (!good) break;
@@ -226,7 +237,7 @@ void Inbound::takeRestored(Time now) {
   }
 }
 
-// False when there is no buffer for it.
+// False when there is no buffer for the packet.
 bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
   if (!packet) {
     drop(Drop::kNoBuffer);
@@ -239,7 +250,8 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
   return true;
 }
 
-// What the sender takes for it, too: both know the paths. Not for each packet anew: the paths may be many.
+// The sender uses the same patience, because both sides know the paths. It is recomputed every
+// kPatienceAge instead of for each packet, because there may be many paths.
 void Inbound::setPatience(Time now) {
   patienceDue_ = now + kPatienceAge;
   Duration patience{};
@@ -261,8 +273,9 @@ void Inbound::releaseHeld() {
   deliverWaiting();
 }
 
-// Half of what is held, or a batch of it, so that the search for who holds most is rare.
-void Inbound::giveBack() {
+// Releases half of the held packets, at most kReleaseBatch, so that the search for the quota user
+// with most packets is rare.
+void Inbound::reclaim() {
   size_t half = packets_.heldPackets() / 2;
   for (size_t n = 0; n < kReleaseBatch && packets_.heldPackets() > half; ++n) packets_.relieve();
   deliverWaiting();

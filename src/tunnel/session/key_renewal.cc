@@ -2,14 +2,14 @@
 
 namespace braid {
 
-void KeyRenewal::propose(const SessionSecrets& fresh, Time now) {
+void KeyUpdate::propose(const SessionSecrets& fresh, Time now) {
   keys_.prepare(KeyRoot(fresh), now);
   controls_.replace(RenewKeysFrame{fresh.sessionId});
 }
 
-// An answer to an earlier wish that comes late is none to this one. The wish is repeated under the new keys, so that
-// the answer shows that the peer has changed, too.
-void KeyRenewal::onAnswer(const KeysReadyFrame& answer, Time now) {
+// A late answer to an earlier proposal does not count for this one. The initiator repeats
+// RENEW_KEYS under the new keys; the responder's answer then shows that it has changed, too.
+void KeyUpdate::onAnswer(const KeysReadyFrame& answer, Time now) {
   if (keys_.role() != KeyRing::Role::kInitiator || keys_.next() != answer.handshake) return;
   if (answer.ready) {
     keys_.takeNext(now);
@@ -20,8 +20,8 @@ void KeyRenewal::onAnswer(const KeysReadyFrame& answer, Time now) {
   }
 }
 
-// A wish comes again when its acknowledgment was lost: the answer is the same.
-void KeyRenewal::onWish(const RenewKeysFrame& wish) {
+// RENEW_KEYS arrives again when its acknowledgment was lost: the answer is the same.
+void KeyUpdate::onWish(const RenewKeysFrame& wish) {
   if (keys_.role() != KeyRing::Role::kResponder) return;
   if (keys_.holds(wish.handshake)) {
     controls_.replace(KeysReadyFrame{wish.handshake, true});
@@ -30,7 +30,7 @@ void KeyRenewal::onWish(const RenewKeysFrame& wish) {
   }
 }
 
-void KeyRenewal::answer(uint32_t handshake, const KeyRenewal* fresh, Time now) {
+void KeyUpdate::answer(uint32_t handshake, const KeyUpdate* fresh, Time now) {
   if (fresh) keys_.prepare(fresh->keys_.root(), now);
   controls_.replace(KeysReadyFrame{handshake, fresh != nullptr});
 }

@@ -1,17 +1,18 @@
 #pragma once
 
-// How a session comes to the keys of a fresh handshake (docs/protocol.md section 4).
+// How a session changes to the keys of a new handshake (docs/protocol.md section 4).
 //
-//     initiator                                  responder
-//     propose(): keys are ready     RENEW_KEYS -->
-//                                                takes the handshake: keys are ready, opens what is sealed by them
-//     onAnswer(): seals by them  <-- KEYS_READY
-//     once more, under them         RENEW_KEYS -->  seals by them
-//     old keys go after a while  <-- KEYS_READY     old keys go after a while
+//     initiator                                   responder
+//     propose(): has the new keys  RENEW_KEYS -->
+//                                                 takes the keys of that handshake: it can open
+//                                                 datagrams sealed with them from now on
+//     onAnswer(): seals with them  <-- KEYS_READY
+//     repeats it with the new keys RENEW_KEYS --> seals with them
+//     drops the old keys later     <-- KEYS_READY drops the old keys later
 //
-// The initiator is the last to finish a handshake and the first to use its keys, and only when the responder has said
-// that it has them: whatever is lost or comes late, no side gets a datagram under keys that it lacks. Both frames are
-// sent until they arrive.
+// The initiator is the last to finish a handshake and the first to use its keys. It uses them only
+// after the responder has said that it has them. So no side receives a datagram sealed with keys
+// that it does not have, whatever is lost or late. Both frames are resent until they arrive.
 
 #include <cstdint>
 #include <optional>
@@ -23,31 +24,32 @@
 
 namespace braid {
 
-class KeyRenewal {
+class KeyUpdate {
  public:
-  /// Both must outlive it.
-  KeyRenewal(KeyRing& keys, ControlFrames& controls) : keys_(keys), controls_(controls) {}
+  /// Both arguments must outlive this object.
+  KeyUpdate(KeyRing& keys, ControlFrames& controls) : keys_(keys), controls_(controls) {}
 
-  /// When the present keys came from a handshake.
+  /// When the handshake that gave the present keys was done.
   Time renewedAt() const { return keys_.renewedAt(); }
-  /// Fresh keys are asked for, or the old ones have not gone yet.
+  /// A change of keys has begun, or the old keys are not dropped yet.
   bool isUnderWay() const { return keys_.isChanging(); }
 
   // ---- initiator
 
-  /// A handshake beside the session is done.
+  /// A handshake made beside the session for new keys is done: proposes its keys to the responder.
   void propose(const SessionSecrets& fresh, Time now);
   void onAnswer(const KeysReadyFrame& answer, Time now);
-  /// Since the last call the responder has refused a handshake.
+  /// True when the responder has refused a handshake since the last call.
   bool takeRefusal() { return std::exchange(refused_, false); }
 
   // ---- responder
 
   void onWish(const RenewKeysFrame& wish);
-  /// The handshake that the initiator wants to use, once: answer() follows.
+  /// The handshake whose keys the initiator wants to use, returned once; answer() must follow.
   std::optional<uint32_t> takeWish() { return std::exchange(wish_, std::nullopt); }
-  /// `fresh`: a session that this handshake made and that nobody has used; nullptr: there is none.
-  void answer(uint32_t handshake, const KeyRenewal* fresh, Time now);
+  /// `fresh`: of the session which that handshake created and which was never used; nullptr: there
+  /// is none, and the wish is refused.
+  void answer(uint32_t handshake, const KeyUpdate* fresh, Time now);
 
  private:
   KeyRing& keys_;

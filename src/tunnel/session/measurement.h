@@ -1,24 +1,37 @@
 #pragma once
 
-// A load test of a session's paths, which the operator asks for: datagrams that hold nothing, as many as the rate control
-// lets through. They are packets of their subflow like any other, acknowledged, lost and paced; whatever else waits goes
-// first. What the paths did meanwhile, the figures of the subflows tell (sent, delivered, lost, RTT).
+// A load test of a session's paths, which the operator requests. It sends datagrams without
+// content, as many as the congestion control permits. They are packets of their subflow like all
+// others: acknowledged, lost and paced. Everything else that waits is sent first. The result is in
+// the statistics of the subflows (sent, delivered, lost, RTT).
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "base/time.h"
-#include "tunnel/session/measure_request.h"
-#include "tunnel/subflow/subflow_set.h"
+#include "tunnel/subflow/subflow.h"
 
 namespace braid {
 
+/// What a load test shall measure.
+struct MeasureRequest {
+  static constexpr Duration kLongest = 60s;
+  static constexpr uint64_t kMostBytes = uint64_t{10} << 30;
+
+  /// Name of the uplink; on the responder's side the peer's address and port. Empty: all paths.
+  std::string path;
+  Duration time = 5s;                    ///< at most kLongest
+  uint64_t bytes = uint64_t{500} << 20;  ///< UDP payload, at most kMostBytes
+  bool metered = false;  ///< include metered paths; a path named in `path` is always included
+};
+
 class Measurement {
  public:
-  /// `subflows`: the session's; they must outlive it.
+  /// `subflows`: those of the session; they must outlive this object.
   explicit Measurement(const SubflowSet& subflows) : subflows_(subflows) {}
 
-  /// False, and nothing begins, when no usable subflow is what the request is about.
+  /// Begins the test. False, and nothing begins, when no usable subflow matches the request.
   bool begin(const MeasureRequest& request, Time now) {
     bool any = std::any_of(subflows_.begin(), subflows_.end(),
                            [&](const Subflow* s) { return s->usable() && isMeant(request, *s); });
@@ -32,16 +45,16 @@ class Measurement {
   }
   void end() { running_ = false; }
   bool isRunning() const { return running_; }
-  /// Ends it when its time or its bytes are over.
+  /// Ends the test when its time or its bytes are used up.
   void update(Time now) { running_ = running_ && now < endsAt_ && left_ > 0; }
-  /// Whether the subflow is among those that are measured.
+  /// Whether the running test includes the subflow.
   bool means(const Subflow& s) const { return running_ && isMeant(request_, s); }
   void onSent(size_t bytes) {
     left_ -= std::min<uint64_t>(left_, bytes);
     sent_ += bytes;
   }
   Time endsAt() const { return endsAt_; }
-  /// Bytes of UDP payload that it has sent.
+  /// Bytes of UDP payload sent by the last test.
   uint64_t sent() const { return sent_; }
 
  private:

@@ -7,8 +7,8 @@
 namespace braid {
 
 namespace {
-/// A frame without a meaning, so that no peer forgets to skip what it does not know (RFC 8701). It is chosen by the
-/// token, which is noise already.
+/// A frame without meaning, so that every peer is tested to skip unknown frames (GREASE, RFC 8701).
+/// The token, which is random, chooses its type and length.
 OptionalFrame noiseOf(const PathToken& token) {
   constexpr uint8_t kTypes = OptionalFrame::kLast - OptionalFrame::kFirst + 1;
   return {static_cast<uint8_t>(OptionalFrame::kFirst + token[0] % kTypes),
@@ -18,7 +18,8 @@ OptionalFrame noiseOf(const PathToken& token) {
 
 Outbound::Outbound(const SessionParts& parts)
     : parts_(parts),
-      repairs_(parts.subflows, parts.ledger, parts.protector.policies(), parts.owner, parts.pool),
+      repairs_(parts.subflows, parts.dataTracker, parts.proactiveRecovery.policies(), parts.owner,
+               parts.pool),
       scheduler_(makePathScheduler(parts.options.scheduler)),
       schedulerName_(parts.options.scheduler),
       measurement_(parts.subflows) {}
@@ -30,10 +31,10 @@ void Outbound::setTunables() {
 }
 
 bool Outbound::poll(Datagram& out, Time now) {
-  Protector& protector = parts_.protector;
-  return pollUrgent(out, now) || pollControl(out, now) || protector.pollTail(out, now) ||
-         pollRepair(out, now) || protector.pollSecond(out, now) || pollNewData(out, now) ||
-         protector.pollIdle(parts_.round.bytes() > 0, out, now) || pollMtuProbe(out, now) ||
+  ProactiveRecovery& proactiveRecovery = parts_.proactiveRecovery;
+  return pollUrgent(out, now) || pollControl(out, now) || proactiveRecovery.pollTail(out, now) ||
+         pollRepair(out, now) || proactiveRecovery.pollSecond(out, now) || pollNewData(out, now) ||
+         proactiveRecovery.pollIdle(parts_.round.bytes() > 0, out, now) || pollMtuProbe(out, now) ||
          pollMeasurement(out, now);
 }
 
@@ -56,32 +57,33 @@ bool Outbound::pollUrgent(Datagram& out, Time now) {
                           own ? carrier->mtu().current() : carrier->ackRoom());
     if (own) build.addTracked(PingFrame{});
     bool loss = s.receiver().acks().tellsLoss();
-    // A probe may not arrive: what it would carry goes over another path.
+    // A probe may be lost, so the pending ACKs are sent on another path.
     if (!own || s.usable() || !subflows.fastest()) build.addAck(s, now);
-    // Behind it: it is a loss, but what has been decoded needs no repair.
+    // After the ACK, because a packet that was decoded is lost for the ACK but needs no repair.
     if (loss) parts_.receiver.write(build);
-    if (carrier->gate().isOpen(now) || (own && !subflows.anyUsable())) addData(build, now);
+    if (carrier->admission().isOpen(now) || (own && !subflows.anyUsable())) addData(build, now);
     return build.finish(parts_.sealer, out, now);
   }
   return false;
 }
 
-bool Outbound::sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, Packet buffer, Datagram& out,
-                             Time now) {
+bool Outbound::sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, Packet buffer,
+                             Datagram& out, Time now) {
   DatagramBuilder build(subflow, std::move(buffer), path.route, MtuDiscovery::kMinDatagram);
   if (path.response) build.add(*path.response);
-  // From its first datagram on the peer knows what a subflow is for.
-  const SubflowPreferenceFrame* wish = parts_.paths.duties().wishFor(subflow);
+  // From its first datagram on, the peer knows what a subflow is to be used for.
+  const SubflowPreferenceFrame* wish = parts_.paths.roles().wishFor(subflow);
   if (wish && path.size == MtuDiscovery::kMinDatagram) build.add(*wish);
   if (path.challenge) build.add(*path.challenge);
-  if (path.challenge && path.size == MtuDiscovery::kMinDatagram) build.add(noiseOf(path.challenge->token));
+  if (path.challenge && path.size == MtuDiscovery::kMinDatagram)
+    build.add(noiseOf(path.challenge->token));
   if (path.size) build.padTo(path.size);
   if (path.ect) build.markEct();
   return build.finish(parts_.sealer, out, now);
 }
 
-// What arrived on a path that is silent or gone is acknowledged over another one, so that it is not sent
-// again. Losses are told over the fastest one, so that they are repaired sooner.
+// Packets that arrived on a silent or closed path are acknowledged on another one, so that they are
+// not resent. Losses are reported on the fastest path, so that they are repaired sooner.
 Subflow* Outbound::ackCarrier(Subflow& of) {
   if (of.usable() && !of.receiver().acks().tellsLoss()) return &of;
   if (Subflow* best = parts_.subflows.fastest()) return best;
@@ -90,7 +92,8 @@ Subflow* Outbound::ackCarrier(Subflow& of) {
 
 bool Outbound::pollControl(Datagram& out, Time now) {
   ControlFrames& controls = parts_.controls;
-  while (parts_.ledger.hasSkips() && !controls.isFull()) controls.add(*parts_.ledger.takeSkip());
+  while (parts_.dataTracker.hasSkips() && !controls.isFull())
+    controls.add(*parts_.dataTracker.takeSkip());
   takeStreamWords();
   if (!parts_.receiver.hasWord() && !controls.isWaiting()) return false;
   Subflow* s = parts_.subflows.fastest();
@@ -101,11 +104,12 @@ bool Outbound::pollControl(Datagram& out, Time now) {
   controls.write(build);
   parts_.receiver.write(build);
   build.addAck(now);
-  if (s->gate().isOpen(now)) addData(build, now);
+  if (s->admission().isOpen(now)) addData(build, now);
   return build.finish(parts_.sealer, out, now);
 }
 
-// They wait in the lane while many are on their way, so that others find room among them.
+// Stream resets and credit stay with the streams while many control frames are in flight, so that
+// other control frames find room.
 void Outbound::takeStreamWords() {
   ControlFrames& controls = parts_.controls;
   StreamResetFrame reset;
@@ -135,7 +139,8 @@ bool Outbound::pollMeasurement(Datagram& out, Time now) {
   for (size_t i = 0; i < subflows.size(); ++i) {
     size_t position = (measured_ + i) % subflows.size();
     Subflow& s = subflows[position];
-    if (!measurement_.means(s) || s.gate().opensForTestAt() > now || !s.sender().canNumber()) continue;
+    if (!measurement_.means(s) || s.admission().opensForTestAt() > now || !s.sender().canNumber())
+      continue;
     Packet buffer = parts_.pool.allocate();
     if (!buffer) return false;
     measured_ = position + 1;
@@ -166,9 +171,10 @@ bool Outbound::pollClose(const CloseFrame& close, size_t& left, Datagram& out, T
 
 bool Outbound::pollRepair(Datagram& out, Time now) {
   Subflow* path = nullptr;
-  const Datum* datum = repairs_.pick(path, now);
-  // What was given up in the search is told at once: nothing else may leave for long.
-  if (!datum) return parts_.ledger.hasSkips() && pollControl(out, now);
+  const DataUnit* datum = repairs_.pick(path, now);
+  // Packets given up by pick() are reported to the peer at once, because nothing else may be sent
+  // for long.
+  if (!datum) return parts_.dataTracker.hasSkips() && pollControl(out, now);
   Packet buffer = parts_.pool.allocate();
   if (!buffer) return false;
   DatagramBuilder build(*path, std::move(buffer));
@@ -178,10 +184,10 @@ bool Outbound::pollRepair(Datagram& out, Time now) {
   return build.finish(parts_.sealer, out, now);
 }
 
-void Outbound::addRepair(DatagramBuilder& build, const Datum* datum, Time now) {
+void Outbound::addRepair(DatagramBuilder& build, const DataUnit* datum, Time now) {
   build.addDatum(datum);
-  parts_.ledger.onSent(datum, build.subflow().id(), build.packetNumber());
-  parts_.protector.onDataSent(*datum, now);
+  parts_.dataTracker.onSent(datum, build.subflow().id(), build.packetNumber());
+  parts_.proactiveRecovery.onDataSent(*datum, now);
   build.subflow().sender().countRepair(datum->packet.size());
   ++counts_.retransmitted;
 }
@@ -195,10 +201,10 @@ bool Outbound::pollNewData(Datagram& out, Time now) {
   Outcome outcome = offerNewData(out, now);
   if (outcome == Outcome::kNoPath && openOverflow(now)) outcome = offerNewData(out, now);
   if (outcome != Outcome::kNothing) return outcome == Outcome::kSent;
-  parts_.paths.duties().onDrained(now);
+  parts_.paths.roles().onDrained(now);
   for (Subflow* s : parts_.subflows) {
-    // A subflow that a load test fills is limited by its path.
-    if (s->gate().isOpen(now) && !measurement_.means(*s)) s->sender().setAppLimited();
+    // A subflow that a load test fills is limited by its path, not by the application.
+    if (s->admission().isOpen(now) && !measurement_.means(*s)) s->sender().setAppLimited();
   }
   return false;
 }
@@ -215,20 +221,23 @@ void Outbound::lookAtPaths(Time now) {
     rate += views_[i].rate;
     patience = std::max(patience, orderPatience(views_[i].srtt, views_[i].rttvar));
   }
-  parts_.ledger.setPatience(patience > 0s ? patience : kFirstPatience);
-  parts_.packets.setCodel(queueTarget(parts_.options, slowest), queueInterval(parts_.options, slowest));
+  parts_.dataTracker.setPatience(patience > 0s ? patience : kFirstPatience);
+  parts_.packets.setCodel(queueTarget(parts_.options, slowest),
+                          queueInterval(parts_.options, slowest));
   if (!parts_.streams.isOn()) return;
-  size_t narrowest = SIZE_MAX;  // of the paths that take data
+  size_t narrowest = SIZE_MAX;  // MTU, of the paths that carry data
   for (const Subflow* s : subflows) {
-    if (s->gate().takesData()) narrowest = std::min(narrowest, s->mtu().current());
+    if (s->admission().takesData()) narrowest = std::min(narrowest, s->mtu().current());
   }
   if (narrowest == SIZE_MAX) narrowest = MtuDiscovery::kMinDatagram;
-  parts_.streams.setPaths(narrowest - kDatagramOverhead, rate, slowest > 0s ? slowest : kFirstPatience);
+  parts_.streams.setPaths(narrowest - kDatagramOverhead, rate,
+                          slowest > 0s ? slowest : kFirstPatience);
 }
 
-// Data is left over. Whether a metered path is open that may take it: then the views are of those, too.
+// Data is left over. Returns whether a metered path is open that may carry it. If the metered paths
+// may be used, `views_` shows them, too.
 bool Outbound::openOverflow(Time now) {
-  if (!parts_.paths.duties().mayOverflow(now)) return false;
+  if (!parts_.paths.roles().mayOverflow(now)) return false;
   bool anyOpen = false;
   for (size_t i = 0; i < parts_.subflows.size(); ++i) {
     views_[i] = parts_.subflows[i].view(now, true);
@@ -237,14 +246,14 @@ bool Outbound::openOverflow(Time now) {
   return anyOpen;
 }
 
-// To the paths as views_ shows them.
+// Offers new data to the paths as `views_` shows them.
 Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
   auto isOpen = [](const PathView& v) { return v.open; };
   auto isAhead = [](const PathView& v) { return v.ahead; };
   bool anyOpen = std::any_of(views_.begin(), views_.end(), isOpen);
   bool anyAhead = std::any_of(views_.begin(), views_.end(), isAhead);
-  Round round(parts_.round);
-  while (Offer offer = round.offer(now)) {
+  DrrCursor round(parts_.round);
+  while (Candidate offer = round.offer(now)) {
     smallWaits_ |= offer.flow->burst.isSmall() || parts_.round.newWaits(*offer.flow);
     if (offer.isClaim()) {
       if (!mayTakeTurn(*offer.flow, now)) {
@@ -259,7 +268,7 @@ Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
     } else if (dropTooLarge(round, *offer.unit)) {
       continue;
     }
-    if (!parts_.ledger.mayCreate()) return Outcome::kLater;
+    if (!parts_.dataTracker.mayCreate()) return Outcome::kLater;
     if (!anyAhead) return Outcome::kNoPath;
     if (!anyOpen && !offer.flow->burst.isSmall() && !parts_.round.newWaits(*offer.flow))
       return Outcome::kNoPath;
@@ -270,24 +279,26 @@ Outbound::Outcome Outbound::offerNewData(Datagram& out, Time now) {
   return parts_.round.bytes() > 0 && !anyOpen ? Outcome::kNoPath : Outcome::kNothing;
 }
 
-// While no path is open for the flow its turn stays.
+// While no path is open for the flow, it keeps its turn.
 bool Outbound::mayTakeTurn(const Flow& flow, Time now) const {
   const SubflowSet& subflows = parts_.subflows;
   bool isSmall = flow.burst.isSmall();
-  auto isOpen = [&](const Subflow* s) { return s->gate().isOpenFor(isSmall, now); };
+  auto isOpen = [&](const Subflow* s) { return s->admission().isOpenFor(isSmall, now); };
   return std::any_of(subflows.begin(), subflows.end(), isOpen) || !subflows.anyUsable();
 }
 
-bool Outbound::takeTurn(Round& round, Flow& flow, Datagram& out, Time now) {
-  bool sent = parts_.protector.pollTurn(flow, out, now);
+bool Outbound::takeTurn(DrrCursor& round, Flow& flow, Datagram& out, Time now) {
+  bool sent = parts_.proactiveRecovery.pollTurn(flow, out, now);
   round.endClaim(sent ? out.bytes.size() : 0, sent);
   return sent;
 }
 
-// Drops the unit that the round offers when no path that is usable carries it.
-bool Outbound::dropTooLarge(Round& round, const Packet& unit) {
+// Drops the unit that the round offers if no usable path can carry it.
+bool Outbound::dropTooLarge(DrrCursor& round, const Packet& unit) {
   const SubflowSet& subflows = parts_.subflows;
-  auto carries = [&](const Subflow* s) { return s->gate().takesData() && mayFit(unit.size(), *s); };
+  auto carries = [&](const Subflow* s) {
+    return s->admission().takesData() && mayFit(unit.size(), *s);
+  };
   if (!subflows.anyUsable() || std::any_of(subflows.begin(), subflows.end(), carries)) return false;
   parts_.owner.onTooLarge(unit.view());
   round.take();
@@ -295,17 +306,17 @@ bool Outbound::dropTooLarge(Round& round, const Packet& unit) {
   return true;
 }
 
-// Cuts what is offered of a stream, when it fits no path as they are now. False when it could not be cut.
-bool Outbound::cutToFit(const Offer& offer) {
+// Cuts the offered stream data if it fits no path at present. False when it could not be cut.
+bool Outbound::cutToFit(const Candidate& offer) {
   size_t largest = 0;
   for (const Subflow* s : parts_.subflows)
-    if (s->gate().takesData()) largest = std::max(largest, s->mtu().current());
+    if (s->admission().takesData()) largest = std::max(largest, s->mtu().current());
   if (largest == 0 || dataFits(offer.unit->size(), 0, frameRoom(largest))) return true;
   return offer.flow->lane().cut(*offer.flow, largest - kDatagramOverhead);
 }
 
-// The path for the unit that is offered; nullopt: none is open, or it waits for a better one.
-std::optional<size_t> Outbound::choosePath(const Offer& offer, Time now) {
+// The path for the offered unit; nullopt: no path is open, or the unit waits for a better one.
+std::optional<size_t> Outbound::choosePath(const Candidate& offer, Time now) {
   const SubflowSet& subflows = parts_.subflows;
   Flow& flow = *offer.flow;
   size_t size = offer.unit->size();
@@ -319,15 +330,15 @@ std::optional<size_t> Outbound::choosePath(const Offer& offer, Time now) {
     }
     paths = fitting_;
   }
-  size_t drain = parts_.round.drain(flow) * need / size;  // as datagrams
+  size_t drain = parts_.round.drain(flow) * need / size;  // in datagrams, overhead included
   FlowView view{need, drain, parts_.round.bytes(), flow.burst.isSmall()};
-  flow.patience.until = kNever;  // after a reload that of another scheduler
+  flow.patience.until = kNever;  // after a reload it may come from another scheduler
   std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
   if (!choice) patienceEnd_ = std::min(patienceEnd_, flow.patience.until);
   return choice;
 }
 
-bool Outbound::sendData(Subflow& subflow, Round& round, Datagram& out, Time now) {
+bool Outbound::sendData(Subflow& subflow, DrrCursor& round, Datagram& out, Time now) {
   Packet buffer = parts_.pool.allocate();
   if (!buffer) return false;
   DatagramBuilder build(subflow, std::move(buffer));
@@ -337,23 +348,24 @@ bool Outbound::sendData(Subflow& subflow, Round& round, Datagram& out, Time now)
 }
 
 void Outbound::addData(DatagramBuilder& build, Time now) {
-  Round round(parts_.round);
+  DrrCursor round(parts_.round);
   addData(build, round, false, now);
 }
 
-// Known losses go before new data (architecture, decision 4). New data goes along where the scheduler would
-// send it anyway.
-void Outbound::addData(DatagramBuilder& build, Round& round, bool chosen, Time now) {
+// Known losses are repaired before new data is sent (docs/design.md, decision 4). New data is added
+// if the scheduler would send it on this path anyway.
+void Outbound::addData(DatagramBuilder& build, DrrCursor& round, bool chosen, Time now) {
   Subflow& path = build.subflow();
   bool looked = chosen;
   while (!build.isFull()) {
-    const Datum* repair = path.gate().duty() == PathDuty::kOverflow ? nullptr : repairs_.first(now);
+    const DataUnit* repair =
+        path.admission().duty() == PathRole::kOverflow ? nullptr : repairs_.first(now);
     if (repair && build.fits(repair->packet.size()) && repairs_.mayUse(*repair, path)) {
       addRepair(build, repair, now);
       continue;
     }
-    Offer offer = round.offer(now);
-    if (!offer.unit || !build.fits(offer.unit->size()) || !parts_.ledger.mayCreate()) return;
+    Candidate offer = round.offer(now);
+    if (!offer.unit || !build.fits(offer.unit->size()) || !parts_.dataTracker.mayCreate()) return;
     if (!std::exchange(chosen, false)) {
       if (!std::exchange(looked, true)) lookAtPaths(now);
       std::optional<size_t> choice = choosePath(offer, now);
@@ -363,56 +375,61 @@ void Outbound::addData(DatagramBuilder& build, Round& round, bool chosen, Time n
   }
 }
 
-// The unit that the round offers, which is of that flow.
-void Outbound::addNew(DatagramBuilder& build, Round& round, Flow& flow, Time now) {
-  const Datum* datum = parts_.ledger.create(flow, round.take(), now);
+// Adds the unit that the round offers; it belongs to `flow`.
+void Outbound::addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Time now) {
+  const DataUnit* datum = parts_.dataTracker.create(flow, round.take(), now);
   build.addDatum(datum);
-  parts_.ledger.onSent(datum, build.subflow().id(), build.packetNumber());
+  parts_.dataTracker.onSent(datum, build.subflow().id(), build.packetNumber());
   if (datum->frame == 0) {
     ++counts_.innerSentPackets;
     counts_.innerSentBytes += datum->packet.size();
   }
-  parts_.protector.onDataSent(*datum, now);
-  if (parts_.protector.onNewData(datum)) parts_.round.claim(flow);
+  parts_.proactiveRecovery.onDataSent(*datum, now);
+  if (parts_.proactiveRecovery.onNewData(datum)) parts_.round.claim(flow);
 }
 
 // ---- when to ask again
 
 bool Outbound::hasWaiting() const {
-  return parts_.round.hasWork() || parts_.ledger.queued() > 0 || parts_.protector.hasSecond();
+  return parts_.round.hasWork() || parts_.dataTracker.queued() > 0 ||
+         parts_.proactiveRecovery.hasSecond();
 }
 
 Time Outbound::nextDeadline(Time now) const {
-  const DataLedger& ledger = parts_.ledger;
+  const DataTracker& dataTracker = parts_.dataTracker;
   Time next = kNever;
   if (hasWaiting()) {
     for (const Subflow* s : parts_.subflows) {
-      Time opens = s->gate().opensAt(true);
+      Time opens = s->admission().opensAt(true);
       if (opens > now) next = std::min(next, opens);
-      if (smallWaits_ && (opens = s->gate().opensAheadAt()) > now) next = std::min(next, opens);
-      if (ledger.queued() == 0) continue;
-      if ((opens = s->gate().opensForRepairAt(ledger.hasMoved())) > now) next = std::min(next, opens);
+      if (smallWaits_ && (opens = s->admission().opensAheadAt()) > now)
+        next = std::min(next, opens);
+      if (dataTracker.queued() == 0) continue;
+      if ((opens = s->admission().opensForRepairAt(dataTracker.hasMoved())) > now)
+        next = std::min(next, opens);
     }
   }
-  if (ledger.queued() > 0)
-    next = std::min(next, std::max(now, std::min(repairs_.readyAt(), ledger.repairExpiresAt())));
-  if (parts_.round.bytes() == 0 && ledger.live() > 0)
-    next = std::min(next, std::max(now, parts_.protector.idleAgainAt()));
+  if (dataTracker.queued() > 0)
+    next =
+        std::min(next, std::max(now, std::min(repairs_.readyAt(), dataTracker.repairExpiresAt())));
+  if (parts_.round.bytes() == 0 && dataTracker.live() > 0)
+    next = std::min(next, std::max(now, parts_.proactiveRecovery.idleAgainAt()));
   if (parts_.round.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
   if (measurement_.isRunning()) {
     next = std::min(next, std::max(now, measurement_.endsAt()));
     for (const Subflow* s : parts_.subflows) {
-      Time opens = s->gate().opensForTestAt();
+      Time opens = s->admission().opensForTestAt();
       if (measurement_.means(*s) && opens > now) next = std::min(next, opens);
     }
   }
   return next;
 }
 
-// While the room that all sessions share is used up, who lacks some asks in every turn: others free it.
+// While the memory that all sessions share is used up, a session that needs some asks at every
+// poll, because other sessions free it.
 bool Outbound::isAtRest() const {
   auto canNumber = [](const Subflow* s) { return s->sender().canNumber(); };
-  bool asksForRoom = hasWaiting() && !parts_.ledger.mayCreate();
+  bool asksForRoom = hasWaiting() && !parts_.dataTracker.mayCreate();
   return !asksForRoom && !measurement_.isRunning() &&
          std::all_of(parts_.subflows.begin(), parts_.subflows.end(), canNumber);
 }

@@ -1,30 +1,34 @@
 #pragma once
 
-// What leaves a session.
+// What a session sends.
 //
-// What flows through. Lost data of the DataLedger, new data of the lanes, protection of the Protector, and the
-// frames that subflows, ControlFrames and BlockReceiver have to say go in; one datagram for each poll() comes out,
-// in the order of service:
+// Data flow. In come lost data (DataTracker), new data (packets and streams), protection
+// (ProactiveRecovery), and the frames of the subflows, ControlFrames and FecReceiver. Each poll()
+// returns one datagram, in this order of service:
 //
-//     urgent       path frames, probes and ACKs that are due: they wait for neither window nor pacer
-//     control      control frames that must arrive, and what decoding has given back
-//     tail         the rest of a parity whose head has left
-//     repair       data that is known lost: on the path where it is likely to arrive first
-//     duplicates   second sendings of a duplicating policy
-//     new data     the round over the flows; the path scheduler says where each packet goes. In its turn a
+//     urgent       path frames, probes and ACKs that are due: neither window nor pacer delays them
+//     control      control frames that must arrive, and RECOVERED frames
+//     tail         the rest of a parity whose first part has been sent
+//     repair       data known to be lost, on the path where it is likely to arrive first
+//     duplicates   data that is sent twice whatever happens (DuplicateQueue)
+//     new data     the DRR scheduler chooses the flow, the path scheduler the path. In its turn a
 //                  short flow that has ended may protect what it has sent
-//     protection   copies and parities, when nothing new waits
+//     protection   copies and parities, when no new data waits
 //     MTU probe
-//     load test    what the operator has asked for (measurement.h)
+//     load test    what the operator has requested (measurement.h)
 //
-// But for path frames, tails and MTU probes a datagram also carries the ACKs that are pending on its path; and all but
-// these and protection carry repairs and new data as far as they fit and would go there anyway.
+// All datagrams except path frames, tails and MTU probes also carry the ACKs pending on their path.
+// Urgent, control, repair and new-data datagrams are filled up with repairs and new data that would
+// be sent on their path anyway.
 //
-// Life. Outbound lives as long as its session and holds no packet between two calls: what finds no buffer or no path
-// stays where it waits. Once the session closes, pollClose() takes the place of poll().
+// Life. Outbound lives as long as its session. It holds no packet between two calls: data that
+// finds no buffer or no path stays in its queue. Once the session closes, pollClose() is called
+// instead of poll().
 //
-// Invariants. Known losses go before new data. New data leaves only on a path whose window is open (small flows, and
-// the protection of such a flow in its turn, may be a little ahead of it), or, while no path is usable, with the PING that asks for the peer. A packet waits for a
+// Invariants. Known losses are repaired before new data is sent. New data is sent only on a path
+// whose window is open, with two exceptions: small flows, and the protection of such a flow in its
+// turn, have a priority allowance (SendAdmission::isOpenAhead); and while no path is usable, new
+// data is sent together with the PING that asks whether the peer answers. A packet waits for a
 // better path only as long as the path scheduler says.
 
 #include <cstdint>
@@ -34,7 +38,7 @@
 #include <vector>
 
 #include "scheduler/path/path_scheduler.h"
-#include "tunnel/lane/inner_counts.h"
+#include "tunnel/queue/counts.h"
 #include "tunnel/session/measurement.h"
 #include "tunnel/session/repairs.h"
 #include "tunnel/session/session_parts.h"
@@ -47,31 +51,32 @@ class Outbound {
 
   /// The options have changed.
   void setTunables();
-  /// The next datagram; false when none may leave now.
+  /// The next datagram; false when nothing may be sent now.
   bool poll(Datagram& out, Time now);
-  /// The CLOSE on a usable subflow whose position is below `left`, which is counted down; false when there is none
-  /// any more.
+  /// The next datagram with CLOSE, on a usable subflow at a position below `left`, which counts
+  /// down. False when there is none left.
   bool pollClose(const CloseFrame& close, size_t& left, Datagram& out, Time now);
 
-  /// Data waits for a path or a turn.
+  /// Data waits for a path or for its turn.
   bool hasWaiting() const;
-  /// When poll() may have something although nothing arrives meanwhile. The subflows' own deadlines are not in
-  /// it.
+  /// When poll() may have a datagram although nothing arrives meanwhile. The subflows' own
+  /// deadlines are not included.
   Time nextDeadline(Time now) const;
-  /// After a poll() that gave nothing: asking again before a deadline gives nothing either, for all that is left waits
-  /// for an ACK or for a time. Only that a path is idle once its pacer is open is noticed at the next poll.
+  /// After a poll() that returned nothing: another poll() before a deadline would return nothing
+  /// either, because all that is left waits for an ACK or for a time. Such a poll would only notice
+  /// that a path is idle (application-limited) after its pacer has opened.
   bool isAtRest() const;
   Measurement& measurement() { return measurement_; }
   const DropCounts& drops() const { return drops_; }
   const OutboundCounts& counts() const { return counts_; }
 
  private:
-  /// What became of new data.
+  /// Result of an attempt to send new data.
   enum class Outcome : uint8_t {
     kSent,
-    kNothing,  ///< the paths that are open have none to send: what is left waits for a better one
-    kNoPath,   ///< some is left, and no path is open
-    kLater,    ///< some is left; no buffer, or no path for protection
+    kNothing,  ///< nothing to send on the open paths: what is left waits for a better path
+    kNoPath,   ///< data is left, and no path is open
+    kLater,    ///< data is left, but no buffer is free, or no path is open for protection
   };
   bool pollUrgent(Datagram& out, Time now);
   bool sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, Packet buffer, Datagram& out,
@@ -86,31 +91,32 @@ class Outbound {
   Outcome offerNewData(Datagram& out, Time now);
   bool openOverflow(Time now);
   bool mayTakeTurn(const Flow& flow, Time now) const;
-  bool takeTurn(Round& round, Flow& flow, Datagram& out, Time now);
-  bool sendData(Subflow& subflow, Round& round, Datagram& out, Time now);
-  bool dropTooLarge(Round& round, const Packet& unit);
-  bool cutToFit(const Offer& offer);
+  bool takeTurn(DrrCursor& round, Flow& flow, Datagram& out, Time now);
+  bool sendData(Subflow& subflow, DrrCursor& round, Datagram& out, Time now);
+  bool dropTooLarge(DrrCursor& round, const Packet& unit);
+  bool cutToFit(const Candidate& offer);
   void lookAtPaths(Time now);
-  std::optional<size_t> choosePath(const Offer& offer, Time now);
+  std::optional<size_t> choosePath(const Candidate& offer, Time now);
   Subflow* ackCarrier(Subflow& of);
 
   void addData(DatagramBuilder& build, Time now);
-  /// `chosen`: the unit that the round offers is to go on this path.
-  void addData(DatagramBuilder& build, Round& round, bool chosen, Time now);
-  void addNew(DatagramBuilder& build, Round& round, Flow& flow, Time now);
-  void addRepair(DatagramBuilder& build, const Datum* datum, Time now);
+  /// `chosen`: the path scheduler has already chosen this path for the unit that `round` offers.
+  void addData(DatagramBuilder& build, DrrCursor& round, bool chosen, Time now);
+  void addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Time now);
+  void addRepair(DatagramBuilder& build, const DataUnit* datum, Time now);
 
   SessionParts parts_;
   Repairs repairs_;
   std::unique_ptr<PathScheduler> scheduler_;
   std::string schedulerName_;
-  std::vector<PathView> views_;    ///< of lookAtPaths(), by position
-  std::vector<PathView> fitting_;  ///< scratch of choosePath()
-  Time patienceEnd_ = kNever;  ///< when to ask the scheduler again for a flow that waits for a better path
-  bool smallWaits_ = false;    ///< new data waits that may go ahead of window and pacer
-  size_t turn_ = 0;            ///< position of the subflow whose turn it is to send what is urgent
+  std::vector<PathView> views_;    ///< result of lookAtPaths(), by position
+  std::vector<PathView> fitting_;  ///< scratch memory of choosePath()
+  /// When to ask the path scheduler again for a flow that waits for a better path.
+  Time patienceEnd_ = kNever;
+  bool smallWaits_ = false;  ///< new data waits that has a priority allowance
+  size_t turn_ = 0;          ///< position of the subflow asked first for urgent datagrams
   Measurement measurement_;
-  size_t measured_ = 0;  ///< position of the subflow whose turn it is in a load test
+  size_t measured_ = 0;  ///< position of the subflow that sends next in a load test
   DropCounts drops_{};
   OutboundCounts counts_;
 };

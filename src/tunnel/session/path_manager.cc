@@ -6,22 +6,23 @@
 namespace braid {
 
 PathManager::PathManager(Side side, const SessionOptions& options, ControlFrames& controls,
-                         DataLedger& ledger, PeerEvents& peerEvents, const RecoveryTrace& trace,
-                         SecretRandom& random, Time now)
+                         DataTracker& dataTracker, PeerEvents& peerEvents,
+                         const RecoveryTrace& trace, SecretRandom& random, Time now)
     : side_(side),
       options_(options),
       controls_(controls),
-      ledger_(ledger),
+      dataTracker_(dataTracker),
       peerEvents_(peerEvents),
       trace_(trace),
       random_(random),
-      duties_(side, options.maxOuterMtu, subflows_, controls, peerEvents),
+      roles_(side, options.maxOuterMtu, subflows_, controls, peerEvents),
       unusableSince_(now),
       innerMtu_(MtuDiscovery::kBaseDatagram - kDatagramOverhead) {}
 
-// ---- come and go
+// ---- add and close
 
-bool PathManager::open(const std::string& name, const std::string& uplink, const Route& route, Time now) {
+bool PathManager::open(const std::string& name, const std::string& uplink, const Route& route,
+                       Time now) {
   if (std::optional<size_t> position = subflows_.named(name)) {
     Subflow& s = subflows_[*position];
     if (s.state() == Subflow::State::kClosed || !hasSameEnds(s.asked(), route)) {
@@ -49,7 +50,7 @@ void PathManager::close(const std::string& name, Time now) {
 void PathManager::setPreference(const std::string& name, const PathPreference& own,
                                 const PathPreference& peers, std::shared_ptr<Pacer> ceiling) {
   if (std::optional<size_t> position = subflows_.named(name))
-    duties_.setPreference(subflows_[*position], own, peers, std::move(ceiling));
+    roles_.setPreference(subflows_[*position], own, peers, std::move(ceiling));
 }
 
 Subflow* PathManager::accept(SubflowId id, const Route& from, Time now) {
@@ -59,10 +60,11 @@ Subflow* PathManager::accept(SubflowId id, const Route& from, Time now) {
 
 Subflow& PathManager::add(SubflowId id, const std::string& name, const std::string& uplink,
                           const Route& route, Time now) {
-  bool trusted = side_ == Side::kInitiator;  // then our configuration names the address
-  Subflow& added = subflows_.add(std::make_unique<Subflow>(id, uplink, route, trusted, options_, events_,
-                                                           ledger_, controllers_, random_, now),
-                                 name);
+  bool trusted = side_ == Side::kInitiator;  // the address comes from our own configuration
+  Subflow& added =
+      subflows_.add(std::make_unique<Subflow>(id, uplink, route, trusted, options_, events_,
+                                              dataTracker_, controllers_, random_, now),
+                    name);
   added.sender().mtu().setLimit(largestDatagram_);
   return added;
 }
@@ -85,8 +87,9 @@ void PathManager::onEvent(const SubflowEvent& event, Time now) {
     case SubflowEvent::Kind::kState:
       return onStateChange(s);
     case SubflowEvent::Kind::kAddress:
-      return peerEvents_.tell(Event::Kind::kAddressChanged, "subflow " + std::to_string(s.id().value()) +
-                                                                " is now at " + s.route().remote.toString());
+      return peerEvents_.tell(Event::Kind::kAddressChanged,
+                              "subflow " + std::to_string(s.id().value()) + " is now at " +
+                                  s.route().remote.toString());
     case SubflowEvent::Kind::kControlDelivered:
       return controls_.onFate(event.subflow, event.packetNumber, true);
     case SubflowEvent::Kind::kControlLost:
@@ -101,14 +104,14 @@ void PathManager::onEvent(const SubflowEvent& event, Time now) {
 }
 
 void PathManager::onStateChange(const Subflow& s) {
-  duties_.onChange();
+  roles_.onChange();
   switch (s.state()) {
     case Subflow::State::kValidating:
       break;
     case Subflow::State::kActive: {
       bool normal = s.preference().use == PathUse::kNormal;
       peerEvents_.tell(Event::Kind::kSubflowUp, s, normal ? "is in use" : "is usable");
-      duties_.onUsable(s);
+      roles_.onUsable(s);
       break;
     }
     case Subflow::State::kSuspect:
@@ -153,15 +156,16 @@ void PathManager::onTimer(Time now) {
     if (keepalive_ > 0ns && s->usable() && s->askAt(keepalive_) <= now) s->ask(now);
   }
   settle(now);
-  duties_.onTimer(now);
+  roles_.onTimer(now);
 }
 
 Time PathManager::nextDeadline(Time now) const {
-  Time next = duties_.nextDeadline(now);
+  Time next = roles_.nextDeadline(now);
   for (const Subflow* s : subflows_) {
     next = std::min(next, s->nextDeadline());
-    // Another one says what arrived there.
-    if (s->ackRoom() == 0 && subflows_.fastest()) next = std::min(next, s->receiver().acks().deadline());
+    // Its ACKs are sent on another path.
+    if (s->ackRoom() == 0 && subflows_.fastest())
+      next = std::min(next, s->receiver().acks().deadline());
     bool pings = keepalive_ > 0ns && s->usable() && s->sender().canNumber();
     if (pings) next = std::min(next, s->askAt(keepalive_));
   }
@@ -189,7 +193,7 @@ Duration PathManager::answerTime() const {
 }
 
 void PathManager::update(Time now) {
-  duties_.update(now);
+  roles_.update(now);
   if (anyUsable()) {
     unusableSince_ = kNever;
     updateInnerMtu();
@@ -198,20 +202,22 @@ void PathManager::update(Time now) {
   }
 }
 
-// What every path carries; but a path below IPv6's minimum carries small packets only, unless every path is
-// so. A path that still searches does not count: it may yet turn out to carry more. Nor does one that rests
-// or takes only what is too much for others: a packet that fits nowhere else would wait for it.
+// The inner MTU is what every path can carry. A path below IPv6's minimum MTU does not lower it,
+// unless all paths are below: such a path carries small packets only. A path does not count during
+// its MTU search, because it may turn out to carry more. A path with the role of overflow or none
+// does not count either: a packet that fits no other path would have to wait for it.
 void PathManager::updateInnerMtu() {
   size_t smallest = SIZE_MAX;
   size_t largest = 0;
   for (const Subflow* s : subflows_) {
-    if (!s->usable() || s->gate().duty() != PathDuty::kAll || s->mtu().searching()) continue;
+    if (!s->usable() || s->admission().duty() != PathRole::kAll || s->mtu().searching()) continue;
     smallest = std::min(smallest, s->mtu().current());
     largest = std::max(largest, s->mtu().current());
   }
   if (largest == 0) return;
   knowsInnerMtu_ = true;
-  size_t mtu = std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
+  size_t mtu =
+      std::max(smallest, std::min(largest, MtuDiscovery::kBaseDatagram)) - kDatagramOverhead;
   if (mtu == innerMtu_) return;
   innerMtu_ = mtu;
   peerEvents_.tell(Event::Kind::kInnerMtu, "inner MTU is now " + std::to_string(mtu));

@@ -1,44 +1,52 @@
 #pragma once
 
-#include "tunnel/lane/data_ledger.h"
-#include "tunnel/protect/recovery_policies.h"
-#include "tunnel/session/session_owner.h"
-#include "tunnel/subflow/subflow_set.h"
+#include "tunnel/fec/policies.h"
+#include "tunnel/queue/data_tracker.h"
+#include "tunnel/session/peer_events.h"
+#include "tunnel/subflow/subflow.h"
 
 namespace braid {
 
-/// Which lost packet is sent again next, and on which path. The ledger keeps the queue of what is to be
-/// repaired; here each packet of it gets its path, and waits while protection on its way may yet give it back.
+/// Decides which lost packet is resent next, and on which path. The data tracker keeps the queue of
+/// packets to repair. This class chooses a path for each of them, and lets a packet wait while the
+/// peer may still recover it from a copy or a parity in flight.
 class Repairs {
  public:
-  /// All must outlive it.
-  Repairs(SubflowSet& subflows, DataLedger& ledger, const RecoveryPolicies& policies, SessionOwner& owner,
-          PacketPool& pool)
-      : subflows_(subflows), ledger_(ledger), policies_(policies), owner_(owner), pool_(pool) {}
+  /// All arguments must outlive this object.
+  Repairs(SubflowSet& subflows, DataTracker& dataTracker, const RecoveryPolicies& policies,
+          SessionOwner& owner, PacketPool& pool)
+      : subflows_(subflows),
+        dataTracker_(dataTracker),
+        policies_(policies),
+        owner_(owner),
+        pool_(pool) {}
 
-  /// The first packet that need not wait for the peer's word on its protection; nullptr when there is none.
-  const Datum* first(Time now);
-  /// The first such packet that has a path open now, and that path. Gives up packets that no path carries, and cuts
-  /// what is of a stream.
-  const Datum* pick(Subflow*& path, Time now);
-  /// Whether the packet may go on that path at all.
-  bool mayUse(const Datum& datum, const Subflow& path) const;
-  /// When the first packet stops waiting for the peer's word; may be past. kNever: none waits for it.
+  /// The first packet to repair that does not wait for the peer's answer to its protection; nullptr
+  /// when there is none.
+  const DataUnit* first(Time now);
+  /// The first such packet for which a path is open now, and that path. Packets that no path can
+  /// carry are given up, or cut if they are stream data.
+  const DataUnit* pick(Subflow*& path, Time now);
+  /// Whether this packet may be resent on that path.
+  bool mayUse(const DataUnit& datum, const Subflow& path) const;
+  /// When the first packet stops waiting for the peer's answer; may be in the past. kNever: none
+  /// waits.
   Time readyAt() const { return readyAt_; }
 
  private:
-  const Datum* nextReady(const Datum* datum, int& left, Time now);
-  Subflow* pathFor(const Datum& datum, Time now) const;
-  bool isTooLarge(const Datum& datum) const;
-  bool cut(const Datum* datum);
+  const DataUnit* nextReady(const DataUnit* datum, int& left, Time now);
+  Subflow* pathFor(const DataUnit& datum, Time now) const;
+  bool isTooLarge(const DataUnit& datum) const;
+  bool cut(const DataUnit* datum);
 
   SubflowSet& subflows_;
-  DataLedger& ledger_;
+  DataTracker& dataTracker_;
   const RecoveryPolicies& policies_;
   SessionOwner& owner_;
   PacketPool& pool_;
   Time readyAt_ = kNever;
-  uint64_t noneReady_ = UINT64_MAX;  ///< DataLedger::repairChanges() when none was ready before readyAt_
+  /// Value of DataTracker::repairChanges() when no packet was ready before readyAt_.
+  uint64_t noneReady_ = UINT64_MAX;
 };
 
 }  // namespace braid

@@ -6,7 +6,7 @@
 namespace braid {
 
 namespace {
-/// So long the keys of the epoch before still open reordered packets, until an RTT is known.
+/// Keys of the previous epoch open reordered packets for this long after a change.
 constexpr Duration kKeepKeys = 3s;
 
 KeyLimits keyLimits(const SessionOptions& options) {
@@ -17,8 +17,9 @@ KeyLimits keyLimits(const SessionOptions& options) {
   return limits;
 }
 
-/// What this side says of itself.
-Params ownParams(const SessionOptions& options, const PacketPool& pool, const StreamLane& streams) {
+/// The parameters that this side sends in PARAMS.
+Params ownParams(const SessionOptions& options, const PacketPool& pool,
+                 const SessionStreams& streams) {
   Params own;
   own.largestDatagram = std::max<uint64_t>(pool.payload(), Params::kMinDatagram);
   own.symbols = options.decodeBuffer;
@@ -27,19 +28,19 @@ Params ownParams(const SessionOptions& options, const PacketPool& pool, const St
   return own;
 }
 
-/// A frame without a meaning, so that no peer forgets to skip what it does not know (RFC 8701).
+/// A frame without meaning, so that every peer is tested to skip unknown frames (GREASE, RFC 8701).
 OptionalAskingFrame greaseFrame(uint64_t random) {
   constexpr uint64_t kTypes = OptionalAskingFrame::kLast - OptionalAskingFrame::kFirst + 1;
   return {static_cast<uint8_t>(OptionalAskingFrame::kFirst + random % kTypes),
           static_cast<uint16_t>(random / kTypes % (kMaxGrease + 1))};
 }
 
-/// Takes whatever waits.
+/// Calls `take` with each packet that waits in the scheduler.
 template <typename F>
-void drain(FairRound& fair, Time now, F&& take) {
-  Round round(fair);
+void drain(DrrScheduler& fair, Time now, F&& take) {
+  DrrCursor round(fair);
   while (fair.hasWork()) {
-    Offer offer = round.offer(now);
+    Candidate offer = round.offer(now);
     if (!offer) break;
     if (offer.isClaim()) {
       round.endClaim(0, false);
@@ -50,7 +51,8 @@ void drain(FairRound& fair, Time now, F&& take) {
 }
 
 PacketNumber numberOf(const DatagramHeader& header, const Subflow* subflow) {
-  return expandPacketNumber(header.packetNumber, subflow ? subflow->receiver().expected() : PacketNumber{});
+  return expandPacketNumber(header.packetNumber,
+                            subflow ? subflow->receiver().expected() : PacketNumber{});
 }
 
 PathManager::Side sideOf(KeySchedule::Role role) {
@@ -59,28 +61,31 @@ PathManager::Side sideOf(KeySchedule::Role role) {
 }
 }  // namespace
 
-Session::Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-                 PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random, Time now)
+Session::Session(const SessionSecrets& secrets, KeySchedule::Role role,
+                 const SessionOptions& options, PacketPool& pool, PeerEvents& events,
+                 SessionOwner& owner, SecretRandom& random, Time now)
     : options_(options),
       events_(events),
       random_(random),
       keys_(secrets, role, keyLimits(options), now),
       sealer_(secrets.sessionId, keys_, options.sealLater),
       trace_(options.trace, secrets.sessionId),
-      ledger_(options.repairTime, &owner, &pool.budget(PacketUse::kSent)),
-      lanes_(options, pool, ledger_, owner, trace_, random_.next(), secrets.sessionId, role),
+      dataTracker_(options.repairTime, &owner, &pool.budget(PacketUse::kSent)),
+      lanes_(options, pool, dataTracker_, owner, trace_, random_.next(), secrets.sessionId, role),
       renewal_(keys_, controls_),
-      paths_(sideOf(role), options, controls_, ledger_, events, trace_, random_, now),
-      protector_({options, options.recoveryOptions, paths_.subflows(), ledger_, pool, sealer_, trace_}),
+      paths_(sideOf(role), options, controls_, dataTracker_, events, trace_, random_, now),
+      proactiveRecovery_({options, options.recoveryOptions, paths_.subflows(), dataTracker_, pool,
+                          sealer_, trace_}),
       receiver_(options, pool.payload(), paths_.subflows(), trace_),
-      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_,
-                 lanes_.round, lanes_.packets, lanes_.streams, protector_, receiver_, owner,
-                 secrets.version}),
-      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_, ledger_, lanes_.round,
-                lanes_.packets, lanes_.streams, protector_, receiver_, owner, secrets.version}),
+      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_,
+                 dataTracker_, lanes_.round, lanes_.packets, lanes_.streams, proactiveRecovery_,
+                 receiver_, owner, secrets.version}),
+      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_,
+                dataTracker_, lanes_.round, lanes_.packets, lanes_.streams, proactiveRecovery_,
+                receiver_, owner, secrets.version}),
       start_(now) {
-  protector_.setPolicies(random_);
-  lanes_.flows.limitClasses(protector_.policies().size());
+  proactiveRecovery_.setPolicies(random_);
+  lanes_.flows.limitClasses(proactiveRecovery_.policies().size());
   controls_.add(ParamsFrame{ownParams(options, pool, lanes_.streams), random_.next()});
   controls_.add(greaseFrame(random_.next()));
 }
@@ -89,19 +94,19 @@ Session::~Session() {
   giveUp();
 }
 
-// Subflows hand their data back to the ledger, and the ledger to the flows.
+// The subflows hand their data back to the data tracker, which hands it to the flows.
 void Session::giveUp() {
   lanes_.streams.endAll(StreamCause::kGone, false);
-  protector_.clear();
+  proactiveRecovery_.clear();
   paths_.clear();
-  ledger_.giveUpAll(Drop::kPeerDown);
+  dataTracker_.giveUpAll(Drop::kPeerDown);
 }
 
 void Session::setTunables() {
   outbound_.setTunables();
-  protector_.setPolicies(random_);
-  lanes_.flows.limitClasses(protector_.policies().size());
-  ledger_.setRepairTime(options_.repairTime);
+  proactiveRecovery_.setPolicies(random_);
+  lanes_.flows.limitClasses(proactiveRecovery_.policies().size());
+  dataTracker_.setRepairTime(options_.repairTime);
   lanes_.flows.setOptions(innerFlowOptions(options_));
   lanes_.packets.setOptions(packetLaneOptions(options_));
   inbound_.setTunables();
@@ -115,8 +120,8 @@ void Session::closeSubflow(const std::string& name, Time now) {
   refresh(now);
 }
 
-void Session::setPreference(const std::string& name, const PathPreference& own, const PathPreference& peers,
-                            std::shared_ptr<Pacer> ceiling, Time now) {
+void Session::setPreference(const std::string& name, const PathPreference& own,
+                            const PathPreference& peers, std::shared_ptr<Pacer> ceiling, Time now) {
   paths_.setPreference(name, own, peers, std::move(ceiling));
   refresh(now);
 }
@@ -145,18 +150,22 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
     return Drop::kBadSeal;
   }
   bool isFresh = keys_.generation() != generation;
-  if (!isFresh && keys_.epoch() != epoch) events_.tell(Event::Kind::kRekeyed, "the peer changed keys");
-  if (!subflow && !(subflow = paths_.accept(header.subflow, from, now))) return Drop::kUnknownSubflow;
+  if (!isFresh && keys_.epoch() != epoch)
+    events_.tell(Event::Kind::kRekeyed, "the peer changed keys");
+  if (!subflow && !(subflow = paths_.accept(header.subflow, from, now)))
+    return Drop::kUnknownSubflow;
   heardAt_ = now;
 
   datagram.trimFront(kHeaderSize);
   datagram.setSize(datagram.size() - kTagSize);
   bool good = inbound_.onDatagram(*subflow, std::move(datagram), {pn, ecn, size, from, now});
-  if (keys_.generation() != generation) events_.tell(Event::Kind::kRekeyed, "keys of a fresh handshake");
+  if (keys_.generation() != generation)
+    events_.tell(Event::Kind::kRekeyed, "keys of a fresh handshake");
   if (inbound_.isClosed()) over_ = true;
-  // What such a peer says of its losses is worth nothing (RFC 9000 sections 13.1 and 21.4).
+  // Nothing that such a peer says about losses can be trusted (RFC 9000 sections 13.1 and 21.4).
   if (inbound_.hasForgedAck() && !over_) {
-    events_.tell(Event::Kind::kForgedAck, "acknowledged what was never sent, its session is closed");
+    events_.tell(Event::Kind::kForgedAck,
+                 "acknowledged what was never sent, its session is closed");
     close({CloseFrame::kForgedAck});
     over_ = true;
   }
@@ -193,9 +202,9 @@ void Session::onTimer(Time now) {
 }
 
 Time Session::nextDeadline(Time now) const {
-  Time next =
-      std::min({keys_.deadline(), lanes_.flows.nextDeadline(), inbound_.nextDeadline(),
-                lanes_.streams.nextDeadline(), outbound_.nextDeadline(now), paths_.nextDeadline(now)});
+  Time next = std::min({keys_.deadline(), lanes_.flows.nextDeadline(), inbound_.nextDeadline(),
+                        lanes_.streams.nextDeadline(), outbound_.nextDeadline(now),
+                        paths_.nextDeadline(now)});
   if (unusableSince() != kNever && lanes_.streams.size() > 0)
     next = std::min(next, std::max(now, unusableSince() + options_.repairTime + 1ns));
   if (unusableSince() != kNever && outbound_.hasWaiting())
@@ -203,32 +212,34 @@ Time Session::nextDeadline(Time now) const {
   return next;
 }
 
-// What follows from the states of the subflows.
+// Updates what depends on the states of the subflows.
 void Session::refresh(Time now) {
   paths_.update(now);
   lanes_.streams.update(now);
   if (unusableSince() != kNever && now - unusableSince() > options_.repairTime) clearQueues(now);
 }
 
-// All uplinks have been gone for the repair time: nobody waits for these packets any more.
+// No subflow has been usable for the repair time: nobody waits for these packets any more.
 void Session::clearQueues(Time now) {
   lanes_.streams.endAll(StreamCause::kGone, true);
-  ledger_.giveUpAll(Drop::kPeerDown);
-  if (ledger_.live() > 0) {
+  dataTracker_.giveUpAll(Drop::kPeerDown);
+  if (dataTracker_.live() > 0) {
     for (Subflow* s : paths_.subflows()) s->sender().giveUpData(Drop::kPeerDown);
   }
   drain(lanes_.round, now, [this](Packet) { countDrop(drops_, Drop::kPeerDown); });
 }
 
-// Datagrams that were sent are not handed back: they may have arrived, and UDP's hosts see it when they come twice.
+// Only TCP packets are handed back once sent. Datagrams may have arrived, and UDP hosts would see
+// the duplicates.
 void Session::handBack(SessionOwner& owner) {
   inbound_.releaseHeld();
   lanes_.streams.endAll(StreamCause::kGone, false);
   auto take = [&](Packet packet) { owner.onHandedBack(std::move(packet)); };
   lanes_.flows.forEach([&](Flow& flow) {
-    if (flow.reliable()) ledger_.takeBack(flow, take);
+    if (flow.reliable()) dataTracker_.takeBack(flow, take);
   });
-  // At a time before all others no packet has waited for long: what the end of the path held up is no congestion.
+  // At the earliest possible time no packet has waited long for CoDel: what the dead path delayed
+  // is not congestion.
   drain(lanes_.round, Time{}, take);
 }
 
@@ -237,7 +248,8 @@ void Session::handBack(SessionOwner& owner) {
 bool Session::pollDatagram(Datagram& out, Time now) {
   if (over_ && !closesLeft_) return false;
   unsigned epoch = keys_.epoch();
-  bool sent = closesLeft_ ? outbound_.pollClose(close_, *closesLeft_, out, now) : outbound_.poll(out, now);
+  bool sent =
+      closesLeft_ ? outbound_.pollClose(close_, *closesLeft_, out, now) : outbound_.poll(out, now);
   if (keys_.epoch() != epoch) events_.tell(Event::Kind::kRekeyed, "new keys");
   if (sealer_.failed()) over_ = true;  // a new session takes over
   return sent;
@@ -247,7 +259,7 @@ bool Session::pollDatagram(Datagram& out, Time now) {
 
 DropCounts Session::drops() const {
   DropCounts sum = drops_;
-  addDrops(sum, ledger_.drops());
+  addDrops(sum, dataTracker_.drops());
   addDrops(sum, lanes_.packets.drops());
   addDrops(sum, inbound_.drops());
   addDrops(sum, outbound_.drops());
@@ -269,7 +281,7 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.orderMemory = inbound_.packets().footprint();
   status.decodeMemory = receiver_.footprint();
   status.recovery = options_.recovery;
-  status.blocks = protector_.blocks();
+  status.blocks = proactiveRecovery_.blocks();
   status.paritiesReceived = receiver_.parities();
   static_cast<BlockDecoder::Counts&>(status) = receiver_.counts();
   static_cast<StreamCounts&>(status) = lanes_.streams.counts();

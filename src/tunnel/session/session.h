@@ -1,140 +1,148 @@
 #pragma once
 
-// One keyed association with a peer: its keys, its life, and who works for it.
+// One keyed association with a peer: its keys, its life cycle, and the objects that do its work.
 //
-// What flows through. Inner packets go in (onInnerPacket) and wait in the PacketLane until the FairRound comes to
-// their flow and Outbound puts them into datagrams (pollDatagram); the DataLedger knows each of them until it is
-// delivered or given up. Datagrams of the peer go in (onDatagram), are opened here and read by Inbound, which hands
-// inner packets to the SessionOwner as PacketReceiver orders them.
+// Data flow. Inner packets come in (onInnerPacket) and wait in the PacketQueues until the
+// DrrScheduler chooses their flow and Outbound puts them into datagrams (pollDatagram). The
+// DataTracker tracks each of them until it is delivered or given up. The peer's datagrams come in
+// (onDatagram), are decrypted here and read by Inbound. Inbound hands inner packets to the
+// SessionOwner in the order that PacketReceiver establishes.
 //
-//     onInnerPacket -> PacketLane -> FairRound -> Outbound -> DatagramBuilder -> KeyRing -> pollDatagram
-//     onDatagram -> KeyRing -> Inbound -> Subflow | PacketReceiver | BlockReceiver | Protector -> SessionOwner
+//     onInnerPacket -> PacketQueues -> DrrScheduler -> Outbound -> DatagramBuilder -> KeyRing
+//                   -> pollDatagram
+//     onDatagram -> KeyRing -> Inbound
+//                -> Subflow | PacketReceiver | FecReceiver | ProactiveRecovery -> SessionOwner
 //
-// PathManager has the subflows that datagrams take; Protector and BlockReceiver are the two ends of proactive
-// recovery; ControlFrames keeps what must arrive until it has.
+// PathManager has the subflows that the datagrams use. ProactiveRecovery and FecReceiver are the
+// two ends of proactive recovery. ControlFrames keeps the frames that must arrive until they have.
 //
-// Life. A session begins unheard: its keys come from a handshake, and nothing is known of the peer. The first
-// datagram that opens confirms that the peer has the keys. The session is over when the peer has said CLOSE or lied
-// about what reached it, or when the keys are used up: its owner drops it. close() says CLOSE on every usable
-// subflow. Nothing else leaves after either.
+// Life. A new session has keys from a handshake, and nothing has been heard from the peer. The
+// first datagram that can be decrypted confirms that the peer has the keys. The session is over
+// when the peer has sent CLOSE or acknowledged what was never sent, or when the keys are used up:
+// then its owner drops it. close() sends CLOSE on every usable subflow. After that, or when the
+// session is over, nothing else is sent.
 //
-// Invariants. No packet number takes effect twice, and nothing takes effect whose seal is bad. While no subflow is
-// usable, data waits; after LaneOptions::repairTime nobody waits for it any more and it is dropped.
+// Invariants. No packet number takes effect twice. A datagram that fails authentication has no
+// effect. While no subflow is usable, data waits; after QueueOptions::repairTime it is dropped,
+// because nobody waits for it any more.
 //
-// Calls. Whatever is called (on...) may change what pollDatagram() gives and nextDeadline() says. onTimer() is
-// due at nextDeadline().
+// Calls. Every on... call may change what pollDatagram() returns and what nextDeadline() says.
+// onTimer() is due at nextDeadline().
 
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "tunnel/lane/data_ledger.h"
-#include "tunnel/protect/block_receiver.h"
-#include "tunnel/protect/protector.h"
+#include "tunnel/fec/fec_receiver.h"
+#include "tunnel/fec/recovery_driver.h"
+#include "tunnel/queue/data_tracker.h"
 #include "tunnel/session/control_frames.h"
 #include "tunnel/session/inbound.h"
 #include "tunnel/session/key_renewal.h"
 #include "tunnel/session/outbound.h"
 #include "tunnel/session/path_manager.h"
 #include "tunnel/session/peer_events.h"
-#include "tunnel/session/session_lanes.h"
 #include "tunnel/session/session_options.h"
-#include "tunnel/session/session_owner.h"
+#include "tunnel/session/session_parts.h"
 #include "tunnel/session/session_status.h"
-#include "tunnel/subflow/datagram.h"
+#include "tunnel/subflow/route.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/key_ring.h"
-#include "tunnel/wire/secret_random.h"
+#include "tunnel/wire/secrets.h"
 
 namespace braid {
 
 class Session final {
  public:
-  /// `options`, `pool`, `events`, `owner` and `random` must outlive it.
+  /// `options`, `pool`, `events`, `owner` and `random` must outlive this object.
   Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-          PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random, Time now);
+          PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random,
+          Time now);
   ~Session();
 
   uint32_t id() const { return sealer_.session(); }
   KeySchedule::Role role() const { return keys_.role(); }
   Time start() const { return start_; }
-  /// When a datagram of the peer was last opened; the session's start before that.
+  /// When a datagram of the peer was last decrypted; before the first one, when the session began.
   Time lastHeard() const { return heardAt_.value_or(start_); }
-  /// A datagram of the peer has been opened: it has the keys.
+  /// A datagram of the peer has been decrypted: the peer has the keys.
   bool confirmed() const { return heardAt_.has_value(); }
-  /// The peer said CLOSE or acknowledged what was never sent, or the keys are used up.
+  /// The peer sent CLOSE or acknowledged what was never sent, or the keys are used up.
   bool over() const { return over_; }
-  /// Over, and nothing is left to say.
+  /// The session is over and has nothing left to send.
   bool isDone() const { return over_ && closesLeft_.value_or(0) == 0; }
   bool anyUsable() const { return paths_.anyUsable(); }
   /// Since when no subflow is usable; kNever when one is.
   Time unusableSince() const { return paths_.unusableSince(); }
-  /// Largest inner packet that serves the paths in use, bytes.
+  /// Largest inner packet in bytes that all paths in use carry.
   size_t innerMtu() const { return paths_.innerMtu(); }
-  /// A path has been searched: innerMtu() is what it carries, and not the least that is taken for granted.
+  /// The MTU search of a path has ended: innerMtu() is what the paths carry, no longer the minimum
+  /// that is assumed at first.
   bool knowsInnerMtu() const { return paths_.knowsInnerMtu(); }
   /// The options have changed.
   void setTunables();
-  /// How the session comes to the keys of another handshake.
-  KeyRenewal& renewal() { return renewal_; }
+  /// The change to the keys of another handshake.
+  KeyUpdate& renewal() { return renewal_; }
 
   // ---- subflows (initiator)
 
-  /// Starts or reopens the subflow of this name. False when the numbers are used up.
-  bool openSubflow(const std::string& name, const std::string& uplink, const Route& route, Time now) {
+  /// Starts or reopens the subflow of this name. False when all subflow numbers are used.
+  bool openSubflow(const std::string& name, const std::string& uplink, const Route& route,
+                   Time now) {
     return paths_.open(name, uplink, route, now);
   }
   void closeSubflow(const std::string& name, Time now);
-  /// How this side and the peer are to use the subflow, see PathDuties::setPreference().
-  void setPreference(const std::string& name, const PathPreference& own, const PathPreference& peers,
-                     std::shared_ptr<Pacer> ceiling, Time now);
+  /// Sets how this side and the peer shall use the subflow, see PathRoles::setPreference().
+  void setPreference(const std::string& name, const PathPreference& own,
+                     const PathPreference& peers, std::shared_ptr<Pacer> ceiling, Time now);
 
   // ---- what arrives
 
-  /// How a datagram with this header would be opened now; empty: not at all.
+  /// Prepares the decryption of a datagram with this header; empty: it cannot be decrypted.
   CipherWork opening(const DatagramHeader& header);
-  /// Opens the datagram and acts on it. nullopt when it was used, else why not. `opened`: its opening(), asked for a
-  /// little earlier, has been done.
-  std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn, Packet datagram,
-                                 Time now, const CipherWork* opened = nullptr);
-  /// Queues an inner packet. nullopt when it was taken.
-  std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable, bool ecnCapable,
-                                    Time now, PacketHint hint = {}) {
+  /// Decrypts the datagram and processes it. Returns nullopt when it was used, else why not.
+  /// `opened`: the result of opening() for it, after the decryption; nullptr: decrypts here.
+  std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
+                                 Packet datagram, Time now, const CipherWork* opened = nullptr);
+  /// Queues an inner packet. Returns nullopt when it was accepted, else why not.
+  std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable,
+                                    bool ecnCapable, Time now, PacketHint hint = {}) {
     return lanes_.packets.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
   }
-  /// The inner flow, if it has sent packets by this session lately; nullptr: it has not.
+  /// The inner flow, if this session still knows it from packets it was given; nullptr: unknown.
   const Flow* flow(const FlowKey& key) const { return lanes_.flows.find(key); }
-  /// Its subflows; for what is asked of their paths.
+  /// The subflows, for questions about their paths.
   PathManager& paths() { return paths_; }
-  /// Its streams.
-  StreamLane& streams() { return lanes_.streams; }
-  /// The kernel refused to send on the route. True when a subflow is there.
+  SessionStreams& streams() { return lanes_.streams; }
+  /// The kernel refused to send on the route. True when a subflow uses it.
   bool onSendError(const Route& route, Time now);
-  /// A datagram of that size was too large for the route. True when a subflow is there.
+  /// A datagram of `size` bytes was too large for the route. True when a subflow uses it.
   bool onTooBig(const Route& route, size_t size, Time now);
   void onTimer(Time now);
 
-  /// The load test of its paths.
+  /// The load test of this session's paths.
   Measurement& measurement() { return outbound_.measurement(); }
 
   // ---- what leaves
 
-  /// The next datagram; false when none may leave now.
+  /// The next datagram; false when nothing may be sent now.
   bool pollDatagram(Datagram& out, Time now);
-  /// Says CLOSE on every usable subflow and sends nothing more.
+  /// Sends CLOSE on every usable subflow, and nothing more.
   void close() { close({CloseFrame::kStops}); }
   Time nextDeadline(Time now) const;
-  /// After a poll that gave nothing: before nextDeadline() nothing but an on... call can change what is sent.
+  /// After a poll that returned nothing: until nextDeadline(), only an on... call can change what
+  /// is sent.
   bool isAtRest() const { return outbound_.isAtRest() && paths_.isAtRest(); }
-  /// `flows`: how many inner flows to list.
+  /// Fills in the session's status. `flows`: how many inner flows to list.
   void fill(SessionStatus& status, Time now, size_t flows = 0) const;
-  /// What was thrown away so far; what onDatagram() and onInnerPacket() refused is not in it.
+  /// Packets dropped until now, by cause, without those that onDatagram() and onInnerPacket()
+  /// refused.
   DropCounts drops() const;
-  /// The session ends. The owner gets what has arrived and is held for order, and what may be of use to the peer by
-  /// another session, flow by flow in order: packets of TCP that were sent and are not known to have arrived, and
-  /// all that wait.
+  /// The session ends. Hands to the owner what has arrived and is held for order, and what another
+  /// session could still deliver to the peer, flow by flow in order: TCP packets that were sent and
+  /// are not known to have arrived, and all packets that wait.
   void handBack(SessionOwner& owner);
-  /// The session ends, and whatever is left in it is thrown away: drops() says the last word then.
+  /// The session ends and drops all that is left in it. drops() is final afterwards.
   void giveUp();
 
  private:
@@ -148,22 +156,23 @@ class Session final {
   KeyRing keys_;
   DatagramSealer sealer_;
   RecoveryTrace trace_;
-  DataLedger ledger_;
-  SessionLanes lanes_;
+  DataTracker dataTracker_;
+  SessionQueues lanes_;
   ControlFrames controls_;
-  KeyRenewal renewal_;
+  KeyUpdate renewal_;
   PathManager paths_;
-  Protector protector_;
-  BlockReceiver receiver_;
+  ProactiveRecovery proactiveRecovery_;
+  FecReceiver receiver_;
   Outbound outbound_;
   Inbound inbound_;
 
   Time start_;
   std::optional<Time> heardAt_;
   bool over_ = false;
-  DropCounts drops_{};                ///< of clearQueues()
-  CloseFrame close_;                  ///< what is said then
-  std::optional<size_t> closesLeft_;  ///< closing: positions of subflows below it have not said CLOSE yet
+  DropCounts drops_{};  ///< of clearQueues()
+  CloseFrame close_;    ///< the frame that close() sends
+  /// While closing: subflows at positions below it have not sent CLOSE yet.
+  std::optional<size_t> closesLeft_;
 };
 
 }  // namespace braid

@@ -1,25 +1,46 @@
 #pragma once
 
-// What the two directions of a session, Outbound and Inbound, work on.
+// The objects that both directions of a session, Outbound and Inbound, work with.
 
 #include "base/packet.h"
-#include "tunnel/lane/data_ledger.h"
-#include "tunnel/lane/packet_lane.h"
-#include "tunnel/lane/stream_lane.h"
-#include "tunnel/protect/block_receiver.h"
-#include "tunnel/protect/protector.h"
+#include "tunnel/fec/fec_receiver.h"
+#include "tunnel/fec/recovery_driver.h"
+#include "tunnel/queue/data_tracker.h"
+#include "tunnel/queue/drr.h"
+#include "tunnel/queue/flow_table.h"
+#include "tunnel/queue/packet_queue.h"
 #include "tunnel/session/control_frames.h"
 #include "tunnel/session/key_renewal.h"
 #include "tunnel/session/path_manager.h"
+#include "tunnel/session/peer_events.h"
 #include "tunnel/session/session_options.h"
-#include "tunnel/session/session_owner.h"
+#include "tunnel/stream/session_streams.h"
 #include "tunnel/subflow/datagram_builder.h"
-#include "tunnel/subflow/subflow_set.h"
-#include "tunnel/wire/version.h"
+#include "tunnel/subflow/subflow.h"
+#include "tunnel/wire/header.h"
+#include "tunnel/wire/key_schedule.h"
 
 namespace braid {
 
-/// Each belongs to the session and outlives both.
+/// What a session has to send: packets and streams, and the scheduler that decides whose turn it
+/// is. The arguments passed by reference must outlive this object.
+struct SessionQueues {
+  /// `hashKey`: key of the flow table's hash. `session`: the session's id.
+  SessionQueues(const SessionOptions& options, PacketPool& pool, DataTracker& dataTracker,
+                SessionOwner& owner, const RecoveryTrace& trace, uint64_t hashKey, uint32_t session,
+                KeySchedule::Role role)
+      : flows(innerFlowOptions(options), hashKey),
+        packets(packetLaneOptions(options), flows, round, &owner, &pool.budget(PacketUse::kQueued)),
+        streams({options.streams, pool, dataTracker, round, trace, owner.streamRations(), session,
+                 role == KeySchedule::Role::kInitiator}) {}
+
+  InnerFlowTable flows;  ///< of `packets`
+  DrrScheduler round;    ///< schedules packets and streams together
+  PacketQueues packets;
+  SessionStreams streams;
+};
+
+/// Each referenced object belongs to the session and outlives Outbound and Inbound.
 struct SessionParts {
   const SessionOptions& options;
   PacketPool& pool;
@@ -27,15 +48,15 @@ struct SessionParts {
   PathManager& paths;
   SubflowSet& subflows;  ///< those of `paths`
   ControlFrames& controls;
-  KeyRenewal& renewal;
-  DataLedger& ledger;
-  FairRound& round;
-  PacketLane& packets;
-  StreamLane& streams;
-  Protector& protector;
-  BlockReceiver& receiver;
+  KeyUpdate& renewal;
+  DataTracker& dataTracker;
+  DrrScheduler& round;
+  PacketQueues& packets;
+  SessionStreams& streams;
+  ProactiveRecovery& proactiveRecovery;
+  FecReceiver& receiver;
   SessionOwner& owner;
-  ProtocolVersion version = kProtocolVersions.front();  ///< of this session
+  ProtocolVersion version = kProtocolVersions.front();  ///< that this session speaks
 };
 
 }  // namespace braid

@@ -4,33 +4,35 @@
 #include <cassert>
 #include <utility>
 
+#include "tunnel/wire/frame_payloads.h"
 #include "tunnel/wire/header.h"
-#include "tunnel/wire/parity_symbols.h"
 
 namespace braid {
 
 namespace {
-/// PADDING frames, enough for the largest probe.
+/// PADDING frames, enough for the largest MTU probe.
 constexpr std::array<uint8_t, 9216> kZeros{};
-/// Bytes of an ACK frame at most: of a longer one the smallest ranges are left out. Ours.
+/// Most bytes of an ACK frame. A longer one leaves out its smallest ranges.
 constexpr size_t kMaxAckBytes = 512;
 }  // namespace
 
-bool DatagramSealer::seal(SubflowId subflow, PacketNumber packetNumber, std::span<const ByteView> pieces,
-                          uint8_t* out, CipherWork& work, Time now) {
+bool DatagramSealer::seal(SubflowId subflow, PacketNumber packetNumber,
+                          std::span<const ByteView> pieces, uint8_t* out, CipherWork& work,
+                          Time now) {
   if (keys_.wantsRekey(now)) keys_.rekey(now);
   writeHeader({kWireVersion, keys_.epochBits(), session_, subflow,
                static_cast<uint32_t>(packetNumber.value()), keys_.generationBits()},
               out);
-  bool good = later_ ? sealLater(subflow, packetNumber, pieces, out + kHeaderSize, work)
-                     : keys_.seal(subflow, packetNumber, {out, kHeaderSize}, pieces, out + kHeaderSize);
+  bool good =
+      later_ ? sealLater(subflow, packetNumber, pieces, out + kHeaderSize, work)
+             : keys_.seal(subflow, packetNumber, {out, kHeaderSize}, pieces, out + kHeaderSize);
   failed_ |= !good;
   return good;
 }
 
-// The pieces are copied: until the work is done, the packets that they are of may be gone.
-bool DatagramSealer::sealLater(SubflowId subflow, PacketNumber packetNumber, std::span<const ByteView> pieces,
-                               uint8_t* out, CipherWork& work) {
+// The pieces are copied, because the packets that hold them may be gone before the work is done.
+bool DatagramSealer::sealLater(SubflowId subflow, PacketNumber packetNumber,
+                               std::span<const ByteView> pieces, uint8_t* out, CipherWork& work) {
   work = {keys_.sealingKeys(), subflow, packetNumber};
   for (ByteView piece : pieces) out = std::copy(piece.begin(), piece.end(), out);
   return static_cast<bool>(work);
@@ -39,7 +41,8 @@ bool DatagramSealer::sealLater(SubflowId subflow, PacketNumber packetNumber, std
 DatagramBuilder::DatagramBuilder(Subflow& subflow, Packet buffer)
     : DatagramBuilder(subflow, std::move(buffer), subflow.route(), subflow.mtu().current()) {}
 
-DatagramBuilder::DatagramBuilder(Subflow& subflow, Packet buffer, const Route& route, size_t datagram)
+DatagramBuilder::DatagramBuilder(Subflow& subflow, Packet buffer, const Route& route,
+                                 size_t datagram)
     : subflow_(subflow),
       packetNumber_(subflow.sender().sent().next()),
       route_(route),
@@ -58,7 +61,7 @@ void DatagramBuilder::addAck(Subflow& of, Time now) {
   acks.onSent();
 }
 
-void DatagramBuilder::addDatum(const Datum* datum) {
+void DatagramBuilder::addDatum(const DataUnit* datum) {
   headerAt_[dataCount_] = writer_.size();
   std::array<uint8_t, kDataFrameHeader> header;
   writeUnitHeader(*datum, header.data());
@@ -68,7 +71,7 @@ void DatagramBuilder::addDatum(const Datum* datum) {
   tracked_ = true;
 }
 
-void DatagramBuilder::addCopy(const Datum* datum) {
+void DatagramBuilder::addCopy(const DataUnit* datum) {
   addDatum(datum);
   role_ = SentPacket::Role::kCopy;
 }
@@ -109,7 +112,8 @@ void DatagramBuilder::makeMtuProbe(size_t datagram) {
 
 bool DatagramBuilder::finish(DatagramSealer& sealer, Datagram& out, Time now) {
   assert(packetNumber_ == subflow_.sender().sent().next());
-  // Pieces in wire order: small frames up to the first DATA header, that header and payload, and so on.
+  // Pieces in wire order: small frames up to and including the first DATA header, its payload, and
+  // so on for each DATA frame.
   std::array<ByteView, 2 * kMaxDataPerDatagram + 3> pieces;
   size_t count = 0;
   size_t from = 0;
@@ -119,13 +123,15 @@ bool DatagramBuilder::finish(DatagramSealer& sealer, Datagram& out, Time now) {
     pieces[count++] = data_[i]->packet.view();
     from = end;
   }
-  if (writer_.size() > from) pieces[count++] = ByteView(small_).subspan(from, writer_.size() - from);
+  if (writer_.size() > from)
+    pieces[count++] = ByteView(small_).subspan(from, writer_.size() - from);
   if (!parity_.empty()) pieces[count++] = parity_;
   if (padding_ > 0) pieces[count++] = ByteView(kZeros).first(padding_);
 
   size_t size = kHeaderSize + used_ + kTagSize;
   uint8_t* bytes = buffer_.append(size);
-  bool sealed = sealer.seal(subflow_.id(), packetNumber_, {pieces.data(), count}, bytes, out.unsealed, now);
+  bool sealed =
+      sealer.seal(subflow_.id(), packetNumber_, {pieces.data(), count}, bytes, out.unsealed, now);
   SentPacket& sent = subflow_.onSent(size, tracked_, now);
   sent.mtuProbe = mtuProbe_;
   sent.role = role_;
@@ -138,7 +144,7 @@ bool DatagramBuilder::finish(DatagramSealer& sealer, Datagram& out, Time now) {
   out.route = route_;
   out.ecn = ect_ ? Ecn::kEct0 : subflow_.codepoint(packetNumber_, sent, now);
   out.bytes = std::move(buffer_);
-  subflow_.sender().maybeSkip(now);  // `sent` holds no longer
+  subflow_.sender().maybeSkip(now);  // invalidates `sent`
   return true;
 }
 

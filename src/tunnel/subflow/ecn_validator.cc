@@ -16,8 +16,8 @@ bool EcnValidator::onSent(PacketNumber pn, Duration pto, Time now) {
   return true;
 }
 
-// What is at or below the largest number of an earlier ACK may be in the counts of that one already: ACKs
-// hold only the newest ranges, and an older one can come back into the list.
+// A packet at or below the largest number of an earlier ACK may be in that ACK's counts already: an
+// ACK holds only the newest ranges, and an older range can come back into the list.
 void EcnValidator::onAcked(PacketNumber pn) {
   if (pn >= above_) ++fresh_;
   if (pn >= testFirst_) ++testAcked_;
@@ -26,13 +26,13 @@ void EcnValidator::onAcked(PacketNumber pn) {
 bool EcnValidator::onLost(PacketNumber pn, Time now) {
   if (pn < testFirst_) return false;
   ++testLost_;
-  if (testAcked_ > 0) return false;  // the counts decide
+  if (testAcked_ > 0) return false;  // onAck() decides by the counts
   judge(now);
   return true;
 }
 
 uint64_t EcnValidator::onAck(PacketNumber largest, const EcnCounts& counts, Time now) {
-  // RFC 9000 section 13.4.2.1: an ACK that was overtaken proves nothing.
+  // RFC 9000 section 13.4.2.1: an ACK that was overtaken by a later one proves nothing.
   if (largest < above_) return 0;
   above_ = largest + 1;
   uint64_t fresh = std::exchange(fresh_, 0);
@@ -61,7 +61,7 @@ bool EcnValidator::isValid(const EcnCounts& counts, uint64_t increase, uint64_t 
   return counts.ect1 == counts_.ect1 && increase >= fresh && increase <= unclaimed_;
 }
 
-// Appendix A.4: all packets of the test are lost, or arrived as CE.
+// RFC 9000 appendix A.4: the test fails when all its packets are lost or arrived as CE.
 void EcnValidator::judge(Time now) {
   if (state_ == State::kTesting && now >= testEnd_) state_ = State::kUnknown;
   if (state_ != State::kUnknown || testAcked_ + testLost_ < testSent_) return;

@@ -2,18 +2,45 @@
 
 #include <algorithm>
 
-#include "tunnel/subflow/loss_detector.h"
+#include "tunnel/queue/data_tracker.h"
+#include "tunnel/subflow/in_flight.h"
 #include "tunnel/wire/frames.h"
 
 namespace braid {
 
+void DeliveryRate::onSent(SentPacket& p, bool isFirst, Time now) {
+  if (isFirst) firstSentAt_ = deliveredAt_ = now;
+  p.delivered = delivered_;
+  p.deliveredAt = deliveredAt_;
+  p.firstSentAt = firstSentAt_;
+  p.appLimited = delivered_ < appLimitedUntil_;
+}
+
+void DeliveryRate::onAcked(const SentPacket& p, AckSample& sample, Time now) {
+  delivered_ += p.bytes;
+  deliveredAt_ = now;
+  sample.bytes += p.bytes;
+  if (p.sentAt < sample.largestSentAt) return;
+  sample.largestSentAt = p.sentAt;
+  sample.appLimited = p.appLimited;
+  sample.priorDelivered = p.delivered;
+  Duration sending = p.sentAt - p.firstSentAt;
+  Duration acking = now - p.deliveredAt;
+  firstSentAt_ = p.sentAt;
+  double interval = toSeconds(std::max(sending, acking));
+  sample.deliveryRate = interval > 0 ? static_cast<double>(delivered_ - p.delivered) / interval : 0;
+  if (sample.deliveryRate > 0) latest_ = sample.deliveryRate;
+}
+
 Duration PathEstimate::maxAckDelay() const {
-  return std::clamp<Duration>(std::max(rtt_.smoothed(), ackDelay_), LossDetector::kGranularity, kMaxAckDelay);
+  return std::clamp<Duration>(std::max(rtt_.smoothed(), ackDelay_), LossDetector::kGranularity,
+                              kMaxAckDelay);
 }
 
 void PathEstimate::onRttChange() {
   Duration variation = 4 * rtt_.variation();
-  pto_ = rtt_.smoothed() + std::max<Duration>(variation, LossDetector::kGranularity) + maxAckDelay();
+  pto_ =
+      rtt_.smoothed() + std::max<Duration>(variation, LossDetector::kGranularity) + maxAckDelay();
   Duration jitter = std::clamp<Duration>(kQuietRtts * rtt_.smoothed(), kLeastQuiet, kQuiet);
   quiet_ = std::max(variation, jitter) + maxAckDelay();
 }
@@ -49,7 +76,8 @@ void PathEstimate::onLost(PacketNumber pn, SentPacket& packet) {
 }
 
 void PathEstimate::onRtt(Duration latest, Duration ackDelay, Time now) {
-  if (rtt_.hasSample()) latest = std::min(latest, std::max<Duration>(4 * rtt_.smoothed(), kPlausibleRtt));
+  if (rtt_.hasSample())
+    latest = std::min(latest, std::max<Duration>(4 * rtt_.smoothed(), kPlausibleRtt));
   ackDelay = std::min<Duration>(ackDelay, kMaxAckDelay);
   ackDelay_ = std::max(ackDelay, ackDelay_ - ackDelay_ / kAckDelayFading);
   rtt_.onSample(latest, ackDelay, now);
@@ -83,6 +111,34 @@ void PathEstimate::fill(SubflowStatus& s, const RecoveryOptions& options) const 
   s.lossRate = lossMetric(path, options.alpha1, options.beta1);
   s.lossMetric = lossMetric(path, options.alpha, options.beta);
   s.burst = losses_.burst();
+}
+
+void ProtectionStatistics::onAcked(const SentPacket& p) {
+  bool isProtected = false;
+  for (size_t i = 0; i < p.dataCount; ++i) isProtected |= p.data[i]->copied || p.data[i]->coded;
+  if (isProtected && p.role == SentPacket::Role::kOrdinary) ++counts_.useless;
+}
+
+void ProtectionStatistics::onLost(const SentPacket& p) {
+  if (p.role != SentPacket::Role::kOrdinary || p.moved) return;
+  bool recovered = false;
+  for (size_t i = 0; i < p.dataCount; ++i)
+    recovered |= p.data[i]->delivered && (p.data[i]->copied || p.data[i]->coded);
+  counts_.recovered += recovered;
+}
+
+bool ProtectionStatistics::onDecoded(const SentPacket& p) {
+  bool news = false;
+  bool instead = false;  // decoding made a repair needless that has not been sent yet
+  for (size_t i = 0; i < p.dataCount; ++i) {
+    news |= !p.data[i]->done;
+    instead |= p.data[i]->queued;
+  }
+  counts_.decoded += news;
+  bool lost =
+      p.state == SentPacket::State::kLost && p.role == SentPacket::Role::kOrdinary && !p.moved;
+  counts_.recovered += news && instead && lost;
+  return news;
 }
 
 }  // namespace braid

@@ -1,37 +1,39 @@
 #include "tunnel/subflow/subflow.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace braid {
 
 Subflow::Subflow(SubflowId id, std::string uplink, const Route& route, bool trusted,
-                 const SubflowOptions& options, SubflowEvents& events, DataLedger& ledger,
+                 const SubflowOptions& options, SubflowEvents& events, DataTracker& dataTracker,
                  ControllerGroup& group, SecretRandom& random, Time now)
     : id_(id),
       uplink_(std::move(uplink)),
       options_(options),
       asked_(route),
-      voice_(id, events),
+      eventSink_(id, events),
       peerRoute_(route, trusted, random),
-      sender_(voice_, route, options, ledger, group, random, now) {
+      sender_(eventSink_, route, options, dataTracker, group, random, now) {
   peerRoute_.prove(path().rtt().smoothed(), now);
 }
 
 void Subflow::onNewState(Time now) {
   sender_.setUsable(usable(), now);
-  voice_.tell(SubflowEvent::Kind::kState);
+  eventSink_.tell(SubflowEvent::Kind::kState);
 }
 
 // ---- what arrives
 
-void Subflow::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from, Time now) {
+void Subflow::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from,
+                       Time now) {
   bool isNewest = receiver_.onPacket(pn, eliciting, ecn, bytes, path().rtt().smoothed(), now);
-  peerRoute_.onPacket(from, bytes, isNewest, life_.isUnproven(), path().pto(), now);
-  bool wasStale = life_.isStale(now);
-  if (!life_.onPacket(path().pto(), now)) return;
+  peerRoute_.onPacket(from, bytes, isNewest, stateMachine_.isUnproven(), path().pto(), now);
+  bool wasStale = stateMachine_.isStale(now);
+  if (!stateMachine_.onPacket(path().pto(), now)) return;
   onNewState(now);
-  if (wasStale) gate().reset(now);
+  if (wasStale) admission().reset(now);
 }
 
 bool Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
@@ -41,19 +43,20 @@ bool Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
 }
 
 void Subflow::learn(const AckNews& news, bool samePath, Time now) {
-  bool wasStale = life_.isStale(now);
-  bool isBack = life_.onAck(news.largestSentAt, samePath);
+  bool wasStale = stateMachine_.isStale(now);
+  bool isBack = stateMachine_.onAck(news.largestSentAt, samePath);
   if (isBack) onNewState(now);
   sender_.learn(news, isBack && wasStale, now);
 }
 
 void Subflow::onPathChallenge(const PathToken& token, const Route& from) {
-  if (state() != State::kClosed || life_.isUnproven()) peerRoute_.onChallenge(token, from);
+  if (state() != State::kClosed || stateMachine_.isUnproven()) peerRoute_.onChallenge(token, from);
 }
 
 bool Subflow::onPathResponse(const PathToken& token, const Route& from, Time now) {
   bool isStray = peerRoute_.isStray(token, from);
-  if (std::optional<PeerRoute::Proof> proof = peerRoute_.onResponse(token, from, now)) onProof(*proof, now);
+  if (std::optional<PeerRoute::Proof> proof = peerRoute_.onResponse(token, from, now))
+    onProof(*proof, now);
   return !isStray;
 }
 
@@ -61,10 +64,10 @@ void Subflow::onProof(const PeerRoute::Proof& proof, Time now) {
   bool moved = proof.route != route();
   changeRoute(proof.route, now);
   sender_.onProof(proof.rtt, now);
-  if (life_.onProven()) onNewState(now);
+  if (stateMachine_.onProven()) onNewState(now);
   if (!moved) return;
-  voice_.tell(SubflowEvent::Kind::kAddress);
-  life_.onNewRoute(now);
+  eventSink_.tell(SubflowEvent::Kind::kAddress);
+  stateMachine_.onNewRoute(now);
 }
 
 void Subflow::changeRoute(const Route& next, Time now) {
@@ -72,12 +75,12 @@ void Subflow::changeRoute(const Route& next, Time now) {
   // RFC 9000 section 9.4: a new port alone is the same path.
   sender_.onNewRoute(next.remote.address == route().remote.address, now);
   peerRoute_.use(next);
-  life_.forgetPtos();
+  stateMachine_.forgetPtos();
 }
 
 void Subflow::onPeerStatus(const SubflowStatusFrame& status, Time now) {
   if (!statusWord_.isNews(status.sequence)) return;
-  if (life_.onPeerStatus(!status.available, path().pto(), now)) onNewState(now);
+  if (stateMachine_.onPeerStatus(!status.available, path().pto(), now)) onNewState(now);
 }
 
 bool Subflow::onPeerPreference(const SubflowPreferenceFrame& frame) {
@@ -88,18 +91,18 @@ bool Subflow::onPeerPreference(const SubflowPreferenceFrame& frame) {
 // ---- what happens on this side
 
 void Subflow::onSendError(Time now) {
-  if (life_.onSendError(path().pto(), now)) onNewState(now);
+  if (stateMachine_.onSendError(path().pto(), now)) onNewState(now);
 }
 
 void Subflow::close(Time now) {
   peerRoute_.close();
-  if (life_.close()) onNewState(now);
+  if (stateMachine_.close()) onNewState(now);
 }
 
 void Subflow::open(const Route& route, Time now) {
   asked_ = route;
   changeRoute(route, now);
-  if (!life_.reopen()) life_.onNewRoute(now);
+  if (!stateMachine_.reopen()) stateMachine_.onNewRoute(now);
   peerRoute_.prove(path().pto(), now);
 }
 
@@ -111,12 +114,12 @@ Time Subflow::deadline(Timer timer) const {
       return sender_.flight().lossTime();
     case Timer::kPto: {
       Duration timeout = std::max(path().pto(), path().rtt().smoothed() + options_.minRto);
-      return life_.ptoDeadline(sender_.flight(), path(), timeout);
+      return stateMachine_.ptoDeadline(sender_.flight(), path(), timeout);
     }
     case Timer::kSuppression:
       return sender_.suppressionDeadline();
     case Timer::kProbe:
-      return life_.probeAt();
+      return stateMachine_.probeAt();
     case Timer::kMtu:
       return mtu().nextDeadline();
     case Timer::kPath:
@@ -124,7 +127,7 @@ Time Subflow::deadline(Timer timer) const {
     case Timer::kAck:
       return ackRoom() == 0 ? kNever : receiver_.acks().deadline();
     case Timer::kUrgent:
-      return life_.owesPing() || peerRoute_.owesResponse() ? Time::min() : kNever;
+      return stateMachine_.owesPing() || peerRoute_.owesResponse() ? Time::min() : kNever;
     case Timer::kCount:
       break;
   }
@@ -133,9 +136,10 @@ Time Subflow::deadline(Timer timer) const {
 
 Time Subflow::nextDeadline() const {
   Time next = kNever;
-#pragma GCC unroll 16  // each timer's switch is then known to the compiler, with each packet
+#pragma GCC unroll 16  // runs for each packet: lets the compiler resolve deadline()'s switch
   for (Timer timer : kTimersOf<Timer>) {
-    if (timer == Timer::kPath && !sender_.canNumber()) break;  // nothing can leave before an ACK has come
+    if (timer == Timer::kPath && !sender_.canNumber())
+      break;  // no number is free: nothing can be sent before an ACK comes
     next = std::min(next, deadline(timer));
   }
   return next;
@@ -158,11 +162,11 @@ void Subflow::onExpired(Timer timer, Time now) {
       return sender_.onSuppressionTimer(now);
     case Timer::kProbe:
       sender_.onProbe(now);
-      return life_.onProbe(now);
+      return stateMachine_.onProbe(now);
     case Timer::kMtu:
       return sender_.mtu().onTimer(now);
     case Timer::kPath:
-      return peerRoute_.onTimer(life_.isUnproven(), path().pto(), now);
+      return peerRoute_.onTimer(stateMachine_.isUnproven(), path().pto(), now);
     case Timer::kAck:
     case Timer::kUrgent:
     case Timer::kCount:
@@ -171,21 +175,22 @@ void Subflow::onExpired(Timer timer, Time now) {
 }
 
 void Subflow::onPto(Time now) {
-  const Flight& flight = sender_.flight();
+  const InFlightTracker& flight = sender_.flight();
   bool isWaiting = flight.oldestPacket() != nullptr;
-  if (isWaiting) sender_.onPto(!life_.isSilent(), now);
-  if (life_.onPto(path().pto(), isWaiting ? flight.progressAt() : kNever, now)) onNewState(now);
+  if (isWaiting) sender_.onPto(!stateMachine_.isSilent(), now);
+  if (stateMachine_.onPto(path().pto(), isWaiting ? flight.progressAt() : kNever, now))
+    onNewState(now);
 }
 
 // ---- what leaves
 
 bool Subflow::mustSend() const {
-  return life_.owesPing() && state() != State::kClosed && sender_.canNumber();
+  return stateMachine_.owesPing() && state() != State::kClosed && sender_.canNumber();
 }
 
 std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
   if (!hasPathFrame(now)) return std::nullopt;
-  if (life_.isUnproven()) sender_.onProbe(now);
+  if (stateMachine_.isUnproven()) sender_.onProbe(now);
   std::optional<PathFrame> frame = peerRoute_.takeFrame(now);
   if (frame && frame->ect) sender_.onMarkedChallenge();
   return frame;
@@ -194,23 +199,25 @@ std::optional<Subflow::PathFrame> Subflow::takePathFrame(Time now) {
 size_t Subflow::ackRoom() const {
   if (state() == State::kClosed) return 0;
   size_t room = mtu().current();
-  if (life_.isUnproven()) room = static_cast<size_t>(std::min<uint64_t>(room, peerRoute_.unprovenRoom()));
+  if (stateMachine_.isUnproven())
+    room = static_cast<size_t>(std::min<uint64_t>(room, peerRoute_.unprovenRoom()));
   return room < kLeastAckDatagram ? 0 : room;
 }
 
 SentPacket& Subflow::onSent(size_t bytes, bool tracked, Time now) {
-  if (tracked) life_.onSent(now);
+  if (tracked) stateMachine_.onSent(now);
   return sender_.onSent(bytes, outerHeaders(route()), tracked, now);
 }
 
 Ecn Subflow::codepoint(PacketNumber pn, SentPacket& packet, Time now) {
-  return sender_.codepoint(pn, packet, life_.isSilent(), now);
+  return sender_.codepoint(pn, packet, stateMachine_.isSilent(), now);
 }
 
 PathView Subflow::view(Time now, bool overflow) const {
   PathView v = sender_.view(now, overflow);
   v.weight = preference_.weight;
-  v.uplink = preference_.uplink ? preference_.uplink : static_cast<uint16_t>(UINT8_MAX + 1 + id_.value());
+  v.uplink =
+      preference_.uplink ? preference_.uplink : static_cast<uint16_t>(UINT8_MAX + 1 + id_.value());
   return v;
 }
 
@@ -223,14 +230,50 @@ SubflowStatus Subflow::status(Time now) const {
   s.local = route().local.toString();
   s.remote = route().remote.toString();
   s.route = route();
-  s.proven = !life_.isUnproven();
-  s.state = life_.name(now);
-  s.deadWay = life_.deadWay(now);
+  s.proven = !stateMachine_.isUnproven();
+  s.state = stateMachine_.name(now);
+  s.deadWay = stateMachine_.deadWay(now);
   s.preference = preference_;
   s.mtu = mtu().current() + outerHeaders(route());
   sender_.fill(s, options_.recoveryOptions);
   static_cast<ReceiveCounts&>(s) = receiver_.counts();
   return s;
+}
+
+std::optional<size_t> SubflowSet::named(const std::string& name) const {
+  auto at = std::find(names_.begin(), names_.end(), name);
+  if (at == names_.end()) return std::nullopt;
+  return static_cast<size_t>(at - names_.begin());
+}
+
+Subflow& SubflowSet::add(std::unique_ptr<Subflow> subflow, std::string name) {
+  Subflow& s = *subflow;
+  uint8_t id = s.id().value();
+  if (table_.size() <= id) table_.resize(id + size_t{1});
+  assert(!table_[id].subflow);
+  table_[id] = {std::move(subflow), static_cast<uint8_t>(order_.size())};
+  order_.push_back(&s);
+  names_.push_back(std::move(name));
+  return s;
+}
+
+void SubflowSet::clear() {
+  order_.clear();
+  names_.clear();
+  for (Numbered& numbered : table_) numbered.subflow.reset();
+}
+
+bool SubflowSet::anyUsable() const {
+  return std::any_of(begin(), end(), [](const Subflow* s) { return s->usable(); });
+}
+
+Subflow* SubflowSet::fastest() const {
+  Subflow* best = nullptr;
+  for (Subflow* s : order_) {
+    if (!s->admission().takesData()) continue;
+    if (!best || s->path().rtt().smoothed() < best->path().rtt().smoothed()) best = s;
+  }
+  return best;
 }
 
 }  // namespace braid

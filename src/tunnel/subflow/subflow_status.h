@@ -1,16 +1,34 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "base/field.h"
 #include "base/time.h"
 #include "scheduler/path/path_tiers.h"
+#include "scheduler/rate/controller.h"
+#include "scheduler/recovery/recovery.h"
 #include "tunnel/subflow/route.h"
 
 namespace braid {
 
-/// What a subflow counts of what it sends.
+/// Settings of subflows. Ranges are checked by the configuration reader.
+struct SubflowOptions {
+  std::string controller = "auto";
+  AmpOptions amp{};
+  double liaBeta = 2;         ///< see ControllerOptions; cannot be configured
+  size_t initialWindow = 10;  ///< datagrams, at least 2
+  size_t outerMtu = 0;        ///< IP packet size on uplinks; 0: probe for it (RFC 8899)
+  size_t maxOuterMtu = 1500;  ///< upper end of the probing
+  /// Least variance term of the PTO, for comparison with TCP: it acts like TCP's minimum RTO (RFC
+  /// 6298 section 2.4; Linux: 200 ms). 0: the PTO of RFC 9002.
+  Duration minRto{};
+  /// Options of all recovery policies, with the weights of the loss metrics.
+  RecoveryOptions recoveryOptions{};
+};
+
+/// Counters of what a subflow sends.
 struct SendCounts {
   uint64_t sentPackets = 0, sentBytes = 0;
   uint64_t lostPackets = 0, spuriousLosses = 0, retransmittedBytes = 0;
@@ -20,27 +38,31 @@ template <>
 inline constexpr auto kFieldsOf<SendCounts> = field::table<SendCounts>(
     field::counter("sent_packets", FieldUnit::kPackets, "datagrams sent", &SendCounts::sentPackets),
     field::counter("sent_bytes", FieldUnit::kBytes, "UDP payload sent", &SendCounts::sentBytes),
-    field::counter("lost_packets", FieldUnit::kPackets, "datagrams declared lost", &SendCounts::lostPackets),
+    field::counter("lost_packets", FieldUnit::kPackets, "datagrams declared lost",
+                   &SendCounts::lostPackets),
     field::counter("spurious_losses", FieldUnit::kPackets,
-                   "datagrams acknowledged after they were declared lost", &SendCounts::spuriousLosses),
+                   "datagrams acknowledged after they were declared lost",
+                   &SendCounts::spuriousLosses),
     field::counter("retransmitted_bytes", FieldUnit::kBytes, "inner packets sent again here",
                    &SendCounts::retransmittedBytes),
-    field::counter("timeouts", FieldUnit::kNone,
-                   "probe timeouts (RFC 9002 section 6.2) with data that nothing else had delivered",
-                   &SendCounts::timeouts));
+    field::counter(
+        "timeouts", FieldUnit::kNone,
+        "probe timeouts (RFC 9002 section 6.2) with data that nothing else had delivered",
+        &SendCounts::timeouts));
 
-/// And of what it receives.
+/// Counters of what a subflow receives.
 struct ReceiveCounts {
   uint64_t receivedPackets = 0, receivedBytes = 0;
 };
 template <>
-inline constexpr auto kFieldsOf<ReceiveCounts> =
-    field::table<ReceiveCounts>(field::counter("received_packets", FieldUnit::kPackets, "datagrams received",
-                                               &ReceiveCounts::receivedPackets),
-                                field::counter("received_bytes", FieldUnit::kBytes, "UDP payload received",
-                                               &ReceiveCounts::receivedBytes));
+inline constexpr auto kFieldsOf<ReceiveCounts> = field::table<ReceiveCounts>(
+    field::counter("received_packets", FieldUnit::kPackets, "datagrams received",
+                   &ReceiveCounts::receivedPackets),
+    field::counter("received_bytes", FieldUnit::kBytes, "UDP payload received",
+                   &ReceiveCounts::receivedBytes));
 
-/// What protection cost a subflow, and what became of the subflow's own packets.
+/// What protection (duplicates and parities) cost a subflow, and what became of the subflow's own
+/// protected packets.
 struct ProtectionCounts {
   uint64_t copies = 0, parities = 0, protectionBytes = 0;
   uint64_t protectedPackets = 0, recovered = 0, decoded = 0, useless = 0;
@@ -48,27 +70,30 @@ struct ProtectionCounts {
 template <>
 inline constexpr auto kFieldsOf<ProtectionCounts> = field::table<ProtectionCounts>(
     field::counter("copies", FieldUnit::kPackets, "copies sent here", &ProtectionCounts::copies),
-    field::counter("parities", FieldUnit::kPackets, "parities sent here", &ProtectionCounts::parities),
+    field::counter("parities", FieldUnit::kPackets, "parities sent here",
+                   &ProtectionCounts::parities),
     field::counter("protection_bytes", FieldUnit::kBytes, "copies and parities sent here, in bytes",
                    &ProtectionCounts::protectionBytes),
-    field::counter("protected_packets", FieldUnit::kPackets,
-                   "packets sent here that a copy or block protected before they were known to be lost",
-                   &ProtectionCounts::protectedPackets),
-    field::counter("recovered_packets", FieldUnit::kPackets,
-                   "protected packets lost here whose data a copy or parity delivered: useful protection",
-                   &ProtectionCounts::recovered),
+    field::counter(
+        "protected_packets", FieldUnit::kPackets,
+        "packets sent here that a copy or block protected before they were known to be lost",
+        &ProtectionCounts::protectedPackets),
+    field::counter(
+        "recovered_packets", FieldUnit::kPackets,
+        "protected packets lost here whose data a copy or parity delivered: useful protection",
+        &ProtectionCounts::recovered),
     field::counter("decoded_packets", FieldUnit::kPackets,
                    "protected packets whose data a parity gave back, as the peer says",
                    &ProtectionCounts::decoded),
-    field::counter("useless_packets", FieldUnit::kPackets, "protected packets delivered here all the same",
-                   &ProtectionCounts::useless));
+    field::counter("useless_packets", FieldUnit::kPackets,
+                   "protected packets delivered here all the same", &ProtectionCounts::useless));
 
-/// One subflow, for the operator.
+/// Status of one subflow, shown to the operator.
 struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   unsigned id = 0;
   std::string uplink;
   std::string local, remote;
-  Route route;          ///< where datagrams go, as the driver knows it
+  Route route;          ///< where datagrams are sent, as the driver knows it
   bool proven = false;  ///< the peer has answered there
   std::string state;
   std::string deadWay;
@@ -88,43 +113,51 @@ template <>
 inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
     field::base<SendCounts>(), field::base<ReceiveCounts>(), field::base<ProtectionCounts>(),
     field::text("id", "number of the subflow", &SubflowStatus::id),
-    field::text("uplink", "name of its uplink; empty at the side that listens", &SubflowStatus::uplink),
+    field::text("uplink", "name of its uplink; empty at the side that listens",
+                &SubflowStatus::uplink),
     field::text("local", "own address and port", &SubflowStatus::local),
     field::text("remote", "the peer's address and port", &SubflowStatus::remote),
     field::unlisted(&SubflowStatus::route), field::unlisted(&SubflowStatus::proven),
-    field::text("state", "`validating`, `active`, `suspect`, `failed`, `closed`", &SubflowStatus::state),
-    field::text(
-        "dead_way",
-        "which direction of a silent path is dead while the other works: `out`, to the peer; `in`, from it",
-        &SubflowStatus::deadWay),
+    field::text("state", "`validating`, `active`, `suspect`, `failed`, `closed`",
+                &SubflowStatus::state),
+    field::text("dead_way",
+                "which direction of a silent path is dead while the other works: `out`, to the "
+                "peer; `in`, from it",
+                &SubflowStatus::deadWay),
     field::gauge("srtt_ms", FieldUnit::kMilliseconds, "smoothed RTT", &SubflowStatus::srtt),
-    field::gauge("rttvar_ms", FieldUnit::kMilliseconds, "mean deviation of the RTT", &SubflowStatus::rttvar),
+    field::gauge("rttvar_ms", FieldUnit::kMilliseconds, "mean deviation of the RTT",
+                 &SubflowStatus::rttvar),
     field::gauge("min_rtt_ms", FieldUnit::kMilliseconds, "least RTT of the last 10 s",
                  &SubflowStatus::minRtt),
-    field::gauge("queue_delay_ms", FieldUnit::kMilliseconds,
-                 "smoothed RTT less the least one: what packets wait for on the way; 0 without a sample",
-                 &SubflowStatus::queueDelay),
+    field::gauge(
+        "queue_delay_ms", FieldUnit::kMilliseconds,
+        "smoothed RTT less the least one: what packets wait for on the way; 0 without a sample",
+        &SubflowStatus::queueDelay),
     field::gauge("window_bytes", FieldUnit::kBytes, "congestion window", &SubflowStatus::window),
     field::gauge("in_flight_bytes", FieldUnit::kBytes, "sent and neither acknowledged nor lost",
                  &SubflowStatus::inFlight),
-    field::gauge("pacing_bytes_per_s", FieldUnit::kBytesPerSecond, "what the pacer allows; null: no limit",
-                 &SubflowStatus::pacingRate),
+    field::gauge("pacing_bytes_per_s", FieldUnit::kBytesPerSecond,
+                 "what the pacer allows; null: no limit", &SubflowStatus::pacingRate),
     field::gauge("delivery_bytes_per_s", FieldUnit::kBytesPerSecond, "delivery rate last measured",
                  &SubflowStatus::deliveryRate),
     field::counter("delivered_bytes", FieldUnit::kBytes,
-                   "UDP payload that asked for an acknowledgment and got it", &SubflowStatus::deliveredBytes),
-    field::tally("ce_marks", FieldUnit::kPackets, "datagrams that routers marked (ECN), as the peer says",
-                 &SubflowStatus::ceMarks),
+                   "UDP payload that asked for an acknowledgment and got it",
+                   &SubflowStatus::deliveredBytes),
+    field::tally("ce_marks", FieldUnit::kPackets,
+                 "datagrams that routers marked (ECN), as the peer says", &SubflowStatus::ceMarks),
     field::text("ecn", "whether the path carries marks: `testing`, `unknown`, `capable`, `failed`",
                 &SubflowStatus::ecn),
     field::gauge("mtu_bytes", FieldUnit::kBytes, "largest IP packet that the path carries",
                  &SubflowStatus::mtu),
     field::inlined(&SubflowStatus::preference),
-    field::flag("resting", "carries no data for now: a better uplink is usable", &SubflowStatus::resting),
+    field::flag("resting", "carries no data for now: a better uplink is usable",
+                &SubflowStatus::resting),
     field::flag("suppressed", "carries no data for now: AMP found its subflows at one bottleneck",
                 &SubflowStatus::suppressed),
-    field::gauge("loss_estimate", FieldUnit::kFraction, "L (CoFUSO section 4.2.4)", &SubflowStatus::lossRate),
-    field::gauge("loss_metric", FieldUnit::kFraction, "C_l (FUSO section III-B.1); null: everything is lost",
+    field::gauge("loss_estimate", FieldUnit::kFraction, "L (CoFUSO section 4.2.4)",
+                 &SubflowStatus::lossRate),
+    field::gauge("loss_metric", FieldUnit::kFraction,
+                 "C_l (FUSO section III-B.1); null: everything is lost",
                  &SubflowStatus::lossMetric),
     field::gauge("burst_packets", FieldUnit::kPackets, "mean number of packets lost in a row",
                  &SubflowStatus::burst));

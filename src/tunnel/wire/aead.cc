@@ -27,9 +27,11 @@ std::unique_ptr<AeadCipher> bestCipher(AeadKind kind, AeadUse use, ByteView key)
 }
 }  // namespace
 
-Aead::Aead(AeadKind kind, Use use, ByteView key, ByteView iv) : Aead(bestCipher(kind, use, key), use, iv) {}
+Aead::Aead(AeadKind kind, Use use, ByteView key, ByteView iv)
+    : Aead(bestCipher(kind, use, key), use, iv) {}
 
-Aead::Aead(std::unique_ptr<AeadCipher> cipher, Use use, ByteView iv) : cipher_(std::move(cipher)), use_(use) {
+Aead::Aead(std::unique_ptr<AeadCipher> cipher, Use use, ByteView iv)
+    : cipher_(std::move(cipher)), use_(use) {
   if (iv.size() != kIvSize) throw std::runtime_error("AEAD: wrong IV size");
   std::memcpy(iv_.data(), iv.data(), kIvSize);
 }
@@ -39,7 +41,10 @@ Aead::~Aead() {
 }
 
 Aead::Aead(Aead&& other) noexcept
-    : cipher_(std::move(other.cipher_)), iv_(other.iv_), use_(other.use_), broken_(other.isBroken()) {
+    : cipher_(std::move(other.cipher_)),
+      iv_(other.iv_),
+      use_(other.use_),
+      broken_(other.isBroken()) {
   OPENSSL_cleanse(other.iv_.data(), kIvSize);
 }
 
@@ -59,8 +64,8 @@ AeadNonce Aead::nonceOf(uint32_t subflow, uint64_t packetNumber) const {
   return nonce;
 }
 
-bool Aead::seal(uint32_t subflow, uint64_t packetNumber, ByteView header, std::span<const ByteView> pieces,
-                uint8_t* out, unsigned lane) {
+bool Aead::seal(uint32_t subflow, uint64_t packetNumber, ByteView header,
+                std::span<const ByteView> pieces, uint8_t* out, unsigned lane) {
   bool good = cipher_ && use_ == Use::kSeal &&
               cipher_->seal(nonceOf(subflow, packetNumber), header, pieces, out, lane);
   if (!good) broken_.store(true, std::memory_order_relaxed);

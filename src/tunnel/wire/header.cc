@@ -7,7 +7,8 @@ constexpr uint8_t kFixedBits = 0x40;
 }  // namespace
 
 void writeHeader(const DatagramHeader& header, uint8_t* out) {
-  out[0] = static_cast<uint8_t>(kFixedBits | header.version << 4 | header.epoch << 2 | header.generation);
+  out[0] = static_cast<uint8_t>(kFixedBits | header.version << 4 | header.epoch << 2 |
+                                header.generation);
   store32(out + 1, header.session);
   out[5] = header.subflow.value();
   store32(out + 6, header.packetNumber);

@@ -1,7 +1,7 @@
-#include "tunnel/wire/aead_cipher.h"
+#include "tunnel/wire/aead.h"
 
 #ifdef BRAID_IPSEC_MB
-#define NO_COMPAT_IMB_API_053  // the names without a prefix
+#define NO_COMPAT_IMB_API_053  // do not define the names without a prefix
 #include <intel-ipsec-mb.h>
 #include <openssl/crypto.h>
 
@@ -14,7 +14,8 @@ namespace braid {
 
 namespace {
 
-/// The functions for this processor; nullptr when it has no AES instructions. Made once: nobody changes them afterwards.
+/// The library's functions for this processor; nullptr when it has no AES instructions. Made once,
+/// and not changed afterwards.
 const IMB_MGR* processorFunctions() {
   static const IMB_MGR* const functions = []() -> const IMB_MGR* {
     IMB_MGR* made = alloc_mb_mgr(0);
@@ -28,13 +29,14 @@ const IMB_MGR* processorFunctions() {
   return functions;
 }
 
-// Its calls change nothing of it, so that lanes are all the same to it.
+// Calls do not change the object, so all lanes can share it.
 class IpsecMbCipher final : public AeadCipher {
  public:
   IpsecMbCipher(const IMB_MGR& mb, AeadKind kind, ByteView key)
-      : calls_(kind == AeadKind::kAes128Gcm
-                   ? Calls{mb.gcm128_init, mb.gcm128_enc_update, mb.gcm128_enc_finalize, mb.gcm128_dec}
-                   : Calls{mb.gcm256_init, mb.gcm256_enc_update, mb.gcm256_enc_finalize, mb.gcm256_dec}) {
+      : calls_(kind == AeadKind::kAes128Gcm ? Calls{mb.gcm128_init, mb.gcm128_enc_update,
+                                                    mb.gcm128_enc_finalize, mb.gcm128_dec}
+                                            : Calls{mb.gcm256_init, mb.gcm256_enc_update,
+                                                    mb.gcm256_enc_finalize, mb.gcm256_dec}) {
     (kind == AeadKind::kAes128Gcm ? mb.gcm128_pre : mb.gcm256_pre)(key.data(), &key_);
   }
   ~IpsecMbCipher() override { OPENSSL_cleanse(&key_, sizeof key_); }

@@ -7,6 +7,25 @@
 
 namespace braid {
 
+bool ReplayWindow::check(PacketNumber pn) const {
+  if (pn >= next_) return true;
+  if (next_ - pn > kWindow) return false;
+  return (words_[wordOf(pn)] & bitOf(pn)) == 0;
+}
+
+bool ReplayWindow::commit(PacketNumber pn) {
+  if (!check(pn)) return false;
+  if (pn >= next_) {
+    uint64_t firstFresh = (next_.value() + kWordBits - 1) / kWordBits;
+    uint64_t lastFresh = pn.value() / kWordBits;
+    if (lastFresh >= firstFresh + kWords) firstFresh = lastFresh + 1 - kWords;
+    for (uint64_t word = firstFresh; word <= lastFresh; ++word) words_[word % kWords] = 0;
+    next_ = pn + 1;
+  }
+  words_[wordOf(pn)] |= bitOf(pn);
+  return true;
+}
+
 KeyRoot::KeyRoot(const SessionSecrets& secrets) : aead(secrets.aead), handshake(secrets.sessionId) {
   hkdfExpandLabel(secrets.initiatorSecret, "braid root", initiator);
   hkdfExpandLabel(secrets.responderSecret, "braid root", responder);
@@ -32,10 +51,13 @@ KeyRing::KeyRing(const SessionSecrets& secrets, Role role, const KeyLimits& limi
       current_(std::make_unique<Generation>(secrets, role, limits, now)),
       renewedAt_(now) {}
 
-// nullptr: it is not there.
+// nullptr: there is no such generation.
 KeyRing::Generation* KeyRing::named(uint8_t generationBits) const {
   unsigned ahead = (generationBits - generation_) & 3;
-  return ahead == 0 ? current_.get() : ahead == 1 ? next_.get() : ahead == 3 ? previous_.get() : nullptr;
+  return ahead == 0   ? current_.get()
+         : ahead == 1 ? next_.get()
+         : ahead == 3 ? previous_.get()
+                      : nullptr;
 }
 
 std::shared_ptr<Aead> KeyRing::openingKeys(uint8_t generationBits, uint8_t epochBits) const {
@@ -43,14 +65,17 @@ std::shared_ptr<Aead> KeyRing::openingKeys(uint8_t generationBits, uint8_t epoch
   return generation ? generation->keys.openingKeys(epochBits) : nullptr;
 }
 
-// A generation that is not there is refused without work: the header says in the clear which one is in use.
-bool KeyRing::open(uint8_t generationBits, uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber,
-                   ByteView header, ByteSpan ciphertextAndTag, Time now, const CipherWork* done) {
+// A datagram of a generation that does not exist is refused without doing the work. That reveals
+// nothing, because headers show in the clear which generation is in use.
+bool KeyRing::open(uint8_t generationBits, uint8_t epochBits, SubflowId subflow,
+                   PacketNumber packetNumber, ByteView header, ByteSpan ciphertextAndTag, Time now,
+                   const CipherWork* done) {
   if (spent()) return false;
   onTimer(now);
   unsigned ahead = (generationBits - generation_) & 3;
   Generation* used = named(generationBits);
-  if (!used || !used->keys.open(epochBits, subflow, packetNumber, header, ciphertextAndTag, now, done)) {
+  if (!used ||
+      !used->keys.open(epochBits, subflow, packetNumber, header, ciphertextAndTag, now, done)) {
     if (used != current_.get()) current_->keys.countFailedOpen();
     return false;
   }
@@ -59,7 +84,8 @@ bool KeyRing::open(uint8_t generationBits, uint8_t epochBits, SubflowId subflow,
   return true;
 }
 
-// The peer has changed too. What it sent before may still be on its way: the old keys' time starts now.
+// The peer has changed to this generation, too. Datagrams that it sent before may still be on their
+// way, so the time for which the old keys are kept starts now.
 void KeyRing::confirm(Time now) {
   confirmed_ = true;
   if (previous_) dropPreviousAt_ = now + limits_.keepPrevious;
@@ -79,7 +105,9 @@ void KeyRing::takeNext(Time now) {
 }
 
 bool KeyRing::holds(uint32_t handshake) const {
-  auto isOf = [&](const std::unique_ptr<Generation>& g) { return g && g->root.handshake == handshake; };
+  auto isOf = [&](const std::unique_ptr<Generation>& g) {
+    return g && g->root.handshake == handshake;
+  };
   return isOf(previous_) || isOf(current_) || isOf(next_);
 }
 

@@ -15,26 +15,31 @@ namespace braid {
 
 namespace {
 
-// RFC 9001 appendix B.1: 2^28 packets of up to 2^11 bytes or 2^23 of up to 2^16 keep the attacker's advantage
-// below 2^-57. The product of both is what counts; ours holds for datagrams of up to 2^14 bytes.
+// RFC 9001 appendix B.1: 2^28 packets of up to 2^11 bytes, or 2^23 of up to 2^16, keep the
+// attacker's advantage below 2^-57. The product of number and size is what counts. The limit here
+// holds for datagrams of up to 2^14 bytes.
 constexpr uint64_t kGcmMaxSealed = uint64_t{1} << 25;
 constexpr uint64_t kGcmMaxFailedOpens = uint64_t{1} << 52;  // RFC 9001 section 6.6
-constexpr uint64_t kChaChaMaxSealed = uint64_t{1} << 62;    // RFC 9001 section 6.6: the packet number space
+constexpr uint64_t kChaChaMaxSealed = uint64_t{1}
+                                      << 62;  // RFC 9001 section 6.6: the packet number space
 constexpr uint64_t kChaChaMaxFailedOpens = uint64_t{1} << 36;  // RFC 9001 section 6.6
 
-// Fetched once per process: a fetch takes locks and a search.
+// Fetched once per process, because a fetch takes locks and a search.
 EVP_KDF* hkdf() {
-  static const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr),
-                                                                     &EVP_KDF_free);
+  static const std::unique_ptr<EVP_KDF, decltype(&EVP_KDF_free)> kdf(
+      EVP_KDF_fetch(nullptr, "HKDF", nullptr), &EVP_KDF_free);
   return kdf.get();
 }
 
-// The fixed seal and open limits of the cipher, or lower ones where the caller asks for them.
+// The cipher's fixed limits on sealing and opening, or lower ones where the caller asks for them.
 KeyLimits bounded(KeyLimits limits, AeadKind kind) {
   bool chacha = kind == AeadKind::kChaCha20Poly1305;
-  auto lower = [](uint64_t asked, uint64_t bound) { return asked == 0 ? bound : std::min(asked, bound); };
+  auto lower = [](uint64_t asked, uint64_t bound) {
+    return asked == 0 ? bound : std::min(asked, bound);
+  };
   limits.maxSealed = lower(limits.maxSealed, chacha ? kChaChaMaxSealed : kGcmMaxSealed);
-  limits.maxFailedOpens = lower(limits.maxFailedOpens, chacha ? kChaChaMaxFailedOpens : kGcmMaxFailedOpens);
+  limits.maxFailedOpens =
+      lower(limits.maxFailedOpens, chacha ? kChaChaMaxFailedOpens : kGcmMaxFailedOpens);
   return limits;
 }
 
@@ -53,30 +58,33 @@ void hkdfExpandLabel(ByteView secret, std::string_view label, ByteSpan out) {
   Writer w(info);
   w.u16(static_cast<uint16_t>(out.size()));
   w.u8(static_cast<uint8_t>(kPrefix.size() + label.size()));
-  for (std::string_view s : {kPrefix, label}) w.bytes({reinterpret_cast<const uint8_t*>(s.data()), s.size()});
+  for (std::string_view s : {kPrefix, label})
+    w.bytes({reinterpret_cast<const uint8_t*>(s.data()), s.size()});
   w.u8(0);
   std::unique_ptr<EVP_KDF_CTX, decltype(&EVP_KDF_CTX_free)> context(EVP_KDF_CTX_new(hkdf()),
                                                                     &EVP_KDF_CTX_free);
   int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
   char digest[] = "SHA256";
-  OSSL_PARAM params[] = {OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
-                         OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
-                         OSSL_PARAM_construct_octet_string(
-                             OSSL_KDF_PARAM_KEY, const_cast<uint8_t*>(secret.data()), secret.size()),
-                         OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.data(), w.size()),
-                         OSSL_PARAM_construct_end()};
+  OSSL_PARAM params[] = {
+      OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
+      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, const_cast<uint8_t*>(secret.data()),
+                                        secret.size()),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.data(), w.size()),
+      OSSL_PARAM_construct_end()};
   if (!w.ok() || !context || EVP_KDF_derive(context.get(), out.data(), out.size(), params) != 1)
     throw std::runtime_error("OpenSSL does not derive keys by HKDF-SHA256");
 }
 
 void hkdfExtract(ByteView salt, ByteView keyMaterial, TrafficSecret& out) {
   unsigned size = 0;
-  if (!HMAC(EVP_sha256(), salt.data(), static_cast<int>(salt.size()), keyMaterial.data(), keyMaterial.size(),
-            out.data(), &size))
+  if (!HMAC(EVP_sha256(), salt.data(), static_cast<int>(salt.size()), keyMaterial.data(),
+            keyMaterial.size(), out.data(), &size))
     throw std::runtime_error("OpenSSL does not give HMAC-SHA256");
 }
 
-KeySchedule::KeySchedule(const SessionSecrets& secrets, Role role, const KeyLimits& limits, Time now)
+KeySchedule::KeySchedule(const SessionSecrets& secrets, Role role, const KeyLimits& limits,
+                         Time now)
     : kind_(secrets.aead), limits_(bounded(limits, secrets.aead)), epochStart_(now) {
   bool initiator = role == Role::kInitiator;
   sendSecret_ = initiator ? secrets.initiatorSecret : secrets.responderSecret;
@@ -103,14 +111,14 @@ std::shared_ptr<Aead> KeySchedule::makeAead(Aead::Use use, const TrafficSecret& 
   return aead;
 }
 
-// Only who enters an epoch seals under it: its sealing keys need not be there before.
+// Only a side that has entered an epoch seals under it, so its sealing keys are not needed before.
 void KeySchedule::takeSealingKeys() {
   seal_ = makeAead(Aead::Use::kSeal, sendSecret_);
   advanceSecret(sendSecret_);
 }
 
-// What opens the epoch after the current one is ready before anyone asks for it: a datagram that does not open takes
-// the same time whatever epoch it names.
+// The keys that open the next epoch are made in advance. So a datagram that does not open takes the
+// same time whatever epoch it names.
 void KeySchedule::prepareNext() {
   advanceSecret(openSecret_);
   next_ = makeAead(Aead::Use::kOpen, openSecret_);
@@ -129,7 +137,8 @@ void KeySchedule::advance(Time now) {
   prepareNext();
 }
 
-// The peer has changed too. What it sent before may still be on its way: the old keys' time starts now.
+// The peer has changed to this epoch, too. Datagrams that it sent before may still be on their way,
+// so the time for which the old keys are kept starts now.
 void KeySchedule::confirm(Time now) {
   confirmed_ = true;
   if (previous_) dropPreviousAt_ = now + limits_.keepPrevious;
@@ -148,7 +157,8 @@ std::shared_ptr<Aead> KeySchedule::sealingKeys() {
   return seal_;
 }
 
-// Two epochs ahead, or back to keys that are gone: tried under the next keys, for equal work, and refused.
+// A datagram that is two epochs ahead, or of an epoch whose keys are gone, is tried under the next
+// keys, so that it costs equal work, and then refused.
 const std::shared_ptr<Aead>& KeySchedule::keysFor(unsigned ahead) const {
   return ahead == 0 ? current_ : ahead == 3 && previous_ ? previous_ : next_;
 }
@@ -157,13 +167,14 @@ std::shared_ptr<Aead> KeySchedule::openingKeys(uint8_t epochBits) const {
   return spent() ? nullptr : keysFor((epochBits - epoch_) & 3);
 }
 
-bool KeySchedule::open(uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber, ByteView header,
-                       ByteSpan ciphertextAndTag, Time now, const CipherWork* done) {
+bool KeySchedule::open(uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber,
+                       ByteView header, ByteSpan ciphertextAndTag, Time now,
+                       const CipherWork* done) {
   if (spent()) return false;
   onTimer(now);
   unsigned ahead = (epochBits - epoch_) & 3;
   const std::shared_ptr<Aead>& keys = keysFor(ahead);
-  // The next epoch is refused when it comes early, after equal work.
+  // A datagram of the next epoch that comes too early is refused, but only after equal work.
   bool known = keys != next_ || (ahead == 1 && now >= followFrom_);
   bool good = done ? done->good && done->keys == keys && done->packetNumber == packetNumber
                    : keys->open(subflow.value(), packetNumber.value(), header, ciphertextAndTag);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "tunnel/wire/aead.h"
-#include "tunnel/wire/aead_cipher.h"
 
 namespace braid {
 
@@ -54,25 +53,26 @@ class OpenSslCipher final : public AeadCipher {
   };
   using Context = std::unique_ptr<EVP_CIPHER_CTX, Free>;
 
-  // Empty: OpenSSL refuses.
+  // Empty when OpenSSL refuses.
   Context makeContext() const {
     const AeadNonce none{};
     Context context(EVP_CIPHER_CTX_new());
     EVP_CIPHER* cipher = EVP_CIPHER_fetch(nullptr, aeadName(kind_), nullptr);
     bool good = cipher && context &&
-                EVP_CipherInit_ex2(context.get(), cipher, key_.data(), none.data(), use_ == AeadUse::kSeal,
-                                   nullptr) == 1;
+                EVP_CipherInit_ex2(context.get(), cipher, key_.data(), none.data(),
+                                   use_ == AeadUse::kSeal, nullptr) == 1;
     EVP_CIPHER_free(cipher);
     return good ? std::move(context) : nullptr;
   }
 
-  // The lane's context with nonce and header; nullptr: OpenSSL fails.
+  // The lane's context, set up with nonce and header; nullptr when OpenSSL fails.
   EVP_CIPHER_CTX* start(const AeadNonce& nonce, ByteView header, unsigned lane) {
     Context& context = contexts_[lane];
     if (!context) context = makeContext();
-    bool good = context &&
-                EVP_CipherInit_ex2(context.get(), nullptr, nullptr, nonce.data(), -1, nullptr) == 1 &&
-                update(context.get(), nullptr, header);
+    bool good =
+        context &&
+        EVP_CipherInit_ex2(context.get(), nullptr, nullptr, nonce.data(), -1, nullptr) == 1 &&
+        update(context.get(), nullptr, header);
     return good ? context.get() : nullptr;
   }
   static bool update(EVP_CIPHER_CTX* context, uint8_t* out, ByteView in) {
@@ -81,8 +81,9 @@ class OpenSslCipher final : public AeadCipher {
            EVP_CipherUpdate(context, out, &written, in.data(), static_cast<int>(in.size())) == 1;
   }
 
-  std::array<Context, kLanes> contexts_;  ///< the first from the beginning, others when they are used
-  std::array<uint8_t, 32> key_{};         ///< for the others: to copy the first one races with its use
+  std::array<Context, kLanes>
+      contexts_;                   ///< the first is made at once, the others on their first use
+  std::array<uint8_t, 32> key_{};  ///< for the others: copying the first one would be a race
   AeadKind kind_;
   AeadUse use_;
 };

@@ -1,4 +1,4 @@
-// A packet on its way through both cores asks for no memory, once windows, pools and tables have grown.
+// A packet that passes both cores causes no allocation, once windows, pools and tables have grown.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace braid::sim::allocation_test {
 namespace {
 
-constexpr int kBatch = 8;  // packets of a turn
+constexpr int kBatch = 8;  // packets per turn
 
 void carry(TwoCores& cores, int turns, size_t bytes, size_t flows) {
   for (int turn = 0; turn < turns; ++turn) {

@@ -1,5 +1,6 @@
-// Allocations that fail while two gateways start and make a session: std::bad_alloc comes out, wherever it began, and
-// everything is given back. (A daemon then ends in good order: docs/operations.md.) Sanitizers look for what is kept.
+// Allocations fail while two gateways start and establish a session. Wherever that happens,
+// std::bad_alloc must reach the caller and everything must be freed; sanitizers check for leaks. (A
+// daemon then ends in good order: docs/operations.md.)
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@
 namespace braid::sim::scarce_test {
 namespace {
 
-// From nothing to a session that has carried some packets. True: it came up.
+// Starts two gateways and carries some packets over their session. True when the session came up.
 bool live() {
   World world(3);
   TunnelOptions options;
@@ -41,7 +42,8 @@ TEST(Scarce, EveryAllocationOfASessionMayFail) {
   for (int64_t n = 1; n <= all; n += std::max<int64_t>(1, all / kPlaces), ++tried) {
     test::failingAllocation = n;
     try {
-      // What fails where a packet buffer is made is a counted drop, and all comes to a good end.
+      // A failed allocation of a packet buffer is a counted drop, and everything else still
+      // succeeds.
       EXPECT_TRUE(live()) << "allocation " << n;
     } catch (const std::bad_alloc&) {
       ++thrown;

@@ -1,5 +1,6 @@
-// Numbers near 2^16, 2^32 and 2^62, under loss and reordering. No session lives to see them, so this test sets them at
-// both ends, while nothing is under way: it alone is compiled without access control, and the core needs no way in.
+// Numbers near 2^16, 2^32 and 2^62, under loss and reordering. No session lives long enough to
+// reach them. So this test sets them at both ends while nothing is in flight. Only this test is
+// compiled without access control, so the core needs no test hooks.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ Session& sessionOf(Node& node) {
 bool isQuiet(Node& node) {
   Session& session = sessionOf(node);
   for (const Subflow* f : session.paths_.subflows_.order_) {
-    const SentPackets& sent = f->sender_.flight_.sent_;
+    const SentPackets& sent = f->sender_.inFlightTracker_.sent_;
     for (PacketNumber pn = sent.first(); pn < sent.next(); ++pn) {
       if (sent.at(pn).state == SentPacket::State::kInFlight) return false;
     }
@@ -32,14 +33,15 @@ bool isQuiet(Node& node) {
   return session.inbound_.packets_.heldPackets() == 0;
 }
 
-// All numbers that `from` gives go on at these, and `to` has seen all before them.
+// Makes all numbers that `from` assigns continue at these, as if `to` had seen all earlier ones.
 void jump(Node& from, Node& to, PacketNumber packets, Dsn ordered, Dsn timely) {
   for (Subflow* f : sessionOf(from).paths_.subflows_.order_) {
     SubflowSender& sender = f->sender_;
-    sender.flight_.sent_.first_ = sender.flight_.sent_.next_ = packets;
+    sender.inFlightTracker_.sent_.first_ = sender.inFlightTracker_.sent_.next_ = packets;
     sender.skipped_.due_ = packets + 300;
   }
-  for (Flow& flow : sessionOf(from).lanes_.flows.table_) flow.sent.nextDsn_ = {ordered, ordered, timely};
+  for (Flow& flow : sessionOf(from).lanes_.flows.table_)
+    flow.sent.nextDsn_ = {ordered, ordered, timely};
   for (Subflow* f : sessionOf(to).paths_.subflows_.order_) {
     SubflowReceiver& receiver = f->receiver_;
     receiver.replay_.commit(packets - 1);
@@ -61,7 +63,7 @@ void jump(Node& from, Node& to, PacketNumber packets, Dsn ordered, Dsn timely) {
 struct Boundary {
   const char* name;
   uint64_t at;      // not to be reached when it is the last number that there is
-  uint64_t before;  // how far before it the numbers go on
+  uint64_t before;  // distance from the wrap at which the numbers continue
 };
 
 class Wraps : public testing::TestWithParam<Boundary> {};
@@ -69,7 +71,9 @@ INSTANTIATE_TEST_SUITE_P(At, Wraps,
                          testing::Values(Boundary{"2^16", uint64_t{1} << 16, 500},
                                          Boundary{"2^32", uint64_t{1} << 32, 500},
                                          Boundary{"2^62", uint64_t{1} << 62, 100'000}),
-                         [](const auto& test) { return "PowerOf" + std::string(test.param.name).substr(2); });
+                         [](const auto& test) {
+                           return "PowerOf" + std::string(test.param.name).substr(2);
+                         });
 
 TEST_P(Wraps, DownloadAndCallGoOn) {
   const Boundary& boundary = GetParam();
@@ -77,11 +81,13 @@ TEST_P(Wraps, DownloadAndCallGoOn) {
   options.recovery = "cofuso";
   Scenario s(7, options);
   s.path("dsl", kRough).path("lte", kRougher).start();
-  for (Node* node : {&s.edge, &s.hub}) sessionOf(*node).protector_.blocks_.nextId_ = BlockId(0xffff - 10);
+  for (Node* node : {&s.edge, &s.hub})
+    sessionOf(*node).proactiveRecovery_.blocks_.nextId_ = BlockId(0xffff - 10);
   TcpFlow& file = s.download(300_KB);
   UdpFlow& call = s.call({.interval = 150ms, .count = 200}, true);
   ASSERT_TRUE(s.finish(file, 20s));
-  ASSERT_TRUE(s.world.runUntil([&] { return isQuiet(s.edge) && isQuiet(s.hub); }, 20s)) << s.report();
+  ASSERT_TRUE(s.world.runUntil([&] { return isQuiet(s.edge) && isQuiet(s.hub); }, 20s))
+      << s.report();
 
   const uint64_t first = boundary.at - boundary.before;
   const uint64_t timely = boundary.before > 1000 ? first : boundary.at - 20;
@@ -101,13 +107,13 @@ TEST_P(Wraps, DownloadAndCallGoOn) {
   }
   uint64_t farthest = 0;
   for (const Subflow* f : sessionOf(s.hub).paths_.subflows_.order_)
-    farthest = std::max(farthest, f->sender_.flight_.sent_.next().value());
+    farthest = std::max(farthest, f->sender_.inFlightTracker_.sent_.next().value());
   EXPECT_GT(farthest, first + 1000);
   if (boundary.before < 1000) {
     EXPECT_GT(farthest, boundary.at);
   }
   // The blocks' numbers have passed 2^16 meanwhile.
-  EXPECT_LT(sessionOf(s.hub).protector_.blocks_.nextId_.value(), 0x8000u);
+  EXPECT_LT(sessionOf(s.hub).proactiveRecovery_.blocks_.nextId_.value(), 0x8000u);
 }
 
 }  // namespace

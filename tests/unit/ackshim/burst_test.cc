@@ -1,5 +1,6 @@
-// What counts as small is the burst, not the connection: a connection of any age is helped with each of them, and bulk
-// is left alone. The gateway's leg takes 2 ms, the rest of the path 10 ms.
+// The shim helps small bursts, not small connections: it helps a connection of any age with each
+// small burst and leaves bulk traffic alone. The leg between gateway and host takes 2 ms, the rest
+// of the path 10 ms.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +19,7 @@ using test::Seg;
 constexpr Duration kLeg = 2ms, kRest = 10ms;
 constexpr uint32_t kSegment = 1000, kRequest = 200;
 
-/// A connection of any length, either end of which may ask the other.
+/// A connection of any length, in which either end may send requests.
 class BurstTest : public ::testing::Test {
  protected:
   void open(const AckShimOptions& options = {}, const Rig::Opening& opening = {}) {
@@ -34,24 +35,27 @@ class BurstTest : public ::testing::Test {
     (void)rig_->peer({.seq = peerNext_, .ack = ack, .length = length});
     peerNext_ += static_cast<uint32_t>(length);
   }
-  /// The peer acknowledges all but so many bytes.
-  void peerAcksAllBut(uint32_t bytes) { (void)rig_->peer({.seq = peerNext_, .ack = hostNext_ - bytes}); }
+  /// The peer acknowledges all but the last `bytes` bytes.
+  void peerAcksAllBut(uint32_t bytes) {
+    (void)rig_->peer({.seq = peerNext_, .ack = hostNext_ - bytes});
+  }
   void hostAcksAllBut(uint32_t bytes) { rig_->host({.seq = hostNext_, .ack = peerNext_ - bytes}); }
-  /// The host asks at once when it has the last answer, which that acknowledges, and gets so many segments.
+  /// The host sends a request as soon as it has the last answer (the request acknowledges that
+  /// answer) and gets `segments` segments.
   void ask(size_t segments) {
     host(kRequest);
     rig_->pass(kRest);
     for (size_t i = 0; i < segments; ++i) peer(kSegment);
     rig_->pass(kLeg);
   }
-  /// The same in the other direction.
+  /// The peer sends a request, which the host answers with `segments` segments.
   void answer(size_t segments) {
     peer(kRequest);
     rig_->pass(kLeg);
     for (size_t i = 0; i < segments; ++i) host(kSegment);
     rig_->pass(kRest);
   }
-  /// The last of what came goes to the local host again, and soon.
+  /// Expects that the last received segment is soon replayed to the local host.
   void expectReplay(Duration within) {
     Duration waited = rig_->passUntilSpoken(1s);
     EXPECT_LE(waited, within);
@@ -87,7 +91,7 @@ TEST_F(BurstTest, TheSenderIsToldOfTheLostTailOfAnyAnswer) {
   EXPECT_EQ(said[0].sacks(), (std::vector<SeqRange>{{{hostNext_ - kSegment}, {hostNext_}}}));
 }
 
-// Of messages that nobody asked for, the pause tells where one ends.
+// For unsolicited messages, a pause marks the end of each.
 TEST_F(BurstTest, SoIsThatOfMessagesWithPauses) {
   open();
   for (int i = 0; i < 50; ++i) {
@@ -142,7 +146,8 @@ TEST_F(BurstTest, AnAnswerOfMoreThanGammaIsLargeAndTheNextIsNot) {
   EXPECT_EQ(rig_->shim.cachedPackets(), 2u);
 }
 
-// Far less than the inactivity time: a sender begins with a small window again after its timeout (RFC 5681 section 4.1).
+// A pause much shorter than the inactivity time: after its timeout a sender starts again with a
+// small window (RFC 5681 section 4.1).
 TEST_F(BurstTest, AfterAnIdleRestart) {
   open();
   ask(150);
@@ -154,7 +159,7 @@ TEST_F(BurstTest, AfterAnIdleRestart) {
   expectReplay(60ms);
 }
 
-// Nothing of the large phase is left: the block lies on the boundary of a segment of this burst.
+// Nothing is left of the large phase: the SACK block lies on a segment boundary of this burst.
 TEST_F(BurstTest, WhatIsSaidAfterALargeBurstIsOfThisOne) {
   open();
   answer(150);
@@ -169,7 +174,8 @@ TEST_F(BurstTest, WhatIsSaidAfterALargeBurstIsOfThisOne) {
   EXPECT_EQ(said[0].sacks(), (std::vector<SeqRange>{{{hostNext_ - 500}, {hostNext_}}}));
 }
 
-// The end of one answer is lost, and the next one comes meanwhile: both are one burst, and its hole is repaired.
+// The end of one answer is lost, and the next answer arrives meanwhile. Both count as one burst,
+// and its gap is repaired.
 TEST_F(BurstTest, WhatComesDuringARepairBelongsToTheBurst) {
   AckShimOptions options;
   options.gamma = 20'000;
@@ -177,8 +183,9 @@ TEST_F(BurstTest, WhatComesDuringARepairBelongsToTheBurst) {
   ask(15);
   hostAcksAllBut(kSegment);
   uint32_t hole = peerNext_ - kSegment;
-  rig_->host(
-      {.seq = hostNext_, .ack = hole, .length = kRequest});  // without waiting for the end of the last one
+  rig_->host({.seq = hostNext_,
+              .ack = hole,
+              .length = kRequest});  // without waiting for the end of the last one
   hostNext_ += kRequest;
   rig_->pass(35ms);
   for (int i = 0; i < 4; ++i) peer(kSegment);
@@ -200,7 +207,8 @@ TEST_F(BurstTest, WhatComesDuringARepairBelongsToTheBurst) {
 
 // ---- bulk
 
-/// Trains of ten segments, each acknowledged at its end: a window that is less than the path holds.
+/// Trains of ten segments, each acknowledged at its end, as with a window smaller than the path
+/// holds.
 TEST_F(BurstTest, BulkWithPausesOfLessThanARoundTripStaysBulk) {
   for (Duration pause : {kRest - kLeg, kRest, 3 * kRest / 2}) {
     hostNext_ = kHostIsn + 1, peerNext_ = kPeerIsn + 1;
@@ -231,11 +239,11 @@ TEST_F(BurstTest, SoDoesThatOfTheLocalHost) {
   EXPECT_EQ(rig_->passUntilSpoken(900ms), 900ms);
 }
 
-// A leg that is faster than the path's segments follow each other, so that all is acknowledged nearly always; and a
-// receiver that speaks now and then, as HTTP/2 does of its window.
+// The leg's RTT is shorter than the interval of the path's segments, so nearly always everything is
+// acknowledged. The receiver sometimes sends data, as HTTP/2 does for its window.
 TEST_F(BurstTest, SoDoesBulkWhoseReceiverSpeaks) {
   open({}, {.leg = 400us});
-  std::vector<uint32_t> said(9, hostNext_);  // what the peer has heard, a round trip behind
+  std::vector<uint32_t> said(9, hostNext_);  // what the peer has received, one round trip ago
   for (size_t i = 0; i < 1000; ++i) {
     peerAcking(kSegment, said[i % said.size()]);
     rig_->pass(400us);
@@ -250,12 +258,14 @@ TEST_F(BurstTest, SoDoesBulkWhoseReceiverSpeaks) {
   EXPECT_EQ(rig_->count(Actuator::kFarReplay).fired, 0u);
 }
 
-// Both ends send trains without waiting for each other: the first segment of each answers the first of the other's.
+// The two ends send trains of segments without waiting for each other. The first segment of each
+// train acknowledges the first one of the other's.
 TEST_F(BurstTest, SoDoesBulkInBothDirections) {
   open();
   uint32_t heard = hostNext_;
   for (int i = 0; i < 40; ++i) {
-    for (int n = 0; n < 10; ++n) peerAcking(kSegment, heard = std::min(heard + kSegment, hostNext_));
+    for (int n = 0; n < 10; ++n)
+      peerAcking(kSegment, heard = std::min(heard + kSegment, hostNext_));
     rig_->pass(kLeg);
     for (uint32_t n = 0; n < 10; ++n) {
       rig_->host({.seq = hostNext_, .ack = peerNext_ - (9 - n) * kSegment, .length = kSegment});
@@ -268,7 +278,8 @@ TEST_F(BurstTest, SoDoesBulkInBothDirections) {
 
 // ---- copies that were not needed
 
-// A D-SACK in the ACK that all wait for: the first one was lost, and the copy brought it. That is no haste.
+// The awaited ACK carries a D-SACK. The original's ACK was lost and the copy triggered this one, so
+// the replay was not premature.
 TEST_F(BurstTest, LostAcksDoNotEndReplays) {
   open();
   for (int i = 0; i < 10; ++i) {
@@ -284,7 +295,7 @@ TEST_F(BurstTest, LostAcksDoNotEndReplays) {
   EXPECT_EQ(rig_->count(Actuator::kFarReplay).spurious, 10u);
 }
 
-// Two in haste end them; a thousand segments later the flow may try once more.
+// Two premature replays end replays for the flow. After a thousand segments it may try once more.
 TEST_F(BurstTest, HasteIsForgiven) {
   open();
   auto haste = [&] {

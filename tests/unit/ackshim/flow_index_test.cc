@@ -1,4 +1,4 @@
-#include "ackshim/flow_index.h"
+#include "ackshim/flow_table.h"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,8 @@ TEST(FlowIndexTest, AnEntryOfAnotherTagIsNotLookedAt) {
   EXPECT_EQ(looked, 1);
 }
 
-// One hash for all of 60 ids: four buckets of 15, which wrap at the end of the eight.
+// All 60 ids have the same hash: they fill four buckets of 15, which wrap around at the end of the
+// eight buckets.
 TEST(FlowIndexTest, FullBucketsPassOnAndForgetIt) {
   FlowIndex index(64);
   constexpr uint64_t kLastBucket = 0xffffffffull << 32;
@@ -56,7 +57,8 @@ TEST(FlowIndexTest, OneIdAndTagsOfAllOnes) {
   EXPECT_EQ(index.find(UINT64_MAX, kAny), 0u);
 }
 
-// 20,000 steps against a plain map, with all ids in use half of the time; hashes of few buckets.
+// 20,000 steps compared with a plain map. Half of the time all ids are in use; the hashes map to
+// few buckets.
 TEST(FlowIndexTest, AgreesWithAMap) {
   constexpr uint32_t kIds = 200;
   Random random(5);

@@ -1,4 +1,4 @@
-#include "ackshim/half.h"
+#include "ackshim/direction.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@ namespace braid::half_test {
 namespace {
 
 struct HalfTest : testing::Test {
-  static Stamp at(Duration d) { return Stamp{5} + d; }
+  static Timestamp32 at(Duration d) { return Timestamp32{5} + d; }
   static TcpSegment data(uint32_t seq, uint32_t length, std::optional<TcpTimestamps> ts = {}) {
     TcpSegment s;
     s.flags = TcpFields::kAck;
@@ -29,26 +29,28 @@ struct HalfTest : testing::Test {
     half.beginAt({seq}, at(0ms));
     half.onAck(ack(seq), {9}, 100'000, at(0ms));
   }
-  Half::Data send(const TcpSegment& s, Duration now) {
+  TcpDirection::Data send(const TcpSegment& s, Duration now) {
     return half.onData(s, half.before(s, back, 1s, at(now)), at(now));
   }
-  Half::Ack receive(const TcpSegment& s, Duration now) { return half.onAck(s, {9}, 100'000, at(now)); }
+  TcpDirection::Ack receive(const TcpSegment& s, Duration now) {
+    return half.onAck(s, {9}, 100'000, at(now));
+  }
 
-  Half half;
-  Half back;  ///< of the data in the other direction
+  TcpDirection half;
+  TcpDirection back;  ///< of the data in the other direction
 };
 
 TEST_F(HalfTest, NewAgainAndNothing) {
   begin(100);
-  EXPECT_EQ(send(data(100, 50), 1ms), Half::Data::kNew);
-  EXPECT_EQ(send(data(150, 50), 1ms), Half::Data::kNew);
-  EXPECT_EQ(send(data(100, 50), 2ms), Half::Data::kAgain);
-  EXPECT_EQ(send(data(150, 60), 2ms), Half::Data::kNew);  // ten new bytes behind old ones
+  EXPECT_EQ(send(data(100, 50), 1ms), TcpDirection::Data::kNew);
+  EXPECT_EQ(send(data(150, 50), 1ms), TcpDirection::Data::kNew);
+  EXPECT_EQ(send(data(100, 50), 2ms), TcpDirection::Data::kAgain);
+  EXPECT_EQ(send(data(150, 60), 2ms), TcpDirection::Data::kNew);  // ten new bytes behind old ones
   EXPECT_EQ(half.nxt, Seq{210});
   receive(ack(200), 3ms);
-  EXPECT_EQ(send(data(100, 50), 4ms), Half::Data::kNone);
-  EXPECT_EQ(send(data(199, 1), 4ms), Half::Data::kNone);  // a keepalive with a byte
-  EXPECT_EQ(send(data(210, 0), 4ms), Half::Data::kNone);
+  EXPECT_EQ(send(data(100, 50), 4ms), TcpDirection::Data::kNone);
+  EXPECT_EQ(send(data(199, 1), 4ms), TcpDirection::Data::kNone);  // a keepalive with a byte
+  EXPECT_EQ(send(data(210, 0), 4ms), TcpDirection::Data::kNone);
 }
 
 TEST_F(HalfTest, RttWithoutTimestampsIgnoresWhatWasSentTwice) {
@@ -69,33 +71,34 @@ TEST_F(HalfTest, RttWithTimestampsKnowsWhichOneIsAcknowledged) {
   begin(100);
   send(data(100, 50, TcpTimestamps{40, 0}), 0ms);
   send(data(100, 50, TcpTimestamps{60, 0}), 20ms);
-  receive(ack(150, TcpTimestamps{1, 40}), 22ms);  // the first one after all
+  receive(ack(150, TcpTimestamps{1, 40}), 22ms);  // the first copy arrived after all
   EXPECT_EQ(half.rtt.smoothed(), 22ms);
   send(data(150, 50, TcpTimestamps{70, 0}), 30ms);
   send(data(150, 50, TcpTimestamps{90, 0}), 50ms);
-  receive(ack(200, TcpTimestamps{1, 90}), 55ms);  // the second: how long the first would take is not known
+  receive(ack(200, TcpTimestamps{1, 90}),
+          55ms);  // the second copy arrived; the time of the first is unknown
   EXPECT_EQ(half.rtt.smoothed(), 22ms);
 }
 
 TEST_F(HalfTest, DuplicatesAsInRfc5681) {
   begin(100);
-  EXPECT_EQ(receive(ack(100), 1ms), Half::Ack::kNone);  // nothing outstanding
+  EXPECT_EQ(receive(ack(100), 1ms), TcpDirection::Ack::kNone);  // nothing outstanding
   send(data(100, 50), 1ms);
-  EXPECT_EQ(receive(ack(100), 2ms), Half::Ack::kDuplicate);
-  EXPECT_EQ(receive(ack(100), 2ms), Half::Ack::kDuplicate);
+  EXPECT_EQ(receive(ack(100), 2ms), TcpDirection::Ack::kDuplicate);
+  EXPECT_EQ(receive(ack(100), 2ms), TcpDirection::Ack::kDuplicate);
   EXPECT_EQ(half.dupAcks, 2);
   TcpSegment update = ack(100);
   update.window = 101;
-  EXPECT_EQ(receive(update, 3ms), Half::Ack::kNone);
+  EXPECT_EQ(receive(update, 3ms), TcpDirection::Ack::kNone);
   TcpSegment keepalive = update;
   keepalive.seq = {8};
-  EXPECT_EQ(receive(keepalive, 3ms), Half::Ack::kNone);
+  EXPECT_EQ(receive(keepalive, 3ms), TcpDirection::Ack::kNone);
   TcpSegment withData = update;
   withData.length = 5;
-  EXPECT_EQ(receive(withData, 3ms), Half::Ack::kNone);
-  EXPECT_EQ(receive(ack(99), 3ms), Half::Ack::kNone);  // old
+  EXPECT_EQ(receive(withData, 3ms), TcpDirection::Ack::kNone);
+  EXPECT_EQ(receive(ack(99), 3ms), TcpDirection::Ack::kNone);  // old
   EXPECT_EQ(half.dupAcks, 2);
-  EXPECT_EQ(receive(ack(150), 4ms), Half::Ack::kNew);
+  EXPECT_EQ(receive(ack(150), 4ms), TcpDirection::Ack::kNew);
   EXPECT_EQ(half.dupAcks, 0);
 }
 
@@ -106,7 +109,7 @@ TEST_F(HalfTest, TheSequenceWraps) {
   EXPECT_TRUE(half.isOutstanding());
   EXPECT_TRUE(half.mayAcknowledge({0x100}));
   EXPECT_FALSE(half.mayAcknowledge({0x101}));
-  EXPECT_EQ(receive(ack(0x100), 1ms), Half::Ack::kNew);
+  EXPECT_EQ(receive(ack(0x100), 1ms), TcpDirection::Ack::kNew);
   EXPECT_FALSE(half.isOutstanding());
 }
 
@@ -126,7 +129,8 @@ TEST_F(HalfTest, LargeAtGammaSmallAgainAfterSilence) {
   EXPECT_FALSE(half.large);
 }
 
-// A burst is 1,000 bytes; the sequence wraps in the fifth, the marks of bursts with it.
+// A burst is 1,000 bytes. The sequence numbers wrap in the fifth burst, and so do the marks of
+// bursts.
 TEST_F(HalfTest, BurstsBeginAcrossTheWrap) {
   uint32_t seq = 0xfffff000;
   begin(seq);
@@ -140,10 +144,11 @@ TEST_F(HalfTest, BurstsBeginAcrossTheWrap) {
   }
 }
 
-// The answer must acknowledge what was said after all had come, or with it; up to 255 bytes of that are counted.
+// The answer must acknowledge data sent with or after the last missing data; up to 255 bytes of
+// that are counted.
 TEST_F(HalfTest, AnAnswerBeginsABurst) {
   for (uint32_t request : {1u, 200u, 3000u}) {
-    half = Half{};
+    half = TcpDirection{};
     begin(100);
     send(data(100, 50), 0ms);
     half.onSaid(request);  // before the ACK of all: not counted
@@ -164,7 +169,8 @@ TEST_F(HalfTest, AnAnswerBeginsABurst) {
   }
 }
 
-// Algorithm 2 line 20 and Algorithm 1 lines 8-11, here with a loss that the sender's timer repairs late.
+// Algorithm 2 line 20 and Algorithm 1 lines 8-11, here with a loss that the sender's timer repairs
+// late.
 TEST_F(HalfTest, HardResetAfterInactivityAlsoWithDataOutstanding) {
   begin(100);
   send(data(100, 100'010), 0ms);

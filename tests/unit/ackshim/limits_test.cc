@@ -1,5 +1,5 @@
-// Where the shim stops: nothing is repeated without end, kept for good, or believed for longer than it is
-// true.
+// The limits of the shim: nothing is repeated endlessly, stored forever, or believed after it has
+// become wrong.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using Verdict = AckShim::Verdict;
 
 constexpr uint8_t kSyn = TcpFields::kSyn, kAck = TcpFields::kAck, kRst = TcpFields::kRst;
 
-// The leg took 0.4 ms; from now on it takes 30. What is repeated for nothing becomes rare.
+// The leg took 0.4 ms; from now on it takes 30 ms. The shim must make few useless replays.
 TEST(LimitsTest, ALegThatBecameSlowerIsLearned) {
   Rig rig;
   rig.open({.leg = 400us, .byPeer = true});
@@ -27,7 +27,8 @@ TEST(LimitsTest, ALegThatBecameSlowerIsLearned) {
     Seg answer{.seq = kHostIsn, .ack = kPeerIsn + 1, .flags = kSyn | kAck};
     rig.hostPacket(packetOf(answer, true, false, 0, port));
     rig.pass(10ms);
-    (void)rig.peerPacket(packetOf({.seq = kPeerIsn + 1, .ack = kHostIsn + 1}, false, false, 0, port));
+    (void)rig.peerPacket(
+        packetOf({.seq = kPeerIsn + 1, .ack = kHostIsn + 1}, false, false, 0, port));
   };
   for (uint16_t port = 2000; port < 2010; ++port) connect(port);
   uint64_t before = rig.count(Actuator::kSynReplay).fired;
@@ -35,7 +36,8 @@ TEST(LimitsTest, ALegThatBecameSlowerIsLearned) {
   EXPECT_EQ(rig.count(Actuator::kSynReplay).fired, before);
 }
 
-// Without D-SACK it cannot be known which copy was answered: three copies of each become one at most.
+// Without D-SACK the shim cannot know which copy was answered. So the limit of three copies of each
+// segment becomes one.
 TEST(LimitsTest, WithinAConnectionItIsLearnedInPart) {
   Rig rig;
   rig.open({.leg = 400us, .byPeer = true});
@@ -51,7 +53,7 @@ TEST(LimitsTest, WithinAConnectionItIsLearnedInPart) {
   EXPECT_LE(rig.count(Actuator::kFarReplay).fired, before + 6);
 }
 
-// As the byte bound drops them, from the head of a flow.
+// Dropped by the queue's byte limit, from the head of a flow.
 TEST(LimitsTest, WhatTheTunnelDroppedIsNotSacked) {
   Rig rig;
   rig.open({});
@@ -62,7 +64,7 @@ TEST(LimitsTest, WhatTheTunnelDroppedIsNotSacked) {
   ASSERT_EQ(said.size(), 3u);
   EXPECT_EQ(said[0].sacks(), std::vector<SeqRange>{Rig::hostRange(3, 6)});
   rig.pass(1ms);
-  rig.tunnelDrops(Rig::hostSeg(4));  // above the hole that the sender knows of
+  rig.tunnelDrops(Rig::hostSeg(4));  // above the gap that the sender already knows
   rig.pass(2ms);
   EXPECT_TRUE(rig.takeToHost().empty());
 }
@@ -95,7 +97,7 @@ TEST(LimitsTest, ACopyThatIsDroppedAgainAndAgainIsGivenUp) {
   EXPECT_EQ(rig.shim.cachedPackets(), 0u);
 }
 
-// Timestamps older than what the sender has seen would be dropped by it (RFC 7323 section 5).
+// The sender would drop timestamps older than those it has seen (RFC 7323 section 5).
 TEST(LimitsTest, TimestampsAreFreshAfterALargePhase) {
   AckShimOptions options;
   options.gamma = 5000;
@@ -111,8 +113,9 @@ TEST(LimitsTest, TimestampsAreFreshAfterALargePhase) {
     send(i);
     rig.pass(10ms);
     host += 10, peer += 10;
-    (void)rig.peer(
-        {.seq = kPeerIsn + 1, .ack = kHostIsn + 1 + (i + 1) * 1000, .ts = TcpTimestamps{peer, host}});
+    (void)rig.peer({.seq = kPeerIsn + 1,
+                    .ack = kHostIsn + 1 + (i + 1) * 1000,
+                    .ts = TcpTimestamps{peer, host}});
   }
   rig.pass(10s);
   for (uint32_t i = 40; i < 43; ++i) send(i);
@@ -133,7 +136,8 @@ TEST(LimitsTest, SegmentsBehindAHoleAreNotKeptForGood) {
 
 TEST(LimitsTest, NorAreThoseOfAConnectionWithoutRtt) {
   Rig rig;
-  rig.host({.seq = kHostIsn, .ack = kPeerIsn, .length = 10});  // joined in its middle
+  // a flow that the shim joined in the middle
+  rig.host({.seq = kHostIsn, .ack = kPeerIsn, .length = 10});
   (void)rig.peer({.seq = kPeerIsn, .ack = kHostIsn + 10, .length = 10});
   (void)rig.peer({.seq = kPeerIsn + 10, .ack = kHostIsn + 10, .length = 10});
   rig.pass(300ms);
@@ -158,12 +162,13 @@ TEST(LimitsTest, AChallengeAckComesThroughAfterAReset) {
   (void)rig.peerAcks(1);
   rig.passUntilSpoken(1s);
   EXPECT_TRUE(rig.flow()->tracks.isRecovering());
-  rig.host({.seq = kHostIsn + 3501, .flags = kRst});  // what was before it is lost
+  rig.host({.seq = kHostIsn + 3501, .flags = kRst});  // the state from before is lost
   EXPECT_TRUE(rig.flow()->doubtful);
   EXPECT_EQ(rig.peerAcks(1), Verdict::kPass);
 }
 
-// What says more than an ACK is never dropped: here that the sender of it has reduced its window (RFC 3168).
+// A packet that says more than an ACK is never dropped. Here it says that its sender has reduced
+// its window (RFC 3168, CWR).
 TEST(LimitsTest, InARecoveryNothingThatSpeaksIsDropped) {
   for (uint8_t flag : {TcpFields::kEce, TcpFields::kCwr, TcpFields::kUrg}) {
     Rig rig;
@@ -179,7 +184,7 @@ TEST(LimitsTest, InARecoveryNothingThatSpeaksIsDropped) {
   }
 }
 
-// Karn: nobody knows which copy is acknowledged.
+// Karn's rule: it is unknown which copy was acknowledged.
 TEST(LimitsTest, ACopyIntoTheTunnelMeasuresNothing) {
   Rig rig;
   rig.open({});
@@ -193,7 +198,7 @@ TEST(LimitsTest, ACopyIntoTheTunnelMeasuresNothing) {
   EXPECT_EQ(rig.flow()->out.rtt.smoothed(), before);
 }
 
-// Long outages, many flows: nothing is asked in a loop.
+// Long outages with many flows: the shim does not ask for a timer in a loop.
 TEST(LimitsTest, TheTunnelIsNotAskedForEver) {
   Rig rig;
   rig.open({.rtt = 2ms, .leg = 1ms});

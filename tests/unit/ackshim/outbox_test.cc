@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "inet/ecn.h"
+#include "inet/ip.h"
 #include "tests/unit/ackshim/rig.h"
 
 namespace braid::outbox_test {

@@ -3,11 +3,8 @@
 
 #include <fstream>
 
-#include "ackshim/arrivals.h"
-#include "ackshim/boundaries.h"
+#include "ackshim/direction.h"
 #include "ackshim/flow_table.h"
-#include "ackshim/leg_rtt.h"
-#include "ackshim/tail_cache.h"
 
 namespace braid::pieces_test {
 namespace {
@@ -15,8 +12,8 @@ namespace {
 SeqRange range(uint32_t begin, uint32_t end) {
   return {{begin}, {end}};
 }
-Stamp at(Duration d) {
-  return Stamp{} + d;
+Timestamp32 at(Duration d) {
+  return Timestamp32{} + d;
 }
 
 TEST(LegRttTest, AsInRfc6298) {
@@ -34,8 +31,8 @@ TEST(LegRttTest, AsInRfc6298) {
 }
 
 TEST(StampTest, Wraps) {
-  Stamp late{0xfffffff0};
-  Stamp later = late + 1ms;
+  Timestamp32 late{0xfffffff0};
+  Timestamp32 later = late + 1ms;
   EXPECT_EQ(later - late, 1ms);
   EXPECT_EQ(late - later, -1ms);
   EXPECT_EQ(latest(late, later).us, later.us);
@@ -112,7 +109,8 @@ TEST(TailCacheTest, KeepsTheLastOfEachListAndNoMoreThanItsStore) {
   TailCache cache(100, 4, 3);
   TailCache::List a, b;
   std::vector<uint8_t> bytes(100, 7);
-  for (uint32_t i = 0; i < 4; ++i) EXPECT_TRUE(cache.append(a, bytes, range(i * 10, i * 10 + 10), at(0ms)));
+  for (uint32_t i = 0; i < 4; ++i)
+    EXPECT_TRUE(cache.append(a, bytes, range(i * 10, i * 10 + 10), at(0ms)));
   EXPECT_EQ(a.count, 3);
   EXPECT_EQ(cache.front(a)->range, range(10, 20));
   EXPECT_TRUE(cache.append(b, bytes, range(0, 10), at(0ms)));
@@ -197,7 +195,8 @@ TEST(FlowTableTest, ChainsHoldWhatCollides) {
     size_t hash = table.hash(keyOf(n));
     ASSERT_NE(table.prove(table.addHalfOpen(keyOf(n), hash), hash), FlowTable::kNone);
   }
-  for (uint32_t n = 0; n < 64; n += 2) table.erase(table.findProven(keyOf(n), table.hash(keyOf(n))));
+  for (uint32_t n = 0; n < 64; n += 2)
+    table.erase(table.findProven(keyOf(n), table.hash(keyOf(n))));
   for (uint32_t n = 0; n < 64; ++n) {
     uint32_t i = table.findProven(keyOf(n), table.hash(keyOf(n)));
     ASSERT_EQ(i != FlowTable::kNone, n % 2 == 1) << n;

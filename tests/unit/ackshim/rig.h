@@ -7,7 +7,7 @@
 #include "ackshim/ack_shim.h"
 #include "tests/unit/inet/packets.h"
 
-/// A gateway's shim between a local host and a peer's host, packet by packet.
+/// A gateway's ack shim between a local host and a peer's host, driven packet by packet.
 namespace braid::test {
 
 inline constexpr uint32_t kHostIsn = 1000;
@@ -57,7 +57,7 @@ inline Bytes packetOf(const Seg& s, bool fromHost, bool v6 = false, uint8_t tos 
   return v4(outer, withTcpChecksum(segment, outer.src, outer.dst));
 }
 
-/// What a sender or receiver gets from the shim.
+/// The packets that a sender or receiver gets from the shim.
 struct Emitted {
   Bytes bytes;
   InnerPacket ip;
@@ -69,7 +69,7 @@ struct Emitted {
   }
 };
 
-class Rig : public TunnelKnowledge {
+class Rig : public FlowActivityQuery {
  public:
   explicit Rig(const AckShimOptions& options = {}, uint64_t seed = 1)
       : pool_(2000, 4096), shim(options, pool_, this, {1, seed}) {}
@@ -78,8 +78,12 @@ class Rig : public TunnelKnowledge {
 
   void host(const Seg& s) { hostPacket(packetOf(s, true, v6)); }
   void hostPacket(const Bytes& b) { shim.onFromHost(b, parseInnerPacket(b).value(), now); }
-  AckShim::Verdict peer(const Seg& s, uint8_t tos = 0) { return peerPacket(packetOf(s, false, v6, tos)); }
-  AckShim::Verdict peerPacket(const Bytes& b) { return shim.onToHost(b, parseInnerPacket(b).value(), now); }
+  AckShim::Verdict peer(const Seg& s, uint8_t tos = 0) {
+    return peerPacket(packetOf(s, false, v6, tos));
+  }
+  AckShim::Verdict peerPacket(const Bytes& b) {
+    return shim.onToHost(b, parseInnerPacket(b).value(), now);
+  }
   void tunnelDrops(const Seg& s) {
     Bytes b = packetOf(s, true, v6);
     shim.onTunnelDropped(b, parseInnerPacket(b).value(), now);
@@ -95,7 +99,7 @@ class Rig : public TunnelKnowledge {
     now = end;
     shim.onTimer(now);
   }
-  /// Runs until the shim says something or `limit` has passed; the time it took.
+  /// Runs until the shim sends something or `limit` has passed. Returns the elapsed time.
   Duration passUntilSpoken(Duration limit) {
     Time begin = now, end = now + limit;
     collect();
@@ -123,7 +127,8 @@ class Rig : public TunnelKnowledge {
     Duration leg = 2ms;   ///< from this gateway to the local host and back
     bool byPeer = false;  ///< the peer's host begins
   };
-  /// A handshake. Afterwards hosts send from kHostIsn + 1 and kPeerIsn + 1; window shift 7.
+  /// Does a handshake with window shift 7. Afterwards the hosts send from kHostIsn + 1 and kPeerIsn
+  /// + 1.
   void open(const Opening& o) {
     Bytes options{2, 4, 5, 0xb4, 1, 3, 3, 7};
     if (o.sack) append(options, {1, 1, 4, 2});
@@ -148,7 +153,7 @@ class Rig : public TunnelKnowledge {
       host({.seq = kHostIsn + 1, .ack = kPeerIsn + 1, .ts = ts(100, 700)});
     }
   }
-  /// Segments [first, last) of the local host, 1000 bytes each.
+  /// Sends segments [first, last) of the local host, 1000 bytes each.
   void hostSends(uint32_t first, uint32_t last) {
     for (uint32_t i = first; i < last; ++i) host(hostSeg(i));
   }
@@ -163,7 +168,8 @@ class Rig : public TunnelKnowledge {
   }
   /// The peer acknowledges that many segments.
   AckShim::Verdict peerAcks(uint32_t segments, std::vector<SeqRange> sacks = {}) {
-    return peer({.seq = kPeerIsn + 1, .ack = kHostIsn + 1 + segments * 1000, .sacks = std::move(sacks)});
+    return peer(
+        {.seq = kPeerIsn + 1, .ack = kHostIsn + 1 + segments * 1000, .sacks = std::move(sacks)});
   }
   void hostAcks(uint32_t segments, std::vector<SeqRange> sacks = {}) {
     host({.seq = kHostIsn + 1, .ack = kPeerIsn + 1 + segments * 1000, .sacks = std::move(sacks)});

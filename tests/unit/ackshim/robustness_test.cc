@@ -1,4 +1,4 @@
-// What connections and attackers do, packet by packet.
+// Unusual connections and attackers, packet by packet.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ using Verdict = AckShim::Verdict;
 constexpr uint8_t kSyn = TcpFields::kSyn, kAck = TcpFields::kAck, kFin = TcpFields::kFin,
                   kRst = TcpFields::kRst;
 
-/// The local sender waits for an ACK that will not come; the salvo is due within 110 ms.
+/// The local sender waits for an ACK that will not arrive. The salvo of duplicate ACKs is due
+/// within 110 ms.
 void stall(Rig& rig, const Rig::Opening& opening = {.sack = false}) {
   rig.open(opening);
   rig.hostSends(0, 3);
@@ -28,7 +29,8 @@ void stall(Rig& rig, const Rig::Opening& opening = {.sack = false}) {
 TEST(ForgedTest, AcksThatDoNotFitNeitherSpeakNorSilenceNorMoveTheWindow) {
   Rig rig;
   stall(rig);
-  for (uint32_t ack : {kHostIsn + 3002, kHostIsn + 1'000'000, kHostIsn - 500'000, 0x80000000u + kHostIsn}) {
+  for (uint32_t ack :
+       {kHostIsn + 3002, kHostIsn + 1'000'000, kHostIsn - 500'000, 0x80000000u + kHostIsn}) {
     EXPECT_EQ(rig.peer({.seq = kPeerIsn + 1, .ack = ack, .window = 60000}), Verdict::kPass);
   }
   for (uint32_t seq : {kPeerIsn + 10'000'000, kPeerIsn - 10'000'000}) {
@@ -46,8 +48,9 @@ TEST(ForgedTest, AcksThatDoNotFitNeitherSpeakNorSilenceNorMoveTheWindow) {
 TEST(ForgedTest, OfAFlowThatIsNotThereMakeNothing) {
   Rig rig;
   for (uint32_t i = 0; i < 100; ++i) (void)rig.peer({.seq = i * 7919, .ack = i * 104729});
-  EXPECT_EQ(rig.shim.counters().halfOpen, 0u);  // ACKs alone open nothing
-  for (uint32_t i = 0; i < 100; ++i) (void)rig.peer({.seq = i * 7919, .ack = i * 104729, .length = 100});
+  EXPECT_EQ(rig.shim.counters().halfOpen, 0u);  // ACKs alone do not create a flow
+  for (uint32_t i = 0; i < 100; ++i)
+    (void)rig.peer({.seq = i * 7919, .ack = i * 104729, .length = 100});
   EXPECT_EQ(rig.shim.flows(), 0u);
   EXPECT_EQ(rig.passUntilSpoken(10s), 10s);
 }
@@ -62,7 +65,7 @@ TEST(ForgedTest, DuplicatesOfAnIdleFlowSayNothing) {
   EXPECT_EQ(rig.passUntilSpoken(10s), 10s);
 }
 
-// The salvo is bounded however many duplicates come, and none of them reaches the sender.
+// The salvo is limited for any number of duplicates, and none of these reaches the sender.
 TEST(ForgedTest, AFloodOfDuplicatesInRecoveryInflatesNothing) {
   Rig rig;
   stall(rig);
@@ -88,10 +91,11 @@ TEST(ResetTest, OnlyTheNextNumberEndsTheFlow) {
   (void)rig.peer({.seq = kPeerIsn + 500'000, .flags = kRst});  // outside the window
   EXPECT_NE(rig.flow(), nullptr);
   EXPECT_FALSE(rig.flow()->doubtful);
-  (void)rig.peer({.seq = kPeerIsn + 500, .flags = kRst});  // inside: the host asks back
+  // inside the window: the host sends a challenge ACK
+  (void)rig.peer({.seq = kPeerIsn + 500, .flags = kRst});
   ASSERT_NE(rig.flow(), nullptr);
   EXPECT_EQ(rig.passUntilSpoken(150ms), 150ms);
-  (void)rig.peerAcks(1);  // and the peer goes on
+  (void)rig.peerAcks(1);  // and the peer continues
   EXPECT_LT(rig.passUntilSpoken(1s), 1s);
   rig.takeToHost();
   (void)rig.peer({.seq = kPeerIsn + 1, .flags = kRst});
@@ -108,7 +112,8 @@ TEST(ConnectionTest, TheSequenceWrapsInBothDirections) {
   (void)rig.peer({.seq = isn, .ack = isn + 1, .flags = kSyn | kAck, .options = options});
   rig.pass(2ms);
   rig.host({.seq = isn + 1, .ack = isn + 1});
-  for (uint32_t i = 0; i < 3; ++i) rig.host({.seq = isn + 1 + i * 1000, .ack = isn + 1, .length = 1000});
+  for (uint32_t i = 0; i < 3; ++i)
+    rig.host({.seq = isn + 1 + i * 1000, .ack = isn + 1, .length = 1000});
   rig.pass(10ms);
   (void)rig.peer({.seq = isn + 1, .ack = isn + 1001});
   rig.passUntilSpoken(1s);
@@ -169,7 +174,7 @@ TEST(ConnectionTest, HalfCloseGoesOnAndBothFinsEndTheFlow) {
   EXPECT_EQ(rig.shim.cachedPackets(), 0u);
 }
 
-// TCP Fast Open (RFC 7413): data on the SYN, of which the SYN-ACK acknowledges all or only the SYN.
+// TCP Fast Open (RFC 7413): data on the SYN. The SYN-ACK acknowledges all of it or only the SYN.
 TEST(ConnectionTest, FastOpen) {
   for (bool accepted : {true, false}) {
     Rig rig;
@@ -178,8 +183,9 @@ TEST(ConnectionTest, FastOpen) {
     uint32_t ack = kHostIsn + 1 + (accepted ? 500 : 0);
     (void)rig.peer({.seq = kPeerIsn, .ack = ack, .flags = kSyn | kAck});
     rig.pass(2ms);
-    rig.host(
-        {.seq = kHostIsn + 1 + (accepted ? 500u : 0u), .ack = kPeerIsn + 1, .length = accepted ? 0u : 500u});
+    rig.host({.seq = kHostIsn + 1 + (accepted ? 500u : 0u),
+              .ack = kPeerIsn + 1,
+              .length = accepted ? 0u : 500u});
     ASSERT_NE(rig.flow(), nullptr);
     EXPECT_EQ(rig.flow()->out.una, Seq{ack});
     EXPECT_EQ(rig.flow()->out.nxt, Seq{kHostIsn + 501});
@@ -199,7 +205,8 @@ TEST(ConnectionTest, APortUsedAgainBeginsAnew) {
   EXPECT_EQ(rig.shim.flows(), 1u);
 }
 
-// Joined in the middle: nothing is known of SACK, so pure duplicates, which any receiver may send.
+// A flow joined in the middle: the shim does not know whether SACK is used, so it sends pure
+// duplicate ACKs, which any receiver may send.
 TEST(ConnectionTest, JoinedInTheMiddleByDataAndItsAck) {
   Rig rig;
   rig.host(Rig::hostSeg(0));
@@ -216,7 +223,8 @@ TEST(ConnectionTest, JoinedInTheMiddleByDataAndItsAck) {
   EXPECT_EQ(said[0].ack(), kHostIsn + 1001);
 }
 
-// Packets that passed elsewhere: what goes on fits nothing and is joined again.
+// After packets that passed by another path, the continuation does not match the state, and the
+// flow is joined again.
 TEST(ConnectionTest, AFlowThatWentOnElsewhereIsJoinedAgain) {
   Rig rig;
   rig.open({});
@@ -251,7 +259,7 @@ TEST(FloodTest, SpoofedSynsAndDataCostNoLiveFlow) {
     (void)rig.peerPacket(syn);
     store32(&data[12], 0x0c000000 + i);
     (void)rig.peerPacket(data);
-    // The local host answers what it believes to be a connection.
+    // The local host answers something that it takes for a connection.
     test::Bytes answer = test::packetOf({.seq = i, .ack = 2, .flags = kSyn | kAck}, true);
     store32(&answer[16], 0x0b000000 + i);
     rig.hostPacket(answer);

@@ -1,5 +1,6 @@
-// SYNs and SYN-ACKs that a local host does not answer. The leg's RTT is 2 ms, its variation 1 ms after one
-// sample: an answer is waited for max(2 + 4 * 1, 2 * 2) + 3 = 9 ms.
+// SYNs and SYN-ACKs that a local host does not answer. The RTT between gateway and host (the leg)
+// is 2 ms, its variation 1 ms after one sample. So the shim waits for an answer for max(2 + 4 * 1,
+// 2 * 2) + 3 = 9 ms.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@ using test::Rig;
 using test::Seg;
 
 constexpr uint8_t kSyn = TcpFields::kSyn, kAck = TcpFields::kAck, kRst = TcpFields::kRst;
-constexpr uint16_t kPort = 444;  // of the local host, for the second connection
+constexpr uint16_t kPort = 444;  // the local host's port of the second connection
 
 class SynReplayTest : public ::testing::Test {
  protected:
@@ -27,7 +28,9 @@ class SynReplayTest : public ::testing::Test {
   Bytes packet(const Seg& s, bool fromHost, uint16_t port = kPort) {
     return test::packetOf(s, fromHost, v6_, 0, port);
   }
-  void toHost(const Seg& s, uint16_t port = kPort) { (void)rig_->peerPacket(packet(s, false, port)); }
+  void toHost(const Seg& s, uint16_t port = kPort) {
+    (void)rig_->peerPacket(packet(s, false, port));
+  }
   void fromHost(const Seg& s) { rig_->hostPacket(packet(s, true)); }
   const ShimFlow* flow() {
     Bytes b = packet({}, true);
@@ -36,7 +39,8 @@ class SynReplayTest : public ::testing::Test {
   const ActuatorCounts& counts() { return rig_->count(Actuator::kSynReplay); }
 
   const Seg syn_{.seq = kPeerIsn, .flags = kSyn, .options = {2, 4, 5, 0xb4}};
-  const Seg synAck_{.seq = kHostIsn, .ack = kPeerIsn + 1, .flags = kSyn | kAck, .options = {2, 4, 5, 0xb4}};
+  const Seg synAck_{
+      .seq = kHostIsn, .ack = kPeerIsn + 1, .flags = kSyn | kAck, .options = {2, 4, 5, 0xb4}};
   const Seg third_{.seq = kPeerIsn + 1, .ack = kHostIsn + 1};
   bool v6_ = false;
   std::unique_ptr<Rig> rig_;
@@ -84,7 +88,8 @@ TEST_F(SynReplayTest, TheSynAckToALocalClientAsWell) {
   Seg syn{.seq = kHostIsn, .flags = kSyn, .options = {2, 4, 5, 0xb4}};
   fromHost(syn);
   rig_->pass(10ms);
-  Seg synAck{.seq = kPeerIsn, .ack = kHostIsn + 1, .flags = kSyn | kAck, .options = {2, 4, 5, 0xb4}};
+  Seg synAck{
+      .seq = kPeerIsn, .ack = kHostIsn + 1, .flags = kSyn | kAck, .options = {2, 4, 5, 0xb4}};
   toHost(synAck);
   EXPECT_LE(rig_->passUntilSpoken(1s), 9500us);
   auto again = rig_->takeToHost();
@@ -125,8 +130,8 @@ TEST_F(SynReplayTest, AnAnswerRightAfterTheReplayWasToTheFirst) {
   EXPECT_EQ(counts().useful, 0u);
 }
 
-// The SYN-ACK is to one of two SYNs, so it measures nothing: the leg is as other connections found it, and
-// the only segment of the flow is helped by that.
+// The SYN-ACK answers one of two SYNs, so it gives no RTT sample. The leg's RTT is known from other
+// connections, which helps the only segment of this flow.
 TEST_F(SynReplayTest, TheLegIsRecalledAndNotMeasured) {
   know();
   toHost(syn_);
@@ -148,7 +153,7 @@ TEST_F(SynReplayTest, AFloodIsNotAmplified) {
   size_t replays = 0;
   for (uint32_t n = 0; n < 60'000; ++n) {
     toHost(syn_, static_cast<uint16_t>(1000 + n));
-    rig_->pass(16us);  // a second in all
+    rig_->pass(16us);  // one second in total
     replays += rig_->takeToHost().size();
   }
   EXPECT_GT(replays, 0u);
@@ -223,8 +228,8 @@ TEST_F(SynReplayTest, ALegAsSlowAsTheSendersTimerIsLeftToIt) {
 const Seg kOwnSyn{.seq = kHostIsn, .flags = kSyn, .options = {2, 4, 5, 0xb4}};
 const Seg kItsAnswer{.seq = kPeerIsn, .ack = kHostIsn + 1, .flags = kSyn | kAck};
 
-// RTT 10 ms, alpha 10: 90 ms and a second look after 10, then 180 and 360 and 10. The next would be after the
-// host's own timer.
+// RTT 10 ms, alpha 10: the shim waits for 90 ms and checks again after 10 ms, then 180 ms and 360
+// ms, each plus 10 ms. The next replay would be after the host's own timer.
 TEST_F(SynReplayTest, OfALocalHostGoesIntoTheTunnelAgainAfterAlphaRoundTrips) {
   for (bool v6 : {false, true}) {
     v6_ = v6;
@@ -285,7 +290,7 @@ TEST_F(SynReplayTest, NothingGoesTwiceWhileTheTunnelCarriesIt) {
   EXPECT_EQ(counts().fired, 0u);
 }
 
-// What was delivered just before a look may be answered within a round trip.
+// A segment delivered just before a check may be answered within a round trip.
 TEST_F(SynReplayTest, NorForARoundTripAfterThat) {
   for (Duration carried = 80ms; carried <= 200ms; carried += 3ms) {
     know();
@@ -299,7 +304,8 @@ TEST_F(SynReplayTest, NorForARoundTripAfterThat) {
   }
 }
 
-// Karn: nobody knows which of the SYNs was answered. The first data measure the way, for the next connection.
+// Karn's rule: it is unknown which of the SYNs was answered. The first data packets measure the
+// RTT, which the next connection uses.
 TEST_F(SynReplayTest, WhatTheHandshakeCouldNotMeasureTheDataDo) {
   rig_ = std::make_unique<Rig>();
   fromHost(kOwnSyn);
@@ -319,7 +325,7 @@ TEST_F(SynReplayTest, WhatTheHandshakeCouldNotMeasureTheDataDo) {
   EXPECT_EQ(rig_->takeToPeer().size(), 1u);
 }
 
-// Nothing drives the timers while there is no flow; then the wheel is behind by more than its horizon.
+// Without flows nothing drives the timers. The timer wheel is then behind by more than its horizon.
 TEST_F(SynReplayTest, HoursWithoutAFlowChangeNothing) {
   know();
   rig_->pass(121s);

@@ -1,9 +1,10 @@
-// What a local receiver is sent again, and when. The leg's RTT is 2 ms: after the handshake's sample its
-// variation is 1 ms, so a segment is waited for max(2 + 4 * 1, 2 * 2) + 3 = 9 ms. A tick is 0.25 ms.
+// The segments that are replayed to a local receiver, and when. The leg's RTT is 2 ms, and after
+// the handshake's sample its variation is 1 ms. So the shim waits for the ACK of a segment for
+// max(2 + 4 * 1, 2 * 2) + 3 = 9 ms. A timer tick is 0.25 ms.
 
 #include <gtest/gtest.h>
 
-#include "inet/ecn.h"
+#include "inet/ip.h"
 #include "tests/unit/ackshim/rig.h"
 
 namespace braid::to_receiver_test {
@@ -35,7 +36,8 @@ TEST(ToReceiverTest, TheOnlySegmentAgainAfterTheLegsTime) {
   }
 }
 
-// The ACK of seven gives another sample of 2 ms: variation 0.75 ms, 5 + 3 = 8 ms from when they were given.
+// The ACK of seven gives another sample of 2 ms: variation 0.75 ms, 5 + 3 = 8 ms from when they
+// were given.
 TEST(ToReceiverTest, TheLastThreeOfTenOneLegRttEach) {
   Rig rig;
   rig.open({});
@@ -87,16 +89,17 @@ TEST(ToReceiverTest, AcknowledgedInTimeNothingIsSentAgain) {
   EXPECT_EQ(rig.passUntilSpoken(1s), 1s);
 }
 
-// For the four round trips of 10 ms, and the 8 ms of the leg, after the last data.
+// Waits for four round trips of 10 ms plus the leg's 8 ms after the last data.
 TEST(ToReceiverTest, ASenderThatHearsThreeDuplicatesMayRepairItself) {
   Rig rig;
   rig.open({});
   rig.peerSends(0, 5);
   rig.pass(2ms);
   rig.hostAcks(1);
-  for (uint32_t i = 3; i <= 5; ++i) rig.hostAcks(1, {{{kPeerIsn + 2001}, {kPeerIsn + 1 + i * 1000}}});
+  for (uint32_t i = 3; i <= 5; ++i)
+    rig.hostAcks(1, {{{kPeerIsn + 2001}, {kPeerIsn + 1 + i * 1000}}});
   EXPECT_EQ(rig.passUntilSpoken(45ms), 45ms);
-  // Its retransmission is lost too: 8 ms later the gateway steps in.
+  // The sender's retransmission is also lost. 8 ms later the gateway replays it.
   rig.peerSends(1, 2);
   Duration waited = rig.passUntilSpoken(1s);
   EXPECT_GE(waited, 8ms);
@@ -104,8 +107,9 @@ TEST(ToReceiverTest, ASenderThatHearsThreeDuplicatesMayRepairItself) {
   EXPECT_EQ(rig.takeToHost()[0].seq(), Rig::peerSeg(1).seq);
 }
 
-// RACK (RFC 8985 section 6.2) needs one segment above the hole: what is repaired behind its back looks like reordering,
-// for which it waits at every later loss. For two round trips of 10 ms, and the 8 ms of the leg, after the last data.
+// RACK (RFC 8985 section 6.2) needs one segment above the gap. A repair by the shim looks to it
+// like reordering, for which it then waits at every later loss. So the shim waits for two round
+// trips of 10 ms plus the leg's 8 ms after the last data.
 TEST(ToReceiverTest, ASenderThatHearsOfAHoleBySackMayRepairItself) {
   Rig rig;
   rig.open({});
@@ -129,7 +133,7 @@ TEST(ToReceiverTest, WithoutSackOneDuplicateTellsItNothing) {
   EXPECT_EQ(rig.takeToHost()[0].seq(), Rig::peerSeg(3).seq);
 }
 
-// gVisor's netstack without SACK when the first segment of the connection is lost.
+// gVisor's netstack without SACK, when the first segment of the connection is lost.
 TEST(ToReceiverTest, ASenderThatIgnoresThreeDuplicatesIsHelped) {
   Rig rig;
   rig.open({.sack = false});
@@ -148,7 +152,7 @@ TEST(ToReceiverTest, ASenderThatIgnoresThreeDuplicatesIsHelped) {
   EXPECT_EQ(rig.count(Actuator::kFarReplay).useful, 1u);
 }
 
-// Four round trips are more than its own least timer.
+// Four round trips are longer than the sender's minimum timer.
 TEST(ToReceiverTest, ASenderFarAwayThatIgnoresThreeDuplicatesIsLeftToItsTimer) {
   Rig rig;
   rig.open({.sack = false, .rtt = 60ms});
@@ -158,7 +162,7 @@ TEST(ToReceiverTest, ASenderFarAwayThatIgnoresThreeDuplicatesIsLeftToItsTimer) {
   EXPECT_EQ(rig.passUntilSpoken(2s), 2s);
 }
 
-// lwIP's timer is 1.5 s and more, and the next one 5 s: its retransmission must not be lost.
+// lwIP's timer is at least 1.5 s, and the next one 5 s, so its retransmission must not be lost.
 TEST(ToReceiverTest, TheRetransmissionOfALargeFlowAfterASilenceIsKept) {
   Rig rig;
   rig.open({.sack = false});
@@ -202,7 +206,7 @@ TEST(ToReceiverTest, TwoSegmentsMustBeAcknowledgedAtOnce) {
   EXPECT_LE(rig.passUntilSpoken(1s), 8500us);
 }
 
-// 0.1 ms are less than half of 0.4 ms, but the gateway's clock tells such times no better than that.
+// 0.1 ms is less than half of 0.4 ms, but the gateway's clock is not more precise than that.
 TEST(ToReceiverTest, OnAVeryShortLegAQuickAckIsNoProofAgainstAReplay) {
   Rig rig;
   rig.open({.leg = 400us});
@@ -222,7 +226,7 @@ TEST(ToReceiverTest, AfterADsackItWaitsLongerAfterTwoItLeavesTheFlowAlone) {
   rig.passUntilSpoken(1s);
   rig.takeToHost();
   rig.pass(500us);
-  rig.hostAcks(1);  // half a leg later: the first one had arrived
+  rig.hostAcks(1);  // half a leg RTT later, which shows that the first one had arrived
   EXPECT_EQ(rig.count(Actuator::kFarReplay).spurious, 1u);
   rig.pass(100ms);
   rig.peerSends(1, 2);
@@ -239,7 +243,8 @@ TEST(ToReceiverTest, AfterADsackItWaitsLongerAfterTwoItLeavesTheFlowAlone) {
   EXPECT_EQ(rig.passUntilSpoken(1s), 1s);
 }
 
-// The host was asleep: the segment and both copies came, and each copy is denied by a D-SACK of its own.
+// The host was suspended. The segment and both copies arrived, and a D-SACK reports each copy as
+// useless.
 TEST(ToReceiverTest, EachCopyThatWentForNothingIsCounted) {
   Rig rig;
   rig.open({});

@@ -1,5 +1,6 @@
-// What a local sender is told, and when. The whole path's RTT is 10 ms unless a test says otherwise, so that
-// beta = 10 RTT + rand(RTT) lies in [100, 110) ms; a tick of the timer wheel is 0.25 ms.
+// The ACKs that the shim sends to a local sender, and when. Unless a test sets it, the RTT of the
+// whole path is 10 ms, so beta = 10 RTT + rand(RTT) lies in [100, 110) ms. A tick of the timer
+// wheel is 0.25 ms.
 
 #include <gtest/gtest.h>
 
@@ -68,8 +69,8 @@ TEST(ToSenderTest, AsManyAsAreMissingToPhi) {
   EXPECT_EQ(rig.takeToHost().size(), 1u);
 }
 
-// RTT 1 ms: beta in [10, 11). The salvo at beta, one more at 5, 9 and 17 beta (at most 187 ms); the next
-// would be at 33 beta, after the stop at 200 ms.
+// RTT 1 ms: beta in [10, 11). The salvo at beta, one more at 5, 9 and 17 beta (at most 187 ms); the
+// next would be at 33 beta, after the stop at 200 ms.
 TEST(ToSenderTest, BacksOffAndStopsNearTheMinimumRto) {
   Rig rig;
   rig.open({.sack = false, .rtt = 1ms});
@@ -100,7 +101,8 @@ TEST(ToSenderTest, TimestampsWindowAndIpFieldsOfTheLastRealAck) {
       rig.host(s);
     }
     rig.pass(10ms);
-    Seg ack{.seq = kPeerIsn + 1, .ack = kHostIsn + 1001, .window = 321, .ts = TcpTimestamps{715, 110}};
+    Seg ack{
+        .seq = kPeerIsn + 1, .ack = kHostIsn + 1001, .window = 321, .ts = TcpTimestamps{715, 110}};
     test::Bytes real = test::packetOf(ack, false, v6, 0xb8 | 1);  // DSCP 46, ECT(1)
     (void)rig.peerPacket(real);
     rig.passUntilSpoken(1s);
@@ -139,7 +141,7 @@ TEST(ToSenderTest, SilentWhileTheTunnelCarriesAndARoundTripLonger) {
   EXPECT_LE(waited, 21ms);
 }
 
-// A repair of the tunnel that arrives just before beta is over: its ACK is on the way.
+// A repair by the tunnel arrives just before beta has passed. Its ACK is in flight.
 TEST(ToSenderTest, SilentForARoundTripAfterTheTunnelDeliveredUnseen) {
   for (Duration until = 80ms; until <= 105ms; until += 1ms) {
     Rig rig;
@@ -174,7 +176,7 @@ TEST(ToSenderTest, LargeFlowsAreLeftAlone) {
   EXPECT_EQ(rig.passUntilSpoken(5s), 5s);
 }
 
-// gamma is reached exactly by the ACK of the fifth segment.
+// The ACK of the fifth segment reaches gamma exactly.
 TEST(ToSenderTest, LargeFromGammaBytesAcknowledgedOn) {
   AckShimOptions options;
   options.gamma = 5000;
@@ -188,7 +190,8 @@ TEST(ToSenderTest, LargeFromGammaBytesAcknowledgedOn) {
   EXPECT_TRUE(rig.flow()->out.large);
 }
 
-// Silent for a second, then its timer sends again: small again, with nothing left of the time before.
+// The flow is silent for a second, then its sender's timer fires. The flow is small again, and its
+// old state is gone.
 TEST(ToSenderTest, HardResetAfterASecondOfSilence) {
   AckShimOptions options;
   options.gamma = 5000;
@@ -202,7 +205,7 @@ TEST(ToSenderTest, HardResetAfterASecondOfSilence) {
   Duration waited = rig.passUntilSpoken(1s);
   EXPECT_GE(waited, 100ms);
   EXPECT_LE(waited, 110250us);
-  EXPECT_EQ(rig.takeToHost().size(), 3u);  // the duplicate of before does not count
+  EXPECT_EQ(rig.takeToHost().size(), 3u);  // the earlier duplicate does not count
 }
 
 TEST(ToSenderTest, SoftResetEndsTheDroppingOfDuplicates) {
@@ -222,14 +225,19 @@ TEST(ToSenderTest, InRecoveryDuplicatesThatSayNothingAreDropped) {
   EXPECT_EQ(rig.peerAcks(7), Verdict::kDrop);
   EXPECT_EQ(rig.peerAcks(7), Verdict::kDrop);
   uint32_t ack = kHostIsn + 1 + 7000;
-  EXPECT_EQ(rig.peer({.seq = kPeerIsn + 1, .ack = ack, .window = 999}), Verdict::kPass);  // a window update
-  EXPECT_EQ(
-      rig.peer({.seq = kPeerIsn + 1, .ack = ack, .flags = TcpFields::kAck | TcpFields::kEce, .window = 999}),
-      Verdict::kPass);
-  EXPECT_EQ(rig.peer({.seq = kPeerIsn + 1, .ack = ack, .window = 999, .sacks = {Rig::hostRange(8, 9)}}),
+  EXPECT_EQ(rig.peer({.seq = kPeerIsn + 1, .ack = ack, .window = 999}),
+            Verdict::kPass);  // a window update
+  EXPECT_EQ(rig.peer({.seq = kPeerIsn + 1,
+                      .ack = ack,
+                      .flags = TcpFields::kAck | TcpFields::kEce,
+                      .window = 999}),
             Verdict::kPass);
+  EXPECT_EQ(
+      rig.peer({.seq = kPeerIsn + 1, .ack = ack, .window = 999, .sacks = {Rig::hostRange(8, 9)}}),
+      Verdict::kPass);
   EXPECT_EQ(rig.peer({.seq = kPeerIsn, .ack = ack, .window = 999}), Verdict::kPass);  // a keepalive
-  EXPECT_EQ(rig.peer({.seq = kPeerIsn + 1, .ack = ack, .length = 10, .window = 999}), Verdict::kPass);
+  EXPECT_EQ(rig.peer({.seq = kPeerIsn + 1, .ack = ack, .length = 10, .window = 999}),
+            Verdict::kPass);
   EXPECT_EQ(rig.peerAcks(10), Verdict::kPass);
   EXPECT_EQ(rig.shim.counters().acksDropped, 2u);
 }
@@ -275,8 +283,8 @@ TEST(ToSenderTest, AKeptSegmentGoesIntoTheTunnelAgain) {
 
 // ---- what the sender has sent again
 
-// A sender in recovery ignores further duplicates (RFC 6582): what it sent again and was lost once more is
-// the shim's to send.
+// A sender in recovery ignores further duplicate ACKs (RFC 6582). So the shim itself resends a
+// retransmission that was lost again.
 TEST(SentAgainTest, GoesIntoTheTunnelOnceMoreAfterBeta) {
   Rig rig;
   loseTheLastThree(rig, {.sack = false});
@@ -296,7 +304,7 @@ TEST(SentAgainTest, GoesIntoTheTunnelOnceMoreAfterBeta) {
   (void)rig.peerAcks(8);
   EXPECT_EQ(rig.count(Actuator::kNearReplay).useful, 1u);
   EXPECT_EQ(rig.shim.cachedPackets(), 0u);
-  rig.passUntilSpoken(1s);  // the next hole is the sender's again
+  rig.passUntilSpoken(1s);  // the sender repairs the next gap itself
   EXPECT_EQ(rig.takeToHost().size(), 3u);
 }
 
@@ -305,7 +313,7 @@ TEST(SentAgainTest, AlsoWhenTheReceiversOwnDuplicatesHadMadeItDoSo) {
   rig.open({.sack = false});
   rig.hostSends(0, 5);
   rig.pass(10ms);
-  for (int i = 0; i < 4; ++i) (void)rig.peerAcks(1);  // 2, 3 and 4 came behind the hole
+  for (int i = 0; i < 4; ++i) (void)rig.peerAcks(1);  // 2, 3 and 4 arrived behind the gap
   rig.hostSends(1, 2);
   rig.passUntilSpoken(1s);
   EXPECT_EQ(rig.takeToHost().size(), 0u);

@@ -1,4 +1,4 @@
-#include "ackshim/tracked_flows.h"
+#include "ackshim/flow_table.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ struct TrackedFlowsTest : testing::Test {
   TrackedFlows flows{options, 2000, 9};
 
   static Time at(Duration d) { return Time{} + d; }
-  /// A proven flow of now, that is looked at when idle.
+  /// Adds a proven flow at the current time, which is checked when idle.
   uint32_t add() {
     FlowKey key{Address::Family::kV4, 6, ++port_, 2, {}, {}};
     uint64_t hash = flows.table().hash(key);
@@ -21,13 +21,13 @@ struct TrackedFlowsTest : testing::Test {
     flows.arm(i, kIdle);
     return i;
   }
-  /// When timers fired until `end`; each wants to be called again after `again`.
+  /// The times at which timers fired until `end`. Each asks to be called again after `again`.
   std::vector<Duration> firings(Duration end, Duration again = kIdle) {
     std::vector<Duration> times;
     while (flows.nextDeadline() <= at(end)) {
       flows.forward(flows.nextDeadline());
       flows.onTimer(kIdle, [&](ShimFlow& flow) {
-        times.push_back(flows.stamp() - Stamp{});
+        times.push_back(flows.stamp() - Timestamp32{});
         flow.lastUse = flows.stamp();
         return again;
       });
@@ -43,7 +43,7 @@ TEST_F(TrackedFlowsTest, TimeDoesNotGoBack) {
   flows.forward(at(2s));
   flows.forward(at(1s));
   EXPECT_EQ(flows.now(), at(2s));
-  EXPECT_EQ(flows.stamp() - Stamp{}, 2s);
+  EXPECT_EQ(flows.stamp() - Timestamp32{}, 2s);
 }
 
 TEST_F(TrackedFlowsTest, ATimerIsOnlyMovedAhead) {
@@ -77,7 +77,7 @@ TEST_F(TrackedFlowsTest, AFlowInUseIsNotIdle) {
   uint32_t i = add();
   flows.forward(at(5s));
   flows[i].lastUse = flows.stamp();
-  EXPECT_EQ(firings(11s).size(), 1u);  // when it would have been idle
+  EXPECT_EQ(firings(11s).size(), 1u);  // the time at which it would have been idle
   EXPECT_EQ(flows.table().size(), 1u);
 }
 

@@ -1,4 +1,4 @@
-#include "ackshim/tracks.h"
+#include "ackshim/tracks_timer.h"
 
 #include <gtest/gtest.h>
 
@@ -16,20 +16,20 @@ struct TracksTest : testing::Test {
     half.rtt.onSample(1ms);
     half.ackAt = half.activeAt = at(0ms);
   }
-  static Stamp at(Duration d) { return Stamp{} + d; }
+  static Timestamp32 at(Duration d) { return Timestamp32{} + d; }
   Duration left(Duration now) { return tracks.left(half, options, random, at(now)); }
   std::optional<int> act(Duration now) { return tracks.act(half, options, at(now)); }
 
   AckShimOptions options;
   Random random{3};
-  Half half;
-  Tracks tracks;
+  TcpDirection half;
+  TracksTimer tracks;
 };
 
 TEST_F(TracksTest, BetaIsAlphaRttPlusRandomPartOfOne) {
   bool low = false, high = false;
   for (int i = 0; i < 200; ++i) {
-    Tracks fresh;
+    TracksTimer fresh;
     Duration beta = fresh.left(half, options, random, at(0ms));
     EXPECT_GE(beta, 10ms);
     EXPECT_LT(beta, 11ms);
@@ -38,7 +38,7 @@ TEST_F(TracksTest, BetaIsAlphaRttPlusRandomPartOfOne) {
   }
   EXPECT_TRUE(low && high);
   options.alpha = 50;
-  EXPECT_GE(Tracks().left(half, options, random, at(0ms)), 50ms);
+  EXPECT_GE(TracksTimer().left(half, options, random, at(0ms)), 50ms);
 }
 
 TEST_F(TracksTest, TheWaitCountsFromTheLaterOfAckAndData) {
@@ -61,7 +61,8 @@ TEST_F(TracksTest, PhiLessTheDuplicatesSeen) {
   EXPECT_TRUE(tracks.isRecovering());
 }
 
-// After the first salvo at t: one more at t + 4 beta and t + 8 beta (beta << x, x = 2, 3); resent_time stays.
+// After the first salvo at t: one more at t + 4 beta and t + 8 beta (beta << x, x = 2, 3);
+// resent_time stays.
 TEST_F(TracksTest, OneMoreAtFourAndEightBeta) {
   options.rtoMin = 10s;
   Duration beta = left(0ms);
@@ -83,10 +84,10 @@ TEST_F(TracksTest, SoftResetAtTheMinimumRtoUntilNewDataOrAnAck) {
   EXPECT_EQ(left(17 * beta), 200ms - 17 * beta);  // before 33 beta
   EXPECT_EQ(act(200ms), std::nullopt);
   EXPECT_FALSE(tracks.isRecovering());
-  EXPECT_EQ(left(200ms), Tracks::kNothing);
+  EXPECT_EQ(left(200ms), TracksTimer::kNothing);
   tracks.onData();
   half.activeAt = at(210ms);
-  EXPECT_NE(left(210ms), Tracks::kNothing);
+  EXPECT_NE(left(210ms), TracksTimer::kNothing);
 }
 
 TEST_F(TracksTest, DataBeginTheWaitAnewButNotTheRecovery) {
@@ -108,7 +109,7 @@ TEST_F(TracksTest, ALongRttDoesNotOverflow) {
   EXPECT_GE(left(0ms), 0ms);
 }
 
-// With extreme settings the backoff reaches its end before rtoMin: then it is over.
+// With extreme settings the backoff ends before rtoMin; then no more salvos are sent.
 TEST_F(TracksTest, TheBackoffHasAnEnd) {
   options.alpha = 1;
   options.rtoMin = 1h;
@@ -119,7 +120,7 @@ TEST_F(TracksTest, TheBackoffHasAnEnd) {
   for (; acks < 50 && act(now); ++acks) now += left(now);
   EXPECT_LT(acks, 20);
   EXPECT_FALSE(tracks.isRecovering());
-  EXPECT_EQ(left(now), Tracks::kNothing);
+  EXPECT_EQ(left(now), TracksTimer::kNothing);
 }
 
 }  // namespace

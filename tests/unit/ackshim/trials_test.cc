@@ -1,6 +1,7 @@
-// Each copy that went for nothing is counted once, whatever came between it and the word of it.
+// Each useless copy is counted exactly once, whatever happens between the copy and the ACK that
+// reports it.
 
-#include "ackshim/trials.h"
+#include "ackshim/tracks_timer.h"
 
 #include <gtest/gtest.h>
 
@@ -15,9 +16,9 @@ constexpr uint32_t kLength = 1000;
 
 /// One direction of a flow: segments of kLength bytes.
 struct Direction {
-  Trials& trials;
+  InterventionLog& trials;
   ShimCounters& counters;
-  Trials::Newest newest = 0;
+  InterventionLog::Newest newest = 0;
 
   static Seq begin(uint32_t i) { return {i * kLength}; }
   void replays(uint32_t i, Actuator way = Actuator::kFarReplay) {
@@ -49,7 +50,7 @@ struct Direction {
 };
 
 struct TrialsTest : testing::Test {
-  Trials trials;
+  InterventionLog trials;
   ShimCounters counters;
   Direction flow{trials, counters};
 
@@ -88,14 +89,14 @@ TEST_F(TrialsTest, WhatTheSenderSendsUnaskedIsNoCopyOfTheShims) {
   expect(Actuator::kSackDupAck, 1, 0, 1);
 }
 
-// The first telling has an answer, the second has none: it was not needed, and the first one was.
+// The first message to the sender was answered, the second was not: only the first one was useful.
 TEST_F(TrialsTest, ASecondTellingThatNothingFollowedIsJudgedAlone) {
   flow.tells(0);
   flow.senderRepeats(0);
   flow.tells(0);
   flow.acks(1);
   expect(Actuator::kSackDupAck, 2, 1, 1);
-  flow.senderRepeats(0);  // it does follow, too late
+  flow.senderRepeats(0);  // the answer comes too late
   flow.gotTwice(0, 1);
   expect(Actuator::kSackDupAck, 2, 1, 1);
   flow.gotTwice(0, 1);
@@ -117,7 +118,7 @@ TEST_F(TrialsTest, CopiesByTwoWaysAreOneOfEach) {
   expect(Actuator::kNearReplay, 1, 0, 1);
 }
 
-// The sender's answer is one copy, however many ways there were to ask for it.
+// The sender answers with one copy, however many messages asked for it.
 TEST_F(TrialsTest, ATellingThatAnotherTookOverHasNoCopy) {
   flow.tells(0, Actuator::kHole);
   flow.tells(0);
@@ -150,7 +151,7 @@ TEST_F(TrialsTest, ADsackThatComesAfterTheNextSegmentWentAgainCounts) {
   expect(Actuator::kFarReplay, 4, 0, 4);
 }
 
-// A receiver may join what came twice in a row.
+// A receiver may report consecutive duplicates as one range.
 TEST_F(TrialsTest, ADsackOverTwoSegmentsIsACopyOfEach) {
   flow.replays(0);
   flow.acks(1);
@@ -174,7 +175,7 @@ TEST_F(TrialsTest, ATellingAboutAnotherSegmentWaitsForItsAnswer) {
   expect(Actuator::kSackDupAck, 1, 1, 0);
 }
 
-// RFC 3522 section 3.2; microsecond timestamps that are a minute apart.
+// RFC 3522 section 3.2, with microsecond timestamps one minute apart.
 TEST_F(TrialsTest, AnAnswerToTheFirstOneIsKnownByItsTimestamp) {
   flow.tells(0);
   flow.senderRepeats(0, 60'000'000);
@@ -203,19 +204,20 @@ TEST_F(TrialsTest, FlowsAreKeptApart) {
 TEST_F(TrialsTest, WhatIsTooLongAgoIsNotJudged) {
   flow.replays(0);
   Direction others{trials, counters};
-  for (uint32_t i = 0; i < Trials::kKept - 1; ++i) others.replays(i, Actuator::kNearReplay);
+  for (uint32_t i = 0; i < InterventionLog::kKept - 1; ++i)
+    others.replays(i, Actuator::kNearReplay);
   Direction stillKnown = flow;
   stillKnown.gotTwice(0, 1);
   expect(Actuator::kFarReplay, 1, 0, 1);
   Direction old{trials, counters};
   old.replays(0);
-  for (uint32_t i = 0; i < Trials::kKept; ++i) others.replays(i, Actuator::kNearReplay);
+  for (uint32_t i = 0; i < InterventionLog::kKept; ++i) others.replays(i, Actuator::kNearReplay);
   old.gotTwice(0, 1);
   expect(Actuator::kFarReplay, 2, 0, 1);
 }
 
-// The host slept: all segments and replays wait for it. It acknowledges some, so that the next one goes again
-// before the host says that the first came twice.
+// The host was suspended, and all segments and replays wait for it. It acknowledges some of them,
+// so that the next one is replayed before the host reports that the first arrived twice.
 TEST_F(TrialsTest, AHostThatWasLateWithSeveralSegments) {
   test::Rig rig;
   rig.open({});

@@ -1,4 +1,4 @@
-#include "base/bit_ring.h"
+#include "base/containers.h"
 
 #include <gtest/gtest.h>
 

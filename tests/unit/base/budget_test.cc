@@ -1,4 +1,4 @@
-#include "base/budget.h"
+#include "base/memory.h"
 
 #include <gtest/gtest.h>
 
@@ -11,14 +11,14 @@
 namespace braid::budget_test {
 namespace {
 
-/// Gives back `step` at a time, down to `fixed`.
-struct Holder final : Keeper {
-  explicit Holder(Budget* budget) : Keeper(budget) {}
+/// A quota user that frees `step` at a time, down to `fixed`.
+struct Holder final : QuotaUser {
+  explicit Holder(MemoryQuota* budget) : QuotaUser(budget) {}
 
-  using Keeper::hasRoom;
-  using Keeper::keep;
-  using Keeper::makeRoom;
-  void giveBack() override {
+  using QuotaUser::hasRoom;
+  using QuotaUser::keep;
+  using QuotaUser::makeRoom;
+  void reclaim() override {
     ++asked;
     if (kept() > fixed) keep(std::max(fixed, kept() - std::min(kept(), step)));
   }
@@ -28,7 +28,7 @@ struct Holder final : Keeper {
   int asked = 0;
 };
 
-TEST(Budget, WithoutOneThereIsNoBound) {
+TEST(MemoryQuota, WithoutOneThereIsNoBound) {
   Holder a(nullptr);
   EXPECT_TRUE(a.hasRoom(SIZE_MAX));
   EXPECT_TRUE(a.makeRoom(SIZE_MAX));
@@ -37,16 +37,16 @@ TEST(Budget, WithoutOneThereIsNoBound) {
   EXPECT_EQ(a.asked, 0);
 }
 
-TEST(Budget, OneTakesAllAsLongAsNobodyElseWantsIt) {
-  Budget budget(100);
+TEST(MemoryQuota, OneTakesAllAsLongAsNobodyElseWantsIt) {
+  MemoryQuota budget(100);
   Holder a(&budget), b(&budget);
   a.keep(100);
   EXPECT_EQ(budget.used(), 100u);
   EXPECT_EQ(a.asked + b.asked, 0);
 }
 
-TEST(Budget, WhoKeepsMostGivesBack) {
-  Budget budget(100);
+TEST(MemoryQuota, WhoKeepsMostGivesBack) {
+  MemoryQuota budget(100);
   Holder a(&budget), b(&budget), c(&budget);
   a.keep(60);
   b.keep(40);
@@ -60,8 +60,8 @@ TEST(Budget, WhoKeepsMostGivesBack) {
   EXPECT_EQ(a.kept(), 40u);
 }
 
-TEST(Budget, WhoEndsGivesAllBack) {
-  Budget budget(100);
+TEST(MemoryQuota, WhoEndsGivesAllBack) {
+  MemoryQuota budget(100);
   {
     Holder a(&budget);
     a.keep(70);
@@ -72,8 +72,8 @@ TEST(Budget, WhoEndsGivesAllBack) {
   EXPECT_EQ(b.asked, 0);
 }
 
-TEST(Budget, WhatCannotBeGivenBackEndsTheSearch) {
-  Budget budget(100);
+TEST(MemoryQuota, WhatCannotBeGivenBackEndsTheSearch) {
+  MemoryQuota budget(100);
   Holder a(&budget), b(&budget);
   a.fixed = 90;
   a.keep(90);
@@ -83,13 +83,13 @@ TEST(Budget, WhatCannotBeGivenBackEndsTheSearch) {
   EXPECT_FALSE(b.hasRoom(1));
 }
 
-TEST(Budget, WhoCannotGiveIsNotAskedHoweverMuchItKeeps) {
-  struct Firm final : Keeper {
-    explicit Firm(Budget* budget) : Keeper(budget, false) {}
-    using Keeper::keep;
-    void giveBack() override { ADD_FAILURE(); }
+TEST(MemoryQuota, WhoCannotGiveIsNotAskedHoweverMuchItKeeps) {
+  struct Firm final : QuotaUser {
+    explicit Firm(MemoryQuota* budget) : QuotaUser(budget, false) {}
+    using QuotaUser::keep;
+    void reclaim() override { ADD_FAILURE(); }
   };
-  Budget budget(100);
+  MemoryQuota budget(100);
   Firm firm(&budget);
   Holder a(&budget);
   firm.keep(70);
@@ -101,8 +101,8 @@ TEST(Budget, WhoCannotGiveIsNotAskedHoweverMuchItKeeps) {
   EXPECT_EQ(budget.used(), 101u) << "nobody is left who could";
 }
 
-TEST(Budget, AQuarterIsDividedAmongAll) {
-  Budget budget(400);
+TEST(MemoryQuota, AQuarterIsDividedAmongAll) {
+  MemoryQuota budget(400);
   Holder a(&budget), b(&budget), c(&budget), d(&budget);
   for (Holder* h : {&a, &b, &c, &d}) h->fixed = SIZE_MAX;
   while (a.hasRoom(1)) a.keep(a.kept() + 1);
@@ -114,8 +114,8 @@ TEST(Budget, AQuarterIsDividedAmongAll) {
   EXPECT_LE(budget.used(), budget.limit());
 }
 
-TEST(Budget, RoomIsMadeByThoseWhoHaveMuchMore) {
-  Budget budget(400);
+TEST(MemoryQuota, RoomIsMadeByThoseWhoHaveMuchMore) {
+  MemoryQuota budget(400);
   Holder a(&budget), b(&budget);
   a.keep(300);
   b.keep(60);
@@ -127,9 +127,9 @@ TEST(Budget, RoomIsMadeByThoseWhoHaveMuchMore) {
   EXPECT_EQ(a.kept(), 150u);
 }
 
-// Found by review: a peer made each of its packets a walk along all peers.
-TEST(Budget, WhoHasAskedInVainDoesNotLookForOthersAgainAtOnce) {
-  Budget budget(400);
+// Found by review: a peer could make each of its packets cause a walk over all peers.
+TEST(MemoryQuota, WhoHasAskedInVainDoesNotLookForOthersAgainAtOnce) {
+  MemoryQuota budget(400);
   Holder a(&budget), b(&budget), c(&budget);
   a.keep(150);
   b.keep(150);
@@ -147,8 +147,8 @@ TEST(Budget, WhoHasAskedInVainDoesNotLookForOthersAgainAtOnce) {
   EXPECT_TRUE(a.makeRoom(150)) << "what there is anyway needs no search";
 }
 
-TEST(Budget, AmongManyOfAboutTheSameTheOneWithTooMuchIsFound) {
-  Budget budget(39 * 70 + 127 + 10);
+TEST(MemoryQuota, AmongManyOfAboutTheSameTheOneWithTooMuchIsFound) {
+  MemoryQuota budget(39 * 70 + 127 + 10);
   std::vector<std::unique_ptr<Holder>> all;
   for (int i = 0; i < 40; ++i) {
     all.push_back(std::make_unique<Holder>(&budget));
@@ -161,12 +161,13 @@ TEST(Budget, AmongManyOfAboutTheSameTheOneWithTooMuchIsFound) {
     EXPECT_EQ(all[i]->kept(), i == 35 ? 117u : 70u) << "no more than an equal part";
   all[35]->step = 60;
   Holder asking(&budget);
-  EXPECT_TRUE(asking.makeRoom(50, true)) << "one has twice as much, though none of those looked at first";
+  EXPECT_TRUE(asking.makeRoom(50, true))
+      << "one has twice as much, though none of those looked at first";
   EXPECT_EQ(all[35]->kept(), 57u);
 }
 
-TEST(Budget, EqualOnesDoNotTakeFromEachOther) {
-  Budget budget(400);
+TEST(MemoryQuota, EqualOnesDoNotTakeFromEachOther) {
+  MemoryQuota budget(400);
   std::vector<std::unique_ptr<Holder>> all;
   for (int i = 0; i < 40; ++i) all.push_back(std::make_unique<Holder>(&budget));
   int refused = 0;
@@ -184,13 +185,13 @@ TEST(Budget, EqualOnesDoNotTakeFromEachOther) {
   EXPECT_EQ(budget.taken(), 0u);
 }
 
-// Few keepers, of which all are compared, and many.
+// With few quota users, which are all compared, and with many.
 TEST(BudgetProperty, TheSumIsRightAndWithinTheLimit) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Random random(seed);
     const size_t most = seed % 2 == 0 ? 12 : 200;
-    Budget budget(most * 80);
+    MemoryQuota budget(most * 80);
     std::vector<std::unique_ptr<Holder>> all;
     for (int step = 0; step < 3000; ++step) {
       if (all.size() < most && random.chance(most == 12 ? 0.05 : 0.5))
@@ -211,7 +212,8 @@ TEST(BudgetProperty, TheSumIsRightAndWithinTheLimit) {
       }
       ASSERT_EQ(budget.used(), sum);
       ASSERT_LE(sum, budget.limit());
-      if (random.chance(0.2 / static_cast<double>(most))) all.erase(all.begin() + static_cast<ptrdiff_t>(at));
+      if (random.chance(0.2 / static_cast<double>(most)))
+        all.erase(all.begin() + static_cast<ptrdiff_t>(at));
     }
   }
 }

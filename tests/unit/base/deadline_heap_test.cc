@@ -1,4 +1,4 @@
-#include "base/deadline_heap.h"
+#include "base/timers.h"
 
 #include <gtest/gtest.h>
 

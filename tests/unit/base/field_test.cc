@@ -36,22 +36,24 @@ struct Status : Counts {
 }  // namespace field_test
 
 template <>
-inline constexpr auto kFieldsOf<field_test::Shots> =
-    field::table<field_test::Shots>(field::counter("fired", FieldUnit::kNone, "", &field_test::Shots::fired),
-                                    field::tally("hit", FieldUnit::kNone, "", &field_test::Shots::hit));
+inline constexpr auto kFieldsOf<field_test::Shots> = field::table<field_test::Shots>(
+    field::counter("fired", FieldUnit::kNone, "", &field_test::Shots::fired),
+    field::tally("hit", FieldUnit::kNone, "", &field_test::Shots::hit));
 template <>
-inline constexpr auto kFieldsOf<field_test::Counts> = field::table<field_test::Counts>(
-    field::counter("sent_packets", FieldUnit::kPackets, "datagrams sent", &field_test::Counts::sent));
+inline constexpr auto kFieldsOf<field_test::Counts> =
+    field::table<field_test::Counts>(field::counter("sent_packets", FieldUnit::kPackets,
+                                                    "datagrams sent", &field_test::Counts::sent));
 template <>
-inline constexpr auto kFieldsOf<field_test::Manner> =
-    field::table<field_test::Manner>(field::flag("kind", "", &field_test::Manner::kind),
-                                     field::counter("bows", FieldUnit::kNone, "", &field_test::Manner::bows));
+inline constexpr auto kFieldsOf<field_test::Manner> = field::table<field_test::Manner>(
+    field::flag("kind", "", &field_test::Manner::kind),
+    field::counter("bows", FieldUnit::kNone, "", &field_test::Manner::bows));
 template <>
 inline constexpr auto kFieldsOf<field_test::Status> = field::table<field_test::Status>(
     field::base<field_test::Counts>(), field::text("name", "", &field_test::Status::name),
     field::gauge("age_s", FieldUnit::kSeconds, "", &field_test::Status::age),
     field::gauge("rate_bytes_per_s", FieldUnit::kBytesPerSecond, "", &field_test::Status::rate),
-    field::inlined(&field_test::Status::manner), field::object("shots", "", &field_test::Status::shots),
+    field::inlined(&field_test::Status::manner),
+    field::object("shots", "", &field_test::Status::shots),
     field::unlisted(&field_test::Status::list),
     field::gauge("queued_bytes", FieldUnit::kBytes, "", &field_test::Status::queued));
 
@@ -65,7 +67,7 @@ constexpr bool covered = field::Covers<T, field::Unlisted<Value>...>;
 
 struct Tail {
   uint64_t a = 0;
-  bool b = false, c = false;  // the second one fits into what pads the struct
+  bool b = false, c = false;  // the second one fits into the struct's padding
 };
 static_assert(covered<Tail, uint64_t, bool, bool>);
 static_assert(!covered<Tail, uint64_t, bool>, "the last one is missing");
@@ -90,9 +92,10 @@ struct Rich {
 };
 static_assert(covered<Rich, std::array<uint64_t, 3>, std::string, std::vector<std::string>, Alike,
                       std::optional<Alike>>);
-static_assert(!covered<Rich, std::array<uint64_t, 3>, std::string, std::vector<std::string>, Alike>);
 static_assert(
-    !covered<Rich, std::array<uint64_t, 3>, std::string, std::vector<std::string>, std::optional<Alike>>);
+    !covered<Rich, std::array<uint64_t, 3>, std::string, std::vector<std::string>, Alike>);
+static_assert(!covered<Rich, std::array<uint64_t, 3>, std::string, std::vector<std::string>,
+                       std::optional<Alike>>);
 static_assert(!covered<Rich, std::string, std::vector<std::string>, Alike, std::optional<Alike>>);
 
 // ---- what the tables are good for
@@ -114,12 +117,13 @@ TEST(Field, EachFigureIsSeenOnceBasesAndInlinedOnesAmongThem) {
   std::map<std::string, uint64_t> numbers;
   forEachField(status, [&](const FieldInfo& info, const auto& value) {
     names.emplace_back(info.name);
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, uint64_t>) numbers[info.name] = value;
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, uint64_t>)
+      numbers[info.name] = value;
   });
-  EXPECT_EQ(names, (std::vector<std::string>{"sent_packets", "name", "age_s", "rate_bytes_per_s", "kind",
-                                             "bows", "shots", "queued_bytes"}));
-  EXPECT_EQ(numbers,
-            (std::map<std::string, uint64_t>{{"sent_packets", 1}, {"bows", 2}, {"queued_bytes", 3}}));
+  EXPECT_EQ(names, (std::vector<std::string>{"sent_packets", "name", "age_s", "rate_bytes_per_s",
+                                             "kind", "bows", "shots", "queued_bytes"}));
+  EXPECT_EQ(numbers, (std::map<std::string, uint64_t>{
+                         {"sent_packets", 1}, {"bows", 2}, {"queued_bytes", 3}}));
 }
 
 TEST(Field, SumsAreOfCountersAndTalliesOnly) {

@@ -1,4 +1,4 @@
-#include "base/hex.h"
+#include "base/bytes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/huge_array.h"
+#include "base/memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ TEST(HugeArrayTest, RecordsAreInitialized) {
   EXPECT_EQ(HugeArray<Record>(0).size(), 0u);
 }
 
-// Bytes of this process that are in memory.
+// Resident memory of this process, bytes.
 size_t residentBytes() {
   std::ifstream statm("/proc/self/statm");
   size_t size = 0, resident = 0;

@@ -1,4 +1,4 @@
-#include "base/intrusive_list.h"
+#include "base/containers.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ struct Item {
 using List = IntrusiveList<Item, &Item::link>;
 using Values = std::vector<int>;
 
-/// Front to back; the way back is checked.
+/// The elements from front to back; also checks the backward links.
 Values valuesOf(const List& list) {
   Values values;
   const Item* before = nullptr;

@@ -81,7 +81,8 @@ TEST(PacketPool, GivesBackMuchInSteps) {
   EXPECT_TRUE(pool.allocate());
 }
 
-// Against counting: every block is given once at a time, keeps its bytes, and can be had after any give and take.
+// Compares the pool with counting: every block is handed out only once at a time, keeps its bytes,
+// and is available again after it was returned, in any order.
 TEST(PacketPool, TakingGivingAndShrinkingInAnyOrder) {
   constexpr uint64_t kSeed = 5;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
@@ -105,7 +106,8 @@ TEST(PacketPool, TakingGivingAndShrinkingInAnyOrder) {
     } else if (!held.empty()) {
       std::swap(held[random.below(held.size())], held.back());
       const Held& last = held.back();
-      ASSERT_TRUE(std::ranges::all_of(last.packet.view(), [&](uint8_t b) { return b == last.mark; }));
+      ASSERT_TRUE(
+          std::ranges::all_of(last.packet.view(), [&](uint8_t b) { return b == last.mark; }));
       held.pop_back();
     }
     if (random.chance(0.01)) pool.shrink();
@@ -149,7 +151,7 @@ TEST(Packet, MovesOwnership) {
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
-// Against a plain vector.
+// Compared with a plain vector.
 TEST(Packet, GrowsAndShrinksAtBothEnds) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     Random random(seed);

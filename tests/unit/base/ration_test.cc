@@ -1,17 +1,17 @@
-#include "base/ration.h"
+#include "base/rate_limit.h"
 
 #include <gtest/gtest.h>
 
 namespace braid::ration_test {
 namespace {
 
-constexpr Allowance kSome{10, 100ms};
+constexpr RateLimit kSome{10, 100ms};
 
 struct RationTest : testing::Test {
-  Ration ration;
+  TokenBucket ration;
   Time now = Time{} + 1h;
 
-  int take(int times, const Allowance& allowance = kSome) {
+  int take(int times, const RateLimit& allowance = kSome) {
     int taken = 0;
     while (times-- > 0) taken += ration.take(allowance, now) ? 1 : 0;
     return taken;
@@ -40,7 +40,7 @@ TEST_F(RationTest, SaysFromWhenOnSomeCanBeTaken) {
   EXPECT_LE(ration.availableAt(kSome, 10), now) << "full at first";
   EXPECT_EQ(take(10), 10);
   for (uint32_t count : {1u, 4u, 10u}) {
-    Ration some = ration;
+    TokenBucket some = ration;
     const Time then = some.availableAt(kSome, count);
     EXPECT_EQ(then, now + count * 100ms);
     for (uint32_t i = 0; i < count; ++i) EXPECT_TRUE(some.take(kSome, then)) << i;

@@ -1,4 +1,4 @@
-#include "base/stock.h"
+#include "base/memory.h"
 
 #include <gtest/gtest.h>
 
@@ -11,20 +11,20 @@ struct Thing {
   int value = 7;
 };
 
-TEST(Stock, AFreshObjectIsAsItsTypeBegins) {
-  Stock<Thing> stock;
+TEST(ObjectPool, AFreshObjectIsAsItsTypeBegins) {
+  ObjectPool<Thing> stock;
   EXPECT_EQ(stock.take()->value, 7);
 }
 
-TEST(Stock, ObjectsInUseAreDifferentOnes) {
-  Stock<Thing, 4> stock;
+TEST(ObjectPool, ObjectsInUseAreDifferentOnes) {
+  ObjectPool<Thing, 4> stock;
   std::set<Thing*> seen;
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(seen.insert(stock.take()).second);
   EXPECT_EQ(stock.inUse(), 10u);
 }
 
-TEST(Stock, WhatIsGivenBackIsUsedAgainAsItIs) {
-  Stock<Thing, 1> stock;
+TEST(ObjectPool, WhatIsGivenBackIsUsedAgainAsItIs) {
+  ObjectPool<Thing, 1> stock;
   Thing* thing = stock.take();
   thing->value = 3;
   stock.give(thing);
@@ -33,8 +33,8 @@ TEST(Stock, WhatIsGivenBackIsUsedAgainAsItIs) {
   EXPECT_EQ(thing->value, 3);
 }
 
-TEST(Stock, ItShrinksWhenNothingIsInUse) {
-  Stock<Thing, 4> stock;
+TEST(ObjectPool, ItShrinksWhenNothingIsInUse) {
+  ObjectPool<Thing, 4> stock;
   EXPECT_EQ(stock.footprint(), 0u);
   Thing* thing = stock.take();
   EXPECT_EQ(stock.footprint(), 4 * sizeof(Thing));
@@ -46,8 +46,8 @@ TEST(Stock, ItShrinksWhenNothingIsInUse) {
   EXPECT_EQ(stock.take()->value, 7);
 }
 
-TEST(Stock, ObjectsKeepTheirPlaceWhenTheStockGrows) {
-  Stock<Thing, 2> stock;
+TEST(ObjectPool, ObjectsKeepTheirPlaceWhenTheStockGrows) {
+  ObjectPool<Thing, 2> stock;
   Thing* first = stock.take();
   first->value = 1;
   for (int i = 0; i < 100; ++i) stock.take();

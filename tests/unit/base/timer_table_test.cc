@@ -1,4 +1,4 @@
-#include "base/timer_table.h"
+#include "base/timers.h"
 
 #include <gtest/gtest.h>
 

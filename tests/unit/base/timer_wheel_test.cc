@@ -1,4 +1,4 @@
-#include "base/timer_wheel.h"
+#include "base/timers.h"
 
 #include <gtest/gtest.h>
 
@@ -84,7 +84,8 @@ TEST(TimerWheelTest, ATimerMayBeArmedWhileItFires) {
   EXPECT_EQ(count, 4);  // 1, 64, 128 and 192 ms
 }
 
-// Against a plain table of deadlines: 2,000 steps of arming, cancelling and moving on over all levels.
+// Compared with a plain table of deadlines: 2,000 steps of arming, cancelling and advancing over
+// all levels.
 TEST(TimerWheelTest, AgreesWithATable) {
   Random random(7);
   TimerWheel wheel(50, 1ms);
@@ -96,7 +97,8 @@ TEST(TimerWheelTest, AgreesWithATable) {
       wheel.cancel(id);
       table.erase(id);
     } else {
-      Duration ahead = 1us * static_cast<int64_t>(random.below(uint64_t{1} << (1 + random.below(32))));
+      Duration ahead =
+          1us * static_cast<int64_t>(random.below(uint64_t{1} << (1 + random.below(32))));
       wheel.arm(id, now + ahead);
       table[id] = now + ahead;
     }
@@ -109,7 +111,8 @@ TEST(TimerWheelTest, AgreesWithATable) {
       table.erase(found);
     });
     // A deadline of the tick in which it was armed may wait for the next one.
-    for (auto [left, deadline] : table) ASSERT_TRUE(deadline > now - 1ms || deadline <= before + 1ms) << left;
+    for (auto [left, deadline] : table)
+      ASSERT_TRUE(deadline > now - 1ms || deadline <= before + 1ms) << left;
     ASSERT_EQ(wheel.armed(), table.size());
     ASSERT_LE(wheel.nextDeadline(), table.empty() ? kNever
                                                   : std::max_element(

@@ -1,4 +1,5 @@
-// Encoder and decoder take no memory per packet once they are warm, and the decoder gives back what it took.
+// Encoder and decoder allocate nothing per packet once they are warm, and the decoder frees its
+// memory.
 
 #include <gtest/gtest.h>
 
@@ -36,13 +37,14 @@ TEST(Allocation, NonePerPacketOfTheDecoder) {
   BlockDecoder decoder(DecoderOptions{1400, 64, 4, 16});
   std::vector<CodedBlock> blocks;
   for (uint16_t id = 0; id < 40; ++id) {
-    blocks.push_back(makeBlock(random, id, {{0, uint64_t{id} * 20, 20}, {1, uint64_t{id} * 4, 4}}, 4, 1400));
+    blocks.push_back(
+        makeBlock(random, id, {{0, uint64_t{id} * 20, 20}, {1, uint64_t{id} * 4, 4}}, 4, 1400));
   }
   uint64_t before = 0;
   BlockDecoder::Restored out;
   size_t restored = 0;
   for (const CodedBlock& block : blocks) {
-    // By then as many blocks were open at once as may be.
+    // By then the maximum number of blocks has been open at once.
     if (block.description.block == 20) before = allocations;
     for (size_t j = 3; j < block.k(); ++j) block.send(decoder, j);
     for (size_t i = 0; i < 3; ++i) {
@@ -57,16 +59,17 @@ TEST(Allocation, NonePerPacketOfTheDecoder) {
   EXPECT_GT(decoder.counts().evicted, 0u);
 }
 
-// Found by review: a vector keeps its capacity when `{}` is assigned to it, so all blocks stayed, and footprint() did not
-// count them.
+// Found by review: a vector keeps its capacity when `{}` is assigned to it, so all blocks stayed,
+// and footprint() did not count them.
 TEST(Allocation, TheDecoderGivesBackWhatItTook) {
-  // What may stay: the table of the rings, and places for 16 symbols that were restored.
+  // Memory that may stay allocated: the table of the rings, and places for 16 restored symbols.
   constexpr int64_t kMayStay = 2048;
   Random random(1);
   BlockDecoder decoder(DecoderOptions{1400, 64, 4, 16});
   std::vector<CodedBlock> blocks;
   for (uint16_t id = 0; id < 40; ++id) {
-    blocks.push_back(makeBlock(random, id, {{0, uint64_t{id} * 20, 20}, {1, uint64_t{id} * 4, 4}}, 4, 1400));
+    blocks.push_back(
+        makeBlock(random, id, {{0, uint64_t{id} * 20, 20}, {1, uint64_t{id} * 4, 4}}, 4, 1400));
   }
   const int64_t before = heldBytes;
   size_t restored = 0;

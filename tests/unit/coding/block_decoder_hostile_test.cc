@@ -1,4 +1,4 @@
-// Tails, and what a peer may get wrong: every rule by its name.
+// Tails, and violations of the protocol by a peer. Each test names its rule.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 class HostileParity : public testing::Test {
  protected:
-  // What a change of the description gives, with a fresh decoder and a whole parity.
+  // The result of a changed block description, with a new decoder and a complete parity.
   template <class Change>
   Verdict after(Change change) {
     BlockDecoder fresh(DecoderOptions{});
@@ -59,7 +59,9 @@ TEST_F(HostileParity, CountsThatOverflow) {
             Verdict::kBad);
 }
 TEST_F(HostileParity, OverlappingRanges) {
-  auto second = [&](SymbolRange range) { return after([=](BlockDescription& d) { d.ranges[1] = range; }); };
+  auto second = [&](SymbolRange range) {
+    return after([=](BlockDescription& d) { d.ranges[1] = range; });
+  };
   EXPECT_EQ(second({0, 12, 1}), Verdict::kBad);
   EXPECT_EQ(second({0, 8, 3}), Verdict::kBad);
   EXPECT_EQ(second({0, 11, 1}), Verdict::kBad);
@@ -72,7 +74,9 @@ TEST_F(HostileParity, RepeatedRange) {
   EXPECT_EQ(after([](BlockDescription& d) { d.ranges[1] = d.ranges[0]; }), Verdict::kBad);
 }
 TEST_F(HostileParity, PacketNumbersBeyondTheLast) {
-  auto first = [&](uint64_t pn) { return after([=](BlockDescription& d) { d.ranges[0].first = pn; }); };
+  auto first = [&](uint64_t pn) {
+    return after([=](BlockDescription& d) { d.ranges[0].first = pn; });
+  };
   EXPECT_EQ(first(kLast - 2), Verdict::kTaken);
   EXPECT_EQ(first(kLast - 1), Verdict::kBad);
   EXPECT_EQ(first(UINT64_MAX), Verdict::kBad);
@@ -90,7 +94,8 @@ TEST_F(HostileParity, IndexOfNoParity) {
   EXPECT_EQ(decoder.onParity(block.description, 3, block.parities[0]), Verdict::kBad);
   EXPECT_EQ(decoder.onParity(block.description, SIZE_MAX, block.parities[0]), Verdict::kBad);
   EXPECT_EQ(decoder.onParity(block.description, 2, block.parities[2]), Verdict::kTaken);
-  EXPECT_EQ(decoder.onParity(block.description, 3, block.parities[0]), Verdict::kBad) << "of an open block";
+  EXPECT_EQ(decoder.onParity(block.description, 3, block.parities[0]), Verdict::kBad)
+      << "of an open block";
 }
 TEST_F(HostileParity, PartOfAWrongSize) {
   EXPECT_EQ(decoder.onParity(block.description, 0, {}), Verdict::kBad);
@@ -112,7 +117,8 @@ TEST_F(HostileParity, ASecondDescriptionOfABlock) {
   EXPECT_EQ(second([](BlockDescription& d) { d.ranges[1].first = 21; }), Verdict::kBad);
   EXPECT_EQ(second([](BlockDescription& d) { d.ranges[1].count = 4; }), Verdict::kBad);
   EXPECT_EQ(second([](BlockDescription& d) { d.ranges[1].subflow = 2; }), Verdict::kBad);
-  EXPECT_EQ(second([](BlockDescription& d) { std::swap(d.ranges[0], d.ranges[1]); }), Verdict::kBad);
+  EXPECT_EQ(second([](BlockDescription& d) { std::swap(d.ranges[0], d.ranges[1]); }),
+            Verdict::kBad);
   EXPECT_EQ(block.protect(decoder, 1), Verdict::kTaken) << "the block has not suffered";
   for (size_t j : {1, 2, 4, 5}) block.send(decoder, j);
   expectRestored(decoder, block, {0, 3});
@@ -122,7 +128,8 @@ TEST_F(HostileParity, ASymbolLongerThanTheBlockSays) {
   block.send(decoder, 0);
   block.send(decoder, 1);
   BlockDescription lie = block.description;
-  lie.symbolSize = static_cast<uint16_t>(std::max(block.symbols[0].size(), block.symbols[1].size()) - 1);
+  lie.symbolSize =
+      static_cast<uint16_t>(std::max(block.symbols[0].size(), block.symbols[1].size()) - 1);
   EXPECT_EQ(decoder.onParity(lie, 0, Bytes(1)), Verdict::kBad);
 }
 
@@ -141,8 +148,9 @@ TEST_F(HostileParity, ASymbolThatShowsLaterThatTheBlockLied) {
   expectRestored(decoder, honest, {1});
 }
 
-// Restored from a lie, they must not keep the subflow's real symbols out.
-// Found by review: the same symbols served any number of blocks, so that each parity cost a product with all of them.
+// Symbols restored from false parities must not keep out the subflow's real symbols. Found by
+// review: the same symbols could be used by any number of blocks, so that each parity cost a
+// multiplication with all of them.
 TEST_F(HostileParity, SymbolsThatComeOnceAreNotMultipliedForever) {
   constexpr uint32_t kCome = kMaxBlockSymbols - kMaxBlockParities;
   const Bytes byte{7};

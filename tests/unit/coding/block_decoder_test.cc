@@ -5,7 +5,7 @@
 #include <bit>
 #include <numeric>
 
-#include "base/budget.h"
+#include "base/memory.h"
 #include "tests/unit/coding/coded_block.h"
 
 namespace braid::block_decoder_test {
@@ -13,7 +13,8 @@ namespace {
 
 class BlockDecoderTest : public testing::Test {
  protected:
-  CodedBlock make(uint16_t id, const std::vector<SymbolRange>& ranges, size_t m, size_t longest = 90) {
+  CodedBlock make(uint16_t id, const std::vector<SymbolRange>& ranges, size_t m,
+                  size_t longest = 90) {
     return makeBlock(random, id, ranges, m, longest);
   }
   void sendAllBut(const CodedBlock& block, const std::vector<size_t>& lost) {
@@ -79,7 +80,8 @@ TEST_F(BlockDecoderTest, AllPatternsOfSmallBlocks) {
         }
         for (size_t i = 0; i < m; ++i) {
           if (!(came >> (k + i) & 1)) continue;
-          EXPECT_EQ(block.protect(fresh, i), parities < lost.size() ? Verdict::kTaken : Verdict::kUseless);
+          EXPECT_EQ(block.protect(fresh, i),
+                    parities < lost.size() ? Verdict::kTaken : Verdict::kUseless);
           ++parities;
         }
         if (parities < lost.size()) lost.clear();
@@ -89,8 +91,8 @@ TEST_F(BlockDecoderTest, AllPatternsOfSmallBlocks) {
   }
 }
 
-// Any order of symbols and parities, K and M of all sizes, several subflows: what is not sent comes back as
-// soon as K parts are there, and not before.
+// For any order of symbols and parities, any K and M, and several subflows: missing symbols are
+// restored as soon as K parts have arrived, and not earlier.
 TEST_F(BlockDecoderTest, RandomBlocksInRandomOrder) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -100,10 +102,12 @@ TEST_F(BlockDecoderTest, RandomBlocksInRandomOrder) {
     size_t k = 0;
     for (size_t i = 0, n = 1 + random.below(5); i < n; ++i) {
       const auto count = static_cast<uint32_t>(1 + random.below(25));
-      ranges.push_back({static_cast<uint8_t>(random.below(3)), 1000 * i + random.below(100), count});
+      ranges.push_back(
+          {static_cast<uint8_t>(random.below(3)), 1000 * i + random.below(100), count});
       k += count;
     }
-    CodedBlock block = make(static_cast<uint16_t>(random.next()), ranges, 1 + random.below(16), 120);
+    CodedBlock block =
+        make(static_cast<uint16_t>(random.next()), ranges, 1 + random.below(16), 120);
     std::vector<size_t> parts(k + block.m());
     std::iota(parts.begin(), parts.end(), size_t{0});
     for (size_t i = parts.size(); i-- > 1;) std::swap(parts[i], parts[random.below(i + 1)]);
@@ -120,7 +124,8 @@ TEST_F(BlockDecoderTest, RandomBlocksInRandomOrder) {
       if (parts[i] < k) lost.push_back(parts[i]);
     }
     std::ranges::sort(lost);
-    // When the last part was the block's first parity and nothing is missing, there is nothing to restore.
+    // When the last part was the block's first parity and nothing is missing, there is nothing to
+    // restore.
     expectRestored(fresh, block, lost);
     for (size_t i = k; i < parts.size(); ++i) {
       if (parts[i] < k) {
@@ -218,7 +223,8 @@ TEST_F(BlockDecoderTest, ALateOriginalIsADuplicate) {
   EXPECT_EQ(decoder.counts().restored, 1u);
 }
 
-// A restored symbol serves another block that holds it too, although there it must look shorter.
+// A restored symbol is also used for another block that contains it, although its length is shorter
+// there.
 TEST_F(BlockDecoderTest, ARestoredSymbolMayCompleteAnotherBlock) {
   CodedBlock first = make(1, {{0, 0, 3}}, 1);
   CodedBlock second = make(2, {{0, 2, 3}}, 1);
@@ -254,7 +260,7 @@ TEST_F(BlockDecoderTest, AWipedOutSymbolCountsAsMissing) {
   for (size_t j : {0, 1, 2, 3}) block.send(small, j);
   const Bytes other(50, 1);
   const ByteView piece(other);
-  small.onSymbol(0, 9, {&piece, 1}, Time{});  // takes the place of 1
+  small.onSymbol(0, 9, {&piece, 1}, Time{});  // replaces block 1
   block.send(small, 4);
   EXPECT_TRUE(drain(small).empty()) << "4 symbols and a parity are not 6";
   EXPECT_EQ(block.protect(small, 1), Verdict::kTaken);
@@ -283,7 +289,7 @@ TEST_F(BlockDecoderTest, BlockIdsWrap) {
   }
 }
 
-// A block whose symbols never come is given up long before its id is taken again.
+// A block whose symbols never arrive is given up long before its id is reused.
 TEST_F(BlockDecoderTest, AnIdOfTheNextRoundIsANewBlock) {
   CodedBlock old = make(7, {{0, 0, 2}}, 1);
   EXPECT_EQ(old.protect(decoder, 0), Verdict::kTaken);
@@ -340,13 +346,13 @@ TEST_F(BlockDecoderTest, ABlockThatNeedsMoreParitiesThanThereAreStays) {
   expectRestored(small, block, {0, 3});
 }
 
-// Blocks that never become whole would else keep all later ones out, as long as memory is short.
+// Otherwise blocks that never become complete would keep out all later ones while memory is short.
 TEST_F(BlockDecoderTest, TheOldestBlockGivesWayWhenThereIsNoMemoryForAnother) {
   const CodedBlock first = make(1, {{0, 0, 4}}, 1);
   const CodedBlock second = make(2, {{0, 4, 1}}, 1);
   BlockDecoder ample{DecoderOptions{}};
   EXPECT_EQ(first.protect(ample, 0), Verdict::kTaken);
-  Budget memory(ample.footprint() * 3 / 2);  // a quarter of it is for others
+  MemoryQuota memory(ample.footprint() * 3 / 2);  // a quarter of it is for others
   DecoderOptions options;
   options.memory = &memory;
   BlockDecoder scarce(options);
@@ -360,7 +366,8 @@ TEST_F(BlockDecoderTest, TheOldestBlockGivesWayWhenThereIsNoMemoryForAnother) {
   EXPECT_EQ(memory.used(), 0u);
 }
 
-// Found by measuring 1,000 peers: each kept 128 symbols, 0.2 MB, of which a parity could name the last ten.
+// Found by measuring 1,000 peers: each kept 128 symbols (0.2 MB), although parities could only
+// cover the last ten.
 TEST_F(BlockDecoderTest, WhatComesWithinTheTimeToKeepIsThereAndTakesNoMoreMemoryThanThat) {
   constexpr Duration kKeep = 100ms;
   size_t others = 0;  // bytes of blocks and parities
@@ -386,7 +393,8 @@ TEST_F(BlockDecoderTest, WhatComesWithinTheTimeToKeepIsThereAndTakesNoMoreMemory
     }
     const auto within = static_cast<size_t>(kKeep / apart) + 3;
     const size_t places = std::max(BlockDecoder::kFirstPlaces, std::bit_ceil(within));
-    if (others == 0) others = timed.footprint() - SymbolRing::footprint(128, BlockDecoder::kFirstPlaces);
+    if (others == 0)
+      others = timed.footprint() - SymbolRing::footprint(128, BlockDecoder::kFirstPlaces);
     EXPECT_EQ(timed.footprint(), SymbolRing::footprint(128, places) + others);
   }
 }
@@ -442,7 +450,8 @@ TEST_F(BlockDecoderTest, SymbolsOfPiecesAreJoined) {
   CodedBlock block = make(1, {{0, 0, 2}}, 1, 90);
   const Bytes& whole = block.symbols[0];
   const size_t cut = whole.size() / 2;
-  const std::array<ByteView, 3> pieces{ByteView(whole).first(cut), ByteView(), ByteView(whole).subspan(cut)};
+  const std::array<ByteView, 3> pieces{ByteView(whole).first(cut), ByteView(),
+                                       ByteView(whole).subspan(cut)};
   decoder.onSymbol(0, 0, pieces, Time{});
   block.protect(decoder, 0);
   expectRestored(decoder, block, {1});

@@ -122,7 +122,8 @@ TEST(BlockEncoder, ParitiesEqualTheNaiveOnes) {
     }
     for (int i = 0; i < 4; ++i) {
       const size_t index = random.below(kMaxBlockParities);
-      ASSERT_EQ(copy(encoder.parity(index)), naive::parity(generator[index], symbols)) << "parity " << index;
+      ASSERT_EQ(copy(encoder.parity(index)), naive::parity(generator[index], symbols))
+          << "parity " << index;
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "coding/closed_blocks.h"
+#include "coding/block_decoder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// A block as a sender makes it, and how its parts come to a decoder.
+// A block as a sender makes it, and functions that deliver its parts to a decoder.
 
 #include <gtest/gtest.h>
 
@@ -44,11 +44,11 @@ struct CodedBlock {
   Verdict onlyHead(BlockDecoder& decoder, size_t index, size_t size) const {
     return decoder.onParity(description, index, ByteView(parities[index]).first(size));
   }
-  /// What is behind the first `size` bytes arrives.
+  /// The part behind the first `size` bytes arrives.
   Verdict onlyTail(BlockDecoder& decoder, size_t index, size_t size) const {
     return decoder.onTail(description.block, index, size, ByteView(parities[index]).subspan(size));
   }
-  /// What decoding must give for a column.
+  /// The symbol that decoding must give for a column.
   Bytes padded(size_t column) const {
     Bytes bytes = symbols[column];
     bytes.resize(description.symbolSize);
@@ -57,8 +57,8 @@ struct CodedBlock {
 };
 
 /// Random symbols of 1 to `longest` bytes in these ranges.
-inline CodedBlock makeBlock(Random& random, uint16_t id, const std::vector<SymbolRange>& ranges, size_t m,
-                            size_t longest) {
+inline CodedBlock makeBlock(Random& random, uint16_t id, const std::vector<SymbolRange>& ranges,
+                            size_t m, size_t longest) {
   CodedBlock made;
   made.description.block = id;
   made.description.parities = static_cast<uint8_t>(m);
@@ -88,7 +88,7 @@ struct Got {
   Bytes symbol;
 };
 
-/// All that the decoder has restored.
+/// Takes everything that the decoder has restored.
 inline std::vector<Got> drain(BlockDecoder& decoder) {
   std::vector<Got> all;
   BlockDecoder::Restored out;
@@ -98,7 +98,7 @@ inline std::vector<Got> drain(BlockDecoder& decoder) {
   return all;
 }
 
-/// Exactly these columns of the block have been restored.
+/// Expects that exactly these columns of the block have been restored.
 inline void expectRestored(BlockDecoder& decoder, const CodedBlock& block,
                            const std::vector<size_t>& columns) {
   std::vector<Got> got = drain(decoder);

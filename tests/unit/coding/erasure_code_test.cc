@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "coding/symbol_store.h"
+#include "coding/symbols.h"
 #include "tests/unit/coding/naive_field.h"
 
 namespace braid::erasure_code_test {
@@ -22,7 +22,7 @@ Bytes randomBytes(Random& random, size_t size) {
   return bytes;
 }
 
-/// Symbols with their parities as the code wants them in memory, and the same as vectors.
+/// Symbols and parities in the memory layout that the code needs, and as vectors.
 class Block {
  public:
   Block(Random& random, size_t k, size_t longest)
@@ -49,8 +49,9 @@ class Block {
   size_t size_;
 };
 
-/// Loses the symbols that `lost` says, restores them from the parities in `used` and compares.
-void expectRestored(const Block& block, const std::vector<size_t>& lost, const std::vector<size_t>& used) {
+/// Loses the symbols in `lost`, restores them from the parities in `used` and compares.
+void expectRestored(const Block& block, const std::vector<size_t>& lost,
+                    const std::vector<size_t>& used) {
   std::vector<ErasureCode::Symbol> present;
   for (size_t j = 0; j < block.plain.size(); ++j) {
     if (std::ranges::find(lost, j) == lost.end()) present.push_back(block.symbol(j));
@@ -67,7 +68,8 @@ void expectRestored(const Block& block, const std::vector<size_t>& lost, const s
   for (size_t i = 0; i < lost.size(); ++i) {
     Bytes expected = block.plain[lost[i]];
     expected.resize(block.size());
-    ASSERT_TRUE(std::ranges::equal(ByteView(buffers[i], block.size()), expected)) << "column " << lost[i];
+    ASSERT_TRUE(std::ranges::equal(ByteView(buffers[i], block.size()), expected))
+        << "column " << lost[i];
   }
 }
 
@@ -96,12 +98,13 @@ TEST(ErasureCode, MatrixIsTheSystematicVandermonde) {
   }
 }
 
-// The wire depends on these: they must not change with a release of the library.
+// The wire format depends on these values. They must not change with a release of the library.
 TEST(ErasureCode, MatrixHasKnownValues) {
   const std::array<std::array<uint8_t, 6>, 3> known{
       {{1, 1, 1, 1, 1, 1}, {1, 89, 5, 230, 237, 182}, {1, 5, 124, 190, 72, 193}}};
   for (size_t i = 0; i < known.size(); ++i) {
-    for (size_t j = 0; j < known[i].size(); ++j) EXPECT_EQ(ErasureCode::coefficient(i, j), known[i][j]);
+    for (size_t j = 0; j < known[i].size(); ++j)
+      EXPECT_EQ(ErasureCode::coefficient(i, j), known[i][j]);
   }
 }
 
@@ -124,14 +127,16 @@ TEST(ErasureCode, ParitiesEqualTheNaiveOnes) {
         ByteSpan together = block.cleared(0), oneByOne = block.cleared(1);
         ErasureCode::addTo(together, i, all);
         for (const auto& symbol : all) ErasureCode::addTo(oneByOne, i, symbol.column, symbol.bytes);
-        ASSERT_TRUE(std::ranges::equal(together, expected)) << k << " of " << longest << ", parity " << i;
-        ASSERT_TRUE(std::ranges::equal(oneByOne, expected)) << k << " of " << longest << ", parity " << i;
+        ASSERT_TRUE(std::ranges::equal(together, expected))
+            << k << " of " << longest << ", parity " << i;
+        ASSERT_TRUE(std::ranges::equal(oneByOne, expected))
+            << k << " of " << longest << ", parity " << i;
       }
     }
   }
 }
 
-// All that a symbol leaves behind its end, up to the next cache line, stays zero.
+// All bytes between a symbol's end and the next cache line stay zero.
 TEST(ErasureCode, PaddingStaysZero) {
   Random random(5);
   Block block(random, 10, 70);
@@ -180,15 +185,16 @@ TEST(ErasureCode, RestoresRandomPatternsOfLargeBlocks) {
   }
 }
 
-// Every square part of the matrix must be regular without an exchange of rows: all 2 x 2 ones, and the
-// largest ones of neighbours.
+// Every square submatrix must be invertible without exchanging rows. Tests all 2 x 2 ones, and the
+// largest contiguous ones.
 TEST(ErasureCode, EveryTwoByTwoPartIsRegular) {
   for (size_t i = 0; i < kMaxBlockParities; ++i) {
     for (size_t h = 0; h < i; ++h) {
       for (size_t j = 0; j < kMaxBlockSymbols; ++j) {
         for (size_t l = 0; l < j; ++l) {
-          ASSERT_NE(naive::multiply(ErasureCode::coefficient(i, j), ErasureCode::coefficient(h, l)),
-                    naive::multiply(ErasureCode::coefficient(i, l), ErasureCode::coefficient(h, j)));
+          ASSERT_NE(
+              naive::multiply(ErasureCode::coefficient(i, j), ErasureCode::coefficient(h, l)),
+              naive::multiply(ErasureCode::coefficient(i, l), ErasureCode::coefficient(h, j)));
         }
       }
     }

@@ -28,8 +28,8 @@ TEST(Generator, IsThatOfTheProtocol) {
     for (unsigned j = 0; j < kMaxBlockSymbols; ++j) {
       unsigned x = 128 + i;
       unsigned y = 128 ^ j;
-      unsigned expected =
-          i == 15 ? multiply(y, inverse(128)) : multiply(multiply(x, y), inverse(multiply(128, x ^ j)));
+      unsigned expected = i == 15 ? multiply(y, inverse(128))
+                                  : multiply(multiply(x, y), inverse(multiply(128, x ^ j)));
       ASSERT_EQ(ErasureCode::coefficient(i, j), expected) << i << ", " << j;
     }
   }

@@ -1,7 +1,7 @@
 #pragma once
 
-// GF(2^8) with polynomial 0x11d, and the code over it, by the definitions: slow, and with nothing of the
-// library.
+// GF(2^8) with polynomial 0x11d, and the code over it, by the definitions: slow, and independent of
+// the library.
 
 #include <algorithm>
 #include <cstdint>
@@ -28,13 +28,15 @@ inline uint8_t inverse(uint8_t a) {
   return 0;
 }
 
-/// The M x K part below the identity: an extended Vandermonde matrix made systematic by column operations,
-/// then its columns and rows scaled so that the first row and the first column are ones.
+/// The M x K part below the identity: an extended Vandermonde matrix made systematic by column
+/// operations, then its columns and rows scaled so that the first row and the first column are
+/// ones.
 inline Matrix generator(size_t k, size_t m) {
   Matrix v(k + m, Bytes(k));
   for (size_t i = 0; i < k + m; ++i) {
     uint8_t power = 1;
-    for (size_t j = 0; j < k; ++j, power = multiply(power, static_cast<uint8_t>(i))) v[i][j] = power;
+    for (size_t j = 0; j < k; ++j, power = multiply(power, static_cast<uint8_t>(i)))
+      v[i][j] = power;
   }
   std::fill(v.back().begin(), v.back().end(), uint8_t{0});
   v.back().back() = 1;
@@ -62,7 +64,8 @@ inline Matrix generator(size_t k, size_t m) {
   return out;
 }
 
-/// Row `index` of the generator times the symbols, the shorter ones padded with zeros.
+/// The product of the generator's row `index` and the symbols; shorter symbols are padded with
+/// zeros.
 inline Bytes parity(const Bytes& row, const std::vector<Bytes>& symbols) {
   Bytes sum;
   for (size_t j = 0; j < symbols.size(); ++j) {

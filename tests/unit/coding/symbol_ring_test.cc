@@ -1,4 +1,4 @@
-#include "coding/symbol_ring.h"
+#include "coding/symbols.h"
 
 #include <gtest/gtest.h>
 
@@ -79,9 +79,11 @@ TEST(SymbolRing, NeedsMorePlacesWhereOneThatCameNotLongAgoWouldGo) {
   EXPECT_EQ(ring.placesFor(8, start + 99ms, 100ms, 1024), 16u);
   EXPECT_EQ(ring.placesFor(8, start + 100ms, 100ms, 1024), 8u);
   EXPECT_EQ(ring.placesFor(9, start + 100ms, 100ms, 1024), 16u) << "pn 1 came 10 ms later";
-  EXPECT_EQ(ring.placesFor(32, start + 80ms, 100ms, 1024), 64u) << "twice as many would not hold both";
+  EXPECT_EQ(ring.placesFor(32, start + 80ms, 100ms, 1024), 64u)
+      << "twice as many would not hold both";
   ASSERT_TRUE(add(ring, 20, {1}, start + 200ms));
-  EXPECT_EQ(ring.placesFor(12, start + 10h, 100ms, 1024), 16u) << "it comes late itself, and has no place";
+  EXPECT_EQ(ring.placesFor(12, start + 10h, 100ms, 1024), 16u)
+      << "it comes late itself, and has no place";
   EXPECT_EQ(ring.placesFor(12, start + 10h, 100ms, 8), 8u);
 }
 

@@ -1,4 +1,4 @@
-// What the experiments rest on, and what they must show whatever the figures are.
+// The parts of the experiments, and results that must hold for any parameters.
 
 #include "sim/experiment.h"
 
@@ -38,7 +38,7 @@ TEST(Loss, WithoutBurstsIsIndependent) {
   EXPECT_EQ(options.bursts, GilbertElliott{});
 }
 
-// Two subflows over one cable get what it gives, not twice as much.
+// Two subflows over one cable together get its rate, not twice as much.
 TEST(Network, SubflowsShareTheirLinks) {
   Network network(1, tunnelOptions({}, "bbr"));
   Network::Pair pair = network.addPair();
@@ -67,12 +67,14 @@ TEST(Network, LinksLoseOnceTheTunnelsAreUp) {
   EXPECT_EQ(bad.up->options().loss, 0);
 }
 
-// The route of a fabric's connection: its RTT is the paper's, in one rack less.
+// The route of a fabric's connection: its RTT is the paper's, and smaller within one rack.
 TEST(Network, FabricHasItsRtt) {
   Fabric fabric(1, tunnelOptions({}, "newreno", 4), {}, {});
   Network::Pair far = fabric.connect(4, 1, 4), near = fabric.connect(1, 2, 4);
   fabric.network.start();
-  auto rtt = [](const Network::Pair& pair) { return pair.client->status().peers[0].subflows[0].minRtt; };
+  auto rtt = [](const Network::Pair& pair) {
+    return pair.client->status().peers[0].subflows[0].minRtt;
+  };
   EXPECT_NEAR(toSeconds(rtt(far)), 280e-6, 60e-6);
   EXPECT_NEAR(toSeconds(rtt(near)), 187e-6, 60e-6);
 }

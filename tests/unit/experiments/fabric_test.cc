@@ -27,7 +27,7 @@ FabricParams small() {
 TEST(Permutation, FillsAFatTreeWithoutLosses) {
   Json j = runPermutation(small());
   EXPECT_EQ(j["hosts"], 16);
-  EXPECT_GT(j["goodput_mbps"], 4000);  // a hash leaves some ways empty
+  EXPECT_GT(j["goodput_mbps"], 4000);  // hashing leaves some paths unused
   EXPECT_GT(j["jain"], 0.85);
   for (const char* layer : {"access", "aggregation", "core"}) {
     const Json& l = j["layers"][layer];
@@ -46,7 +46,7 @@ TEST(Permutation, IsAMatterOfItsSeed) {
   EXPECT_NE(one["hash"], runPermutation(p)["hash"]);
 }
 
-// AMP's figure 14: what carries the long flows is all that differs.
+// AMP's figure 14: the runs differ only in what carries the long flows.
 TEST(Mining, OnlyTheLongFlowsDependOnTheController) {
   FabricParams p = small();
   p.time = 4;
@@ -94,7 +94,7 @@ TEST(LeafSpine, AllFlowsEndAndNoneBeforeItCan) {
   }
 }
 
-// Section V-B's finding in small: where small flows time out, the shim spares them that.
+// Section V-B's result in a small network: the shim avoids timeouts of small flows.
 TEST(LeafSpine, TheShimSparesSmallFlowsTheirTimeouts) {
   RackParams p = racks();
   p.hostsPerLeaf = 20;
@@ -162,7 +162,8 @@ TEST(LossyCables, LieAndLoseAsFusoMeasured) {
     ASSERT_EQ(lossy.size(), 10u);  // 5 of 96 cables, both directions
     for (size_t i = 0; i < lossy.size(); i += 2) {
       auto [cable, rate] = lossy[i];
-      const Topology::Cable &one = topology.cables()[cable], &back = topology.cables()[lossy[i + 1].first];
+      const Topology::Cable &one = topology.cables()[cable],
+                            &back = topology.cables()[lossy[i + 1].first];
       ASSERT_TRUE(one.from == back.to && one.to == back.from);
       ASSERT_EQ(rate, lossy[i + 1].second);
       ASSERT_TRUE(rate >= 0.01 && rate <= 0.6) << rate;
@@ -228,7 +229,8 @@ FabricParams together(const std::string& scheme) {
   return p;
 }
 
-// The same requests with each, all of them answered; without loss or congestion TCP's own timer has nothing to do.
+// All schemes get the same requests and answer all of them. Without loss or congestion TCP has no
+// timeouts.
 TEST(Together, AllSchemesAnswerTheSameRequests) {
   std::vector<std::string> schemes = togetherSchemes();
   ASSERT_EQ(schemes.size(), 9u);
@@ -246,7 +248,8 @@ TEST(Together, AllSchemesAnswerTheSameRequests) {
     EXPECT_EQ(j["incomplete"], 0);
     EXPECT_EQ(j["lost"], 0);
     EXPECT_EQ(j["timeouts"], 0);
-    EXPECT_GE(j["p50_small"], 2 * 4 * 20e-6) << "two hops there and back within a rack, and the request";
+    EXPECT_GE(j["p50_small"], 2 * 4 * 20e-6)
+        << "two hops there and back within a rack, and the request";
   }
 }
 
@@ -257,7 +260,7 @@ TEST(Together, TheFanOutAsksSoManyAtOnce) {
   EXPECT_EQ(runTogether(p)["flows"], without + 20) << "once in the first 5 ms";
 }
 
-// A tunnel does not leave losses to TCP's timer of 200 ms.
+// A tunnel repairs losses before TCP's timer of 200 ms.
 TEST(Together, ATunnelKeepsTheTimersStill) {
   FabricParams p = together("tcp");
   p.lossyShare = 0.3;

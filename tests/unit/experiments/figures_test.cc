@@ -23,7 +23,8 @@ TEST(Figures, CountFlowsAndShares) {
   clean.sender.sentBytes = 900;
   FlowResult bad{.seconds = 3, .complete = false, .timeout = true, .sender = {}};
   bad.sender.sentBytes = 100, bad.sender.protectionBytes = 50;
-  bad.sender.lostPackets = 4, bad.sender.recovered = 1, bad.sender.copies = 2, bad.sender.parities = 2;
+  bad.sender.lostPackets = 4, bad.sender.recovered = 1, bad.sender.copies = 2,
+  bad.sender.parities = 2;
   figures.add(clean);
   figures.add(bad);
   Json j = figures.json();

@@ -20,7 +20,8 @@ constexpr uint64_t kMost = 1'000'000;
 std::vector<HostFlow> draw(uint64_t seed, Duration until) {
   Sizes sizes = namedSizes("web_search");
   Random random(seed);
-  return flowsOfRandomPairs(random, sizes, {kHosts, gapOf(sizes, kMost, 0.4, kHosts, kRate), until, kMost});
+  return flowsOfRandomPairs(random, sizes,
+                            {kHosts, gapOf(sizes, kMost, 0.4, kHosts, kRate), until, kMost});
 }
 
 TEST(RandomPairs, OfferTheLoadThatIsAsked) {

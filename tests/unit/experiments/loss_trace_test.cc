@@ -1,4 +1,4 @@
-// Where losses fall in the window, of connections whose lost segments are known.
+// The positions of losses in the window, for connections with known lost segments.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,8 @@ namespace {
 constexpr uint32_t kMss = 1448;
 constexpr LinkOptions kLink{.rateBitsPerSecond = 1e9, .delay = 1ms};
 
-/// The recoveries of a flow of ten segments, an initial window, of which these are lost when they are first sent.
+/// The recoveries of a flow of ten segments (one initial window), of which these are lost in their
+/// first transmission.
 std::vector<TracedRecovery> recoveriesOf(std::set<int> lost, const std::string& recovery = "tcp") {
   WiredPair net(kLink, kLink, 1);
   int number = 0;

@@ -1,4 +1,4 @@
-// What T-RACKs' simulation rests on, and what it must show whatever the figures are.
+// The parts of T-RACKs' simulation, and results that must hold for any parameters.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "inet/ecn.h"
+#include "inet/ip.h"
 #include "sim/port_queue.h"
 #include "sim/rack_experiments.h"
 #include "simnet/tcp_flow.h"
@@ -87,7 +87,8 @@ TEST(RackTree, PacketsAreConserved) {
   RackTree tree({.senders = 20}, 1);
   std::vector<std::unique_ptr<TcpFlow>> flows;
   for (uint16_t i = 0; i < 20; ++i) {
-    flows.push_back(std::make_unique<TcpFlow>(tree, tree.sender(i), tree.receiver(), uint16_t(1000 + i),
+    flows.push_back(std::make_unique<TcpFlow>(tree, tree.sender(i), tree.receiver(),
+                                              uint16_t(1000 + i),
                                               TcpOptions{.bytes = 1 << 20, .exact = true}));
   }
   tree.run(50ms);
@@ -139,7 +140,8 @@ TEST(Racks, WithLossItReplacesTimeouts) {
   EXPECT_GT(std::ranges::max(off["times"].get<std::vector<double>>()), 0.2);
 }
 
-// Section III-B: the same flows whatever the hosts' TCP does; what is lost is told of both ways of recovery.
+// Section III-B: the flows are the same for any TCP of the hosts. Losses are traced for both kinds
+// of recovery.
 TEST(Racks, TracedFlowsEndAndEachRecoveryIsSeen) {
   RackParams params;
   params.load = 0.9;
@@ -150,7 +152,8 @@ TEST(Racks, TracedFlowsEndAndEachRecoveryIsSeen) {
   EXPECT_GT(off["dropped"], 0);
   EXPECT_EQ(off["probes"], 0);
   EXPECT_GT(off["fast"]["count"], 0);
-  EXPECT_LE(off["timeout"]["count"], off["timeouts"]);  // a timer that goes off again is in the same recovery
+  EXPECT_LE(off["timeout"]["count"],
+            off["timeouts"]);  // a repeated timeout belongs to the same recovery
   params.recovery = "tlp";
   Json tlp = run("traced", params);
   EXPECT_GT(tlp["probes"], 0);

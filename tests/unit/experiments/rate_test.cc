@@ -1,4 +1,4 @@
-// What AMP's experiments rest on, and what they must show whatever the figures are.
+// The parts of AMP's experiments, and results that must hold for any parameters.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,8 @@ TEST(Saturation, FillsTheLinkUntilItIsStopped) {
   Network::Pair pair = fabric.add("dctcp");
   fabric.network.start();
   World& world = fabric.network.world;
-  auto& flow = world.add<Saturation>(*pair.client, *pair.server, 1000, segmentSize(*pair.server));
+  auto& flow =
+      world.add<Saturation>(*pair.client, *pair.server, 1000, segmentSize(*pair.server));
   world.run(20ms);
   uint64_t before = flow.received();
   world.run(10ms);

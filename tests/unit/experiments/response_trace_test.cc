@@ -25,8 +25,10 @@ TraceEvent parity(Kind kind, uint64_t block, uint8_t index) {
   return {.kind = kind, .index = index, .block = BlockId(block)};
 }
 TraceEvent decoded(uint64_t block, uint64_t pn) {
-  return {
-      .kind = Kind::kBlockDecoded, .subflow = SubflowId(1), .block = BlockId(block), .pn = PacketNumber(pn)};
+  return {.kind = Kind::kBlockDecoded,
+          .subflow = SubflowId(1),
+          .block = BlockId(block),
+          .pn = PacketNumber(pn)};
 }
 
 TEST(FirstHit, IsTheFirstCopyOfAPacketThatWasLost) {
@@ -61,7 +63,8 @@ TEST(FirstHit, AParityHitsWhenItIsTheLastThatIsNeeded) {
   EXPECT_EQ(hit.number(), 3u);
 }
 
-/// A response of so many full packets over three subflows with windows of ten, of which one loses.
+/// Runs a response of `packets` full packets over three subflows with windows of ten packets. One
+/// of the paths loses packets.
 TracedFlow trace(const char* policy, size_t packets, double loss, uint64_t seed = 1) {
   sim::Params params;
   params.policy = policy;
@@ -76,12 +79,14 @@ TEST(TraceFlow, CountsWhatTheWindowsHaveLeft) {
     TracedFlow flow = trace("none", packets, 0);
     EXPECT_TRUE(flow.result.complete);
     EXPECT_FALSE(flow.firstHit);
-    EXPECT_NEAR(static_cast<double>(flow.chances.count[0]), static_cast<double>(30 - packets), 1) << packets;
+    EXPECT_NEAR(static_cast<double>(flow.chances.count[0]), static_cast<double>(30 - packets), 1)
+        << packets;
     EXPECT_GE(flow.chances.count[2], 30u) << "all is acknowledged";
   }
 }
 
-// The tally of the sender counts only what it learnt before it noticed the loss; the trace what arrived first.
+// The sender's counters include only repairs of which it learnt before it detected the loss. The
+// trace counts what arrived first.
 TEST(TraceFlow, SeesTheHitOfALossThatProtectionMadeGood) {
   for (const char* policy : {"fuso", "cofuso"}) {
     size_t recovered = 0, hits = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace sim;
 
-/// Two hosts at a switch, 1 Gbit/s. `bytes`: room of each port; 0: any.
+/// Two hosts at a switch, 1 Gbit/s. `bytes`: queue limit of each port; 0: unlimited.
 Topology pairOfHosts(size_t bytes = 0) {
   PortOptions port;
   port.rate = 1e9;
@@ -59,7 +59,7 @@ TEST(SchemeTraffic, WhatIsNotSensitiveGoesByTcpOverAConnectionOfItsOwn) {
   EXPECT_GT(j["mean_large"], 0.099);
 }
 
-// 60 MB are more than a gateway has buffers for: a flow of a tunnel holds back as TCP does.
+// 60 MB exceed a gateway's buffers, so a flow in a tunnel must hold data back like TCP.
 TEST(SchemeTraffic, ALargeFlowByATunnelHoldsBackAndIsComplete) {
   SchemeTrafficOptions o;
   o.scheme = "fuso";
@@ -76,7 +76,8 @@ TEST(SchemeTraffic, ALargeFlowByATunnelHoldsBackAndIsComplete) {
   }
 }
 
-// What a gateway drops nobody sends again in this model, so that its flow would count as one that the network delayed.
+// In this model nobody resends a packet that a gateway drops, so its flow would appear to be
+// delayed by the network.
 TEST(SchemeTraffic, ARunInWhichAGatewayHasNoRoomFails) {
   SchemeTrafficOptions o;
   o.scheme = "fuso";
@@ -84,11 +85,12 @@ TEST(SchemeTraffic, ARunInWhichAGatewayHasNoRoomFails) {
   o.lossy = {{0, 0.01}, {1, 0.01}, {2, 0.01}, {3, 0.01}};
   std::vector<HostFlow> flow{{0, 1, 20'000'000, Time{}}};
   EXPECT_NO_THROW(runOn(o, flow));
-  o.gatewayBuffers = 100;  // the client's gateway keeps what a lost packet is in front of
+  o.gatewayBuffers = 100;  // the client's gateway holds data that arrives after a lost packet
   EXPECT_THROW(runOn(o, flow), std::runtime_error);
 }
 
-// RepFlow's second connection is for small flows: two of a large one would share the link.
+// RepFlow uses a second connection only for small flows. Two copies of a large flow would share the
+// link.
 TEST(SchemeTraffic, RepFlowSendsLargeFlowsOnce) {
   SchemeTrafficOptions o;
   o.sensitive = UINT64_MAX;
@@ -175,7 +177,7 @@ TEST(Mesh, AFixedCodingRateChangesWhatIsSent) {
   Json dynamic = runMesh(p);
   p.codingRate = 0.32;
   EXPECT_NE(dynamic["hash"], runMesh(p)["hash"]);
-  p.scheme = "fuso";  // knows of no coding
+  p.scheme = "fuso";  // does not support coding
   Json fuso = runMesh(p);
   p.codingRate = 0;
   EXPECT_EQ(fuso["hash"], runMesh(p)["hash"]);

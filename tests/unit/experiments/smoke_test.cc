@@ -1,6 +1,6 @@
-// Each experiment once, as short as it gets, for builds with sanitizers: its figures are within what sim/smoke.txt says.
-// The programs' own smoke tests, in the optimised build, have more policies, and look at the same seed's giving the same
-// again.
+// Runs each experiment once, as short as possible, for builds with sanitizers. Its results must be
+// within the limits in sim/smoke.txt. The programs' own smoke tests in the optimised build run more
+// policies, and check that the same seed gives the same results.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Plain TCP in the experiments that another simulator can check: figures that theory gives.
+// Plain TCP in the experiments that another simulator can check: results known from theory.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,8 @@ TEST(PlainTcp, ALossyPathGivesWhatTheWindowOfItsLossRateCarries) {
   TcpParams p;
   p.seconds = 60;
   double mbps = run("lossy-path", p).at("goodput_mbps");
-  // Mathis et al. 1997: sqrt(3/2) segments over the root of the loss rate, each round trip.
+  // Mathis et al. 1997: sqrt(3/2) segments divided by the square root of the loss rate, per round
+  // trip.
   double model = std::sqrt(1.5 / 0.01) * 1448 * 8e-6 / 0.040;
   EXPECT_GT(mbps, 0.8 * model);
   EXPECT_LT(mbps, 1.1 * model);
@@ -38,7 +39,8 @@ TEST(PlainTcp, ALosslessPathIsFull) {
   double mbps = run("lossy-path", p).at("goodput_mbps");
   EXPECT_GT(mbps, 0.95 * 10 * 1448 / 1500);
   p.timestamps = false;
-  EXPECT_GT(double(run("lossy-path", p).at("goodput_mbps")), mbps) << "12 bytes of each segment more";
+  EXPECT_GT(double(run("lossy-path", p).at("goodput_mbps")), mbps)
+      << "12 bytes of each segment more";
 }
 
 // FUSO section II-B: a close lower bound.
@@ -141,14 +143,15 @@ TEST(PlainTcp, APermutationsFlowsShareTheLinksThatTheirRoutesName) {
     size_t alone = 0;
     for (const Json& route : j.at("routes")) {
       bool shares = false;
-      double acks = 0;  // of others, on the link that has the most of them
+      double acks = 0;  // number of other flows, on the link that has most of them
       for (const std::string& link : linksOf(route)) {
         shares |= flows[link] > 1;
         acks = std::max(acks, ackLoad[link]);
       }
       alone += !shares;
       if (!shares) {
-        EXPECT_GT(goodput.at(size_t(route.at("from"))), 0.98 * (kRate - acks) * kPayload / kPacket) << route;
+        EXPECT_GT(goodput.at(size_t(route.at("from"))), 0.98 * (kRate - acks) * kPayload / kPacket)
+            << route;
       }
     }
     EXPECT_GT(alone, 0u);

@@ -1,4 +1,4 @@
-// What the experiments on paths of the Internet rest on, and what they must show whatever the figures are.
+// The parts of the experiments on Internet paths, and results that must hold for any parameters.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,8 @@ TEST(CellularTrace, StaysInItsRangeAndRepeats) {
   }
 }
 
-// Uniform in the logarithm: the mean is (50 - 1) / ln 50 = 12.5 Mbit/s, half of the time is below sqrt(50).
+// Uniform in the logarithm: the mean is (50 - 1) / ln 50 = 12.5 Mbit/s, half of the time is below
+// sqrt(50).
 TEST(CellularTrace, HasItsStepsAndItsDistribution) {
   constexpr size_t kSeconds = 200'000;
   std::vector<RateStep> trace = cellularTrace(1, kSeconds);
@@ -43,7 +44,8 @@ TEST(CellularTrace, HasItsStepsAndItsDistribution) {
     double rate = trace[i].bitsPerSecond;
     sum += rate;
     low += rate < std::sqrt(kCellularLow * kCellularHigh);
-    if (i + 1 == kSeconds || rate < 5e6 || rate > 10e6) continue;  // far from the ends: nothing is reflected
+    if (i + 1 == kSeconds || rate < 5e6 || rate > 10e6)
+      continue;  // far from the ends: nothing is reflected
     double step = std::log(trace[i + 1].bitsPerSecond / rate);
     squares += step * step;
     ++steps;
@@ -55,13 +57,15 @@ TEST(CellularTrace, HasItsStepsAndItsDistribution) {
 
 TEST(Waits, AreOfDeliveredPacketsOnly) {
   World world(1);
-  SharedLink& link = world.addLink({.rateBitsPerSecond = 12e6, .dropPackets = {2}});  // 1500 bytes: 1 ms
+  SharedLink& link =
+      world.addLink({.rateBitsPerSecond = 12e6, .dropPackets = {2}});  // 1500 bytes: 1 ms
   Waits waits(link);
   Node& node = world.addNode("a");
   Node& other = world.addNode("b");
   world.pair(node, other);
   Path& path = world.join(node, other, "p", {}, {});
-  for (int i = 0; i < 4; ++i) link.push({&path, true, 0, 1500, {}}, 1500, world.now());  // 0, lost, 2, 3 ms
+  for (int i = 0; i < 4; ++i)
+    link.push({&path, true, 0, 1500, {}}, 1500, world.now());  // 0, lost, 2, 3 ms
   link.stats(world.now() + 10ms);
   EXPECT_EQ(waits.json()["p50_ms"], 2);
   EXPECT_EQ(waits.json()["p95_ms"], 3);
@@ -111,7 +115,7 @@ TEST(CubicShare, OrdersAreWhatTheySay) {
     params.wan.order = order;
     out.str("");
     runCubicShare(params);
-    // When each one first had something in flight.
+    // When each tunnel first had data in flight.
     std::map<std::string, double> begun;
     std::istringstream lines(out.str());
     for (std::string line; std::getline(lines, line);) {

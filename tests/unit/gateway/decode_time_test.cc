@@ -38,14 +38,16 @@ TEST(DecodeTime, SmallestBlock) {
   EXPECT_LT(times[15], 100ms);
 }
 
-// The start of a daemon must not wait for it.
+// The daemon's start must not wait for this measurement.
 TEST(DecodeTime, MeasuringIsBounded) {
   Time begin = monotonicNow();
   measureDecodeTimes(128, 16, 9216, kClock);
-  EXPECT_LT(monotonicNow() - begin, 5s) << "with sanitizers on a busy machine; some milliseconds without";
+  EXPECT_LT(monotonicNow() - begin, 5s)
+      << "with sanitizers on a busy machine; some milliseconds without";
 }
 
-// A machine on which whatever is timed takes 100 ms at first, and 10 ms more with each ten looks at the clock.
+// A machine on which everything timed takes 100 ms at first, and 10 ms more after every ten
+// readings of the clock.
 class SlowClock final : public Clock {
  public:
   Time now() const override { return now_ += 100ms + 10ms * (looks_++ / 10); }
@@ -56,7 +58,7 @@ class SlowClock final : public Clock {
   mutable int looks_ = 0;
 };
 
-// Found under an emulator, where measuring for all losses took eight seconds.
+// Found under an emulator, on which measuring all numbers of losses took eight seconds.
 TEST(DecodeTime, ASlowMachineMeasuresFewLossesAndConcludesTheRest) {
   SlowClock clock;
   auto times = measureDecodeTimes(128, 16, 100, clock);

@@ -12,12 +12,11 @@
 #include <set>
 #include <string>
 
-#include "gateway/streams.h"
+#include "gateway/proxy/tcp_proxy.h"
 #include "host/fake/fake_host.h"
 #include "simnet/inner_packets.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
-#include "tunnel/wire/handshake_seal.h"
-#include "tunnel/wire/pin.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid::gateway_test {
 namespace {
@@ -47,7 +46,9 @@ struct Site {
     gateway = std::make_unique<Gateway>(config, LoadOptions{}, host);
     gateway->start();
   }
-  std::vector<SubflowStatus> subflows() const { return gateway->tunnelStatus().peers.at(0).subflows; }
+  std::vector<SubflowStatus> subflows() const {
+    return gateway->tunnelStatus().peers.at(0).subflows;
+  }
   FakeDatagramSocket& socket() const { return *host.sockets().begin()->second; }
 };
 
@@ -65,10 +66,16 @@ class GatewayTest : public testing::Test {
     uplink.interface = "eth1";
     uplink.gateway = UplinkConfig::Gateway::kNone;
     PeerOptions& hub = edge_.config.peers.emplace_back().options;
-    hub = {.name = "hub", .pin = hubPin, .endpoints = {hubEnd_}, .prefixes = {*Prefix::parse("10.2.0.0/24")}};
+    hub = {.name = "hub",
+           .pin = hubPin,
+           .endpoints = {hubEnd_},
+           .prefixes = {*Prefix::parse("10.2.0.0/24")}};
     hub_.config.listen = {*Endpoint::parse("0.0.0.0:4433")};
     PeerOptions& edge = hub_.config.peers.emplace_back().options;
-    edge = {.name = "edge", .pin = edgePin, .endpoints = {}, .prefixes = {*Prefix::parse("10.1.0.0/24")}};
+    edge = {.name = "edge",
+            .pin = edgePin,
+            .endpoints = {},
+            .prefixes = {*Prefix::parse("10.1.0.0/24")}};
     setAddresses({"192.0.2.5"});
   }
   ~GatewayTest() override { setLogLevel("info"); }
@@ -79,7 +86,8 @@ class GatewayTest : public testing::Test {
     link.name = "eth1";
     link.up = true;
     link.mtu = 1500;
-    for (const char* a : addresses) link.addresses.insert({sim::address(a), 24, 0, true, false, false});
+    for (const char* a : addresses)
+      link.addresses.insert({sim::address(a), 24, 0, true, false, false});
     edge_.host.net().edit().setLink(link);
     edge_.host.net().changed();
   }
@@ -89,7 +97,7 @@ class GatewayTest : public testing::Test {
     run(1s);
   }
 
-  // Until `whole` has passed; datagrams take kDelay.
+  // Runs until `whole` has passed. Datagrams take kDelay.
   void run(Duration whole) {
     Time end = clock_.now() + whole;
     while (true) {
@@ -119,8 +127,8 @@ class GatewayTest : public testing::Test {
   }
 
   static sim::Bytes packet(const char* from, const char* to, size_t payload = 100) {
-    return sim::udpPacket({.src = sim::address(from), .dst = sim::address(to), .protocol = 17}, 1000, 2000,
-                          sim::Bytes(payload, 0x5a));
+    return sim::udpPacket({.src = sim::address(from), .dst = sim::address(to), .protocol = 17},
+                          1000, 2000, sim::Bytes(payload, 0x5a));
   }
   sim::Bytes toHub(size_t payload = 100) const { return packet("10.1.0.7", "10.2.0.9", payload); }
 
@@ -136,7 +144,8 @@ class GatewayTest : public testing::Test {
   bool losesHandshakes_ = false;  ///< the network does
 };
 
-// Found by review: nanoseconds until then are more than 64 bits hold, and the daemon did nothing else but look.
+// Found by review: the nanoseconds until then did not fit into 64 bits, so the daemon polled all
+// the time.
 TEST_F(GatewayTest, APeriodThatEndsInCenturiesIsLookedAtNowAndThen) {
   edge_.config.state = edge_.folder.file("state");
   edge_.config.uplinks[0].meter = {.cap = 1'000'000'000, .period = {}};
@@ -148,7 +157,8 @@ TEST_F(GatewayTest, APeriodThatEndsInCenturiesIsLookedAtNowAndThen) {
   EXPECT_EQ(edge_.gateway->status().uplinks.at(0).meter->until, 11'800'000'000);
 }
 
-// Found by review: a turn read 256 datagrams of up to 48 packets from each socket and delivered 256 packets.
+// Found by review: a turn read 256 datagrams of up to 48 packets from each socket and delivered 256
+// packets.
 TEST_F(GatewayTest, WhatDatagramsDeliverLeavesBeforeMoreIsRead) {
   start();
   for (int i = 0; i < 40; ++i) edge_.host.device()->put(toHub(20));
@@ -164,7 +174,7 @@ TEST_F(GatewayTest, WhatDatagramsDeliverLeavesBeforeMoreIsRead) {
   EXPECT_GT(written, datagrams) << "several in a datagram";
 }
 
-// Found by review: each queue of the device that had something was read for a whole turn.
+// Found by review: each non-empty queue of the device was read for a whole turn.
 TEST_F(GatewayTest, ATurnReadsTheDeviceOnceHoweverOftenItIsReadable) {
   constexpr size_t kTurn = 64, kAll = 300;
   start();
@@ -198,12 +208,12 @@ TEST_F(GatewayTest, RemembersWhatPathsDidAndWhatHappened) {
 
 TEST_F(GatewayTest, ALoadTestFillsThePathAndEnds) {
   start();
-  EXPECT_EQ(
-      edge_.gateway->loadTest().start("hub", {.path = "wifi", .time = 1s, .bytes = 1'000'000}, clock_.now()),
-      "there is no usable path wifi to hub");
-  ASSERT_EQ(
-      edge_.gateway->loadTest().start("hub", {.path = "dsl", .time = 1s, .bytes = 1'000'000}, clock_.now()),
-      "");
+  EXPECT_EQ(edge_.gateway->loadTest().start("hub", {.path = "wifi", .time = 1s, .bytes = 1'000'000},
+                                            clock_.now()),
+            "there is no usable path wifi to hub");
+  ASSERT_EQ(edge_.gateway->loadTest().start("hub", {.path = "dsl", .time = 1s, .bytes = 1'000'000},
+                                            clock_.now()),
+            "");
   run(2s);
   EXPECT_FALSE(edge_.gateway->loadTest().status(clock_.now()).running);
   EXPECT_GE(edge_.gateway->loadTest().status(clock_.now()).sentBytes, 1'000'000u);
@@ -292,10 +302,11 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
   edge_.config.device.routes.push_back(*Prefix::parse("::/0"));
   start();
   std::string name = edge_.host.device()->name();
-  EXPECT_THAT(edge_.host.net().configured(),
-              IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name, "route 10.2.0.0/24 dev " + name,
-                            "route default dev " + name + " metric 1",
-                            name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
+  EXPECT_THAT(
+      edge_.host.net().configured(),
+      IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name, "route 10.2.0.0/24 dev " + name,
+                    "route default dev " + name + " metric 1",
+                    name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
   edge_.gateway->stop();
   EXPECT_THAT(edge_.host.net().configured(), IsEmpty());
   EXPECT_THAT(edge_.host.sockets(), IsEmpty());
@@ -402,7 +413,8 @@ TEST_F(GatewayTest, APeerIsReachedByItsName) {
   EXPECT_THAT(edge_.host.asked(), IsEmpty()) << "a working peer keeps its addresses";
 }
 
-// Found by review: an edge was without a tunnel for half a minute after a boot that the resolver was slower than.
+// Found by review: when the DNS resolver started later than the edge, the edge had no tunnel for
+// half a minute after boot.
 TEST_F(GatewayTest, ANameThatFailedIsAskedForSoonAndThenLessOften) {
   PeerConfig& hub = edge_.config.peers.at(0);
   hub.options.endpoints.clear();
@@ -435,7 +447,8 @@ TEST_F(GatewayTest, ANameIsAskedForAgainWhenAnUplinkComesUp) {
   ASSERT_THAT(edge_.host.asked(), ElementsAre(hub.hosts.at(0)));
   edge_.host.answer(hub.hosts.at(0), {});
   run(1100ms);
-  ASSERT_THAT(edge_.host.asked(), ElementsAre(hub.hosts.at(0))) << "the resolver may need a moment more";
+  ASSERT_THAT(edge_.host.asked(), ElementsAre(hub.hosts.at(0)))
+      << "the resolver may need a moment more";
   edge_.host.answer(hub.hosts.at(0), {hubEnd_});
   run(1s);
   EXPECT_EQ(edge_.gateway->peersUp(), 1u);
@@ -459,7 +472,8 @@ TEST_F(GatewayTest, ANameWithoutAnAnswerIsAskedForWhileItsPeerIsUp) {
 
 // ---------------------------------------------------------------- restarts
 
-// The hub is killed, and its peer is silent: only the file tells the next hub where the edge is.
+// The hub is killed, and its peer is silent. Only the file tells the restarted hub the edge's
+// address.
 TEST_F(GatewayTest, AHubThatWasKilledCallsItsPeersBack) {
   for (auto* config : {&edge_.config, &hub_.config}) config->peers.at(0).options.keepalive = 60s;
   hub_.config.state = hub_.folder.file("hub.state");
@@ -521,7 +535,7 @@ TEST_F(GatewayTest, WhatOthersTakeAwayIsPutBack) {
   for (const std::string& line : before) edge_.host.net().takeAway(line);
   edge_.host.net().changed();
   ASSERT_THAT(edge_.host.net().configured(), IsEmpty());
-  run(ChangeKeeper::kSettle);
+  run(NetworkReconciler::kSettle);
   EXPECT_EQ(edge_.host.net().configured(), before);
 }
 
@@ -533,10 +547,11 @@ TEST_F(GatewayTest, WhoTakesAwayWithoutEndIsAnsweredOnceASecond) {
     edge_.host.net().changed();
     run(10ms);
   }
-  EXPECT_THAT(edge_.host.net().restores() - before, testing::AllOf(testing::Ge(9), testing::Le(11)));
+  EXPECT_THAT(edge_.host.net().restores() - before,
+              testing::AllOf(testing::Ge(9), testing::Le(11)));
 }
 
-// A refusal that passes must not leave the device with a wrong MTU for good.
+// A temporary refusal must not leave the device with a wrong MTU forever.
 TEST_F(GatewayTest, ARefusedMtuIsAskedForAgain) {
   edge_.host.net().refuseMtus(1000);
   start();
@@ -555,41 +570,43 @@ TEST_F(GatewayTest, WhatCannotBePutBackIsTriedAgainLessAndLess) {
   edge_.host.net().takeAway("route 10.2.0.0/24 dev braid0");
   edge_.host.net().changed();
   run(1h);
-  EXPECT_THAT(edge_.host.net().restores() - before, testing::AllOf(testing::Ge(50), testing::Le(70)));
+  EXPECT_THAT(edge_.host.net().restores() - before,
+              testing::AllOf(testing::Ge(50), testing::Le(70)));
   edge_.host.net().refuse(false);
-  run(ChangeKeeper::kLongestPause);
+  run(NetworkReconciler::kLongestPause);
   EXPECT_THAT(edge_.host.net().configured(), Contains("route 10.2.0.0/24 dev braid0"));
 }
 
 TEST_F(GatewayTest, WhatCannotBePutBackHoldsUpNothingElse) {
-  const std::string route = "route 10.2.0.0/24 dev braid0", address = "address 10.1.0.1/24 on braid0";
+  const std::string route = "route 10.2.0.0/24 dev braid0",
+                    address = "address 10.1.0.1/24 on braid0";
   FakeHostNetwork& net = edge_.host.net();
   start();
   net.refuseLines({route});
   net.takeAway(route);
   net.takeAway(address);
   net.changed();
-  run(ChangeKeeper::kSettle);
+  run(NetworkReconciler::kSettle);
   EXPECT_THAT(net.configured(), Contains(address));
   EXPECT_THAT(net.configured(), testing::Not(Contains(route)));
   run(10min);  // the tries are a minute apart by now
   for (int i = 0; i < 3; ++i) {
     net.takeAway(address);
     net.changed();
-    run(ChangeKeeper::kPause);
+    run(NetworkReconciler::kPause);
     EXPECT_THAT(net.configured(), Contains(address)) << i;
   }
   net.refuseLines({});
-  run(ChangeKeeper::kLongestPause);
+  run(NetworkReconciler::kLongestPause);
   EXPECT_THAT(net.configured(), Contains(route));
 }
 
 TEST_F(GatewayTest, FlowsAreListedForWhoAsksAndNotAllOfThem) {
   start();
   for (uint16_t port = 1; port <= 40; ++port) {
-    edge_.host.device()->put(
-        sim::udpPacket({.src = sim::address("10.1.0.7"), .dst = sim::address("10.2.0.9"), .protocol = 17},
-                       port, 2000, sim::Bytes(port * 10u, 0x5a)));
+    edge_.host.device()->put(sim::udpPacket(
+        {.src = sim::address("10.1.0.7"), .dst = sim::address("10.2.0.9"), .protocol = 17}, port,
+        2000, sim::Bytes(port * 10u, 0x5a)));
     run(10ms);
   }
   PeerStatus none = edge_.gateway->tunnelStatus().peers.at(0);
@@ -602,18 +619,19 @@ TEST_F(GatewayTest, FlowsAreListedForWhoAsksAndNotAllOfThem) {
   EXPECT_EQ(edge_.gateway->tunnelStatus(kListedFlows).peers.at(0).flows.size(), 40u);
 }
 
-// The device's part of a reload fails when the address that was listened on is gone already.
+// The device's part of a reload fails when the old listening address has already been closed.
 TEST_F(GatewayTest, AReloadThatFailsNeedsNothingOfTheHostToGoBack) {
   auto write = [&](const std::string& listen, const std::string& routes) {
     std::ofstream(hub_.folder.file("hub.yaml"))
         << "identity: {key: " << hub_.config.identity.key
-        << ", certificate: " << hub_.config.identity.certificate << "}\ndevice: {routes: [" << routes
-        << "]}\nlisten: ['" << listen << "']\npeers: [{name: edge, pin: '"
+        << ", certificate: " << hub_.config.identity.certificate << "}\ndevice: {routes: ["
+        << routes << "]}\nlisten: ['" << listen << "']\npeers: [{name: edge, pin: '"
         << formatPin(hub_.config.peers.at(0).options.pin) << "', prefixes: [10.1.0.0/16]}]\n";
   };
   write("192.0.2.1:4433", "10.1.0.0/24");
   ConfigResult first = loadConfig(hub_.folder.file("hub.yaml"));
-  ASSERT_TRUE(std::holds_alternative<Config>(first)) << std::get<ConfigErrors>(first).at(0).toString();
+  ASSERT_TRUE(std::holds_alternative<Config>(first))
+      << std::get<ConfigErrors>(first).at(0).toString();
   hub_.config = std::get<Config>(first);
   hub_.setUp();
   hub_.host.refuseLocal({sim::address("192.0.2.1")});
@@ -629,15 +647,15 @@ TEST_F(GatewayTest, AReloadThatFailsNeedsNothingOfTheHostToGoBack) {
   EXPECT_EQ(hub_.host.sockets().size(), 1u);
 }
 
-// The queue of events is bounded: here a thousand others are told first.
+// The event queue is limited; here a thousand other events are reported first.
 TEST_F(GatewayTest, APeerWhoseEventWasLostIsNotTakenToBeUp) {
   for (int i = 0; i < 1100; ++i) {
     PeerOptions& none = edge_.config.peers.emplace_back().options;
     none.name = "absent" + std::to_string(i);
     none.pin[0] = static_cast<uint8_t>(i), none.pin[1] = static_cast<uint8_t>(i >> 8);
     none.endpoints = {Endpoint{hubEnd_.address, static_cast<uint16_t>(10000 + i)}};
-    none.prefixes = {
-        *Prefix::parse("172.16." + std::to_string(i / 250) + "." + std::to_string(i % 250) + "/32")};
+    none.prefixes = {*Prefix::parse("172.16." + std::to_string(i / 250) + "." +
+                                    std::to_string(i % 250) + "/32")};
   }
   std::rotate(edge_.config.peers.begin(), edge_.config.peers.begin() + 1, edge_.config.peers.end());
   start();
@@ -658,10 +676,10 @@ class GatewayStreamsTest : public GatewayTest {
       site->config.streams.match = {{std::nullopt, 443, 443}};
     }
   }
-  // A client behind the edge, and what the hub opened for it.
+  // A client behind the edge, and the connection that the hub opened for it.
   void join() {
-    client_ =
-        edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:50000"), *Endpoint::parse("10.2.0.9:443"));
+    client_ = edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:50000"),
+                                           *Endpoint::parse("10.2.0.9:443"));
     run(100ms);
     ASSERT_EQ(hub_.host.streams()->opened().size(), 1u);
     server_ = hub_.host.streams()->opened()[0];
@@ -711,11 +729,11 @@ TEST_F(GatewayStreamsTest, AResetCrosses) {
 TEST_F(GatewayStreamsTest, AHostThatDoesNotAnswerTimesOut) {
   start();
   run(2s);
-  client_ =
-      edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:50000"), *Endpoint::parse("10.2.0.9:443"));
+  client_ = edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:50000"),
+                                         *Endpoint::parse("10.2.0.9:443"));
   run(100ms);
   ASSERT_EQ(hub_.host.streams()->opened().size(), 1u);
-  run(Streams::kConnectTime - 1s);
+  run(TcpProxy::kConnectTime - 1s);
   EXPECT_FALSE(client_->reset);
   run(2s);
   EXPECT_TRUE(client_->reset);
@@ -743,7 +761,8 @@ TEST_F(GatewayStreamsTest, TheEndOfAGatewayResetsBothEnds) {
   EXPECT_FALSE(edge_.host.streams()->taking()) << "without the peer all stay packets";
 }
 
-// Found by review: it was told of max-per-peer alone, and what came beyond max-connections was reset.
+// Found by review: the near gateway was told only of max-per-peer, and connections beyond
+// max-connections were reset.
 TEST_F(GatewayStreamsTest, APeerOpensNoMoreStreamsThanThereMayBeConnections) {
   hub_.config.streams.most = 4;  // of few, half are for what the peer does not know yet
   start();
@@ -759,7 +778,8 @@ TEST_F(GatewayStreamsTest, APeerOpensNoMoreStreamsThanThereMayBeConnections) {
   EXPECT_EQ(hub_.gateway->status().streams.refusedHere, 0u);
 }
 
-// Each asks in the segment behind its handshake, is answered with a segment, and ends in order.
+// Each connection sends a request in the segment after its handshake, gets an answer of one
+// segment, and closes in order.
 TEST_F(GatewayStreamsTest, TenThousandConnectionsASecondAreAllAnsweredInTime) {
   constexpr size_t kCount = 10'000, kAtOnce = 10;
   constexpr size_t kFirst = 500;  // while the path's rate is being learned

@@ -1,4 +1,4 @@
-// A concentrator on a fake host lets in gateways that ask by real handshakes.
+// A concentrator on a fake host admits gateways that join by real handshakes.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,12 +9,12 @@
 #include <fstream>
 
 #include "gateway/gateway.h"
-#include "gateway/join/peer_fragment.h"
+#include "gateway/join/join_messages.h"
 #include "host/fake/fake_host.h"
 #include "simnet/inner_packets.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
-#include "tunnel/initiator.h"
-#include "tunnel/wire/pin.h"
+#include "tunnel/peer/dialing.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid::join_gateway_test {
 namespace {
@@ -29,7 +29,7 @@ using testing::SizeIs;
 
 const Endpoint kHub = *Endpoint::parse("203.0.113.1:4433");
 
-/// A concentrator of a real configuration file.
+/// A concentrator with a real configuration file.
 struct Hub {
   explicit Hub(const FakeClock& clock) : host(clock, 2) {
     generateIdentity(folder.file("hub.key"), folder.file("hub.crt"), "hub");
@@ -38,18 +38,20 @@ struct Hub {
     start();
   }
   void writeConfig(const std::string& more) const {
-    std::ofstream(folder.file("hub.yaml")) << "identity: {key: hub.key, certificate: hub.crt}\n"
-                                           << "device: {addresses: [10.99.0.1/24], networks: [10.1.0.0/16]}\n"
-                                           << "listen: ['203.0.113.1:4433']\n"
-                                           << "state: " << folder.file("hub.state") << "\n"
-                                           << "peers-folder: " << folder.file("peers.d") << "\n"
-                                           << "streams: {enabled: off}\nlog: {level: error}\n"
-                                           << (more.empty() ? "peers: []\n" : more);
+    std::ofstream(folder.file("hub.yaml"))
+        << "identity: {key: hub.key, certificate: hub.crt}\n"
+        << "device: {addresses: [10.99.0.1/24], networks: [10.1.0.0/16]}\n"
+        << "listen: ['203.0.113.1:4433']\n"
+        << "state: " << folder.file("hub.state") << "\n"
+        << "peers-folder: " << folder.file("peers.d") << "\n"
+        << "streams: {enabled: off}\nlog: {level: error}\n"
+        << (more.empty() ? "peers: []\n" : more);
   }
   void start() {
     gateway.reset();
     ConfigResult result = loadConfig(folder.file("hub.yaml"));
-    if (auto* errors = std::get_if<ConfigErrors>(&result)) throw std::runtime_error(errors->at(0).toString());
+    if (auto* errors = std::get_if<ConfigErrors>(&result))
+      throw std::runtime_error(errors->at(0).toString());
     gateway = std::make_unique<Gateway>(std::get<Config>(std::move(result)), LoadOptions{}, host);
     gateway->start();
   }
@@ -71,7 +73,8 @@ struct Hub {
   void writeBook(std::string text, const std::string& from, const std::string& to) const {
     size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos) << text;
-    std::ofstream(folder.file("hub.state.invitations"), std::ios::trunc) << text.replace(at, from.size(), to);
+    std::ofstream(folder.file("hub.state.invitations"), std::ios::trunc)
+        << text.replace(at, from.size(), to);
   }
   std::vector<std::string> peers() const {
     std::vector<std::string> out;
@@ -95,17 +98,17 @@ class Applicant : private JoinAsker {
         provider_(identity, DtlsPair::quick()) {
     provider_.setJoinAsker(this);
   }
-  /// Signs with another secret, and names the invitation of that one, or still the real one.
+  /// Signs with another secret. Names the invitation of that secret, or the real one.
   void spoilSecret(bool alsoName) {
     invitation_.secret.bytes[3] ^= 1;
     if (alsoName) id_ = idOf(publicKeyOf(invitation_.secret));
   }
 
-  /// Asks until it is answered or refused, at most for the time of a handshake.
+  /// Sends requests until it is answered or refused, at most for the time of a handshake.
   void run(Hub& hub, FakeClock& clock) {
     static uint16_t port = 40000;
     Endpoint own{*Address::parse("192.0.2.5"), ++port};
-    Initiator initiator(provider_, random_, invitation_.pin, clock.now());
+    ClientHandshake initiator(provider_, random_, invitation_.pin, clock.now());
     for (int round = 0; round < 3000 && !answer && error.empty(); ++round) {
       if (initiator.handshake().deadline() <= clock.now()) initiator.onTimer(clock.now());
       for (Packet p = pool_.allocate(); p && initiator.pollDatagram(p); p = pool_.allocate())
@@ -129,7 +132,8 @@ class Applicant : private JoinAsker {
   JoinMessage request(const JoinBinding& binding) override {
     JoinMessage wish = wishOf(networks_);
     return writeRequest(
-        {id_, signJoin(invitation_.secret, {binding, identity_.pin, invitation_.pin, wish}), networks_});
+        {id_, signJoin(invitation_.secret, {binding, identity_.pin, invitation_.pin, wish}),
+         networks_});
   }
   void onAnswer(ByteView bytes) override { answer = readAnswer(bytes); }
 
@@ -138,7 +142,8 @@ class Applicant : private JoinAsker {
   std::vector<Prefix> networks_;
   InvitationId id_;
   DtlsProvider provider_;
-  static inline uint64_t seed_ = 100;  ///< another for each: a nonce that comes again is not answered
+  static inline uint64_t seed_ =
+      100;  ///< a new nonce for each request, because a repeated nonce is not answered
   SecretRandom random_{knownKey(++seed_)};
   PacketPool pool_{2000, 64};
 };
@@ -154,7 +159,7 @@ struct JoinGatewayTest : testing::Test {
     lastError = applicant.error;
     return applicant.answer.value_or(JoinAnswer{});
   }
-  /// The peer's session comes up: by the initiator of a session, and its first packet.
+  /// Brings up the peer's session by a session initiator and its first packet.
   void comesUp(const Identity& identity) {
     FakeHost edge(clock, 9);
     Link link;
@@ -172,8 +177,10 @@ struct JoinGatewayTest : testing::Test {
     UplinkConfig& uplink = config.uplinks.emplace_back();
     uplink.name = uplink.interface = "eth1";
     uplink.gateway = UplinkConfig::Gateway::kNone;
-    config.peers.emplace_back().options = {
-        .name = "hub", .pin = hub.pinOf(), .endpoints = {kHub}, .prefixes = {*Prefix::parse("10.99.0.0/24")}};
+    config.peers.emplace_back().options = {.name = "hub",
+                                           .pin = hub.pinOf(),
+                                           .endpoints = {kHub},
+                                           .prefixes = {*Prefix::parse("10.99.0.0/24")}};
     Gateway other(config, LoadOptions{}, edge);
     other.start();
     for (int round = 0; round < 1000 && hub.gateway->peersUp() == 0; ++round) {
@@ -190,7 +197,8 @@ struct JoinGatewayTest : testing::Test {
   static void writeIdentity(const Identity& identity, const IdentityConfig& paths) {
     BioHandle key(BIO_new_file(paths.key.c_str(), "w")),
         certificate(BIO_new_file(paths.certificate.c_str(), "w"));
-    PEM_write_bio_PKCS8PrivateKey(key.get(), identity.key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+    PEM_write_bio_PKCS8PrivateKey(key.get(), identity.key.get(), nullptr, nullptr, 0, nullptr,
+                                  nullptr);
     PEM_write_bio_X509(certificate.get(), identity.certificate.get());
     key.reset();
     fs::permissions(paths.key, fs::perms::owner_read | fs::perms::owner_write);
@@ -214,7 +222,8 @@ TEST_F(JoinGatewayTest, WhoIsInvitedBecomesAPeerWithAddressesOfTheTunnel) {
   ASSERT_THAT(hub.peers(), ElementsAre("van-7"));
   const PeerOptions& peer = hub.gateway->config().peers[0].options;
   EXPECT_EQ(peer.pin, alice().pin);
-  EXPECT_THAT(peer.prefixes, ElementsAre(*Prefix::parse("10.99.0.2/32"), *Prefix::parse("192.168.7.0/24")));
+  EXPECT_THAT(peer.prefixes,
+              ElementsAre(*Prefix::parse("10.99.0.2/32"), *Prefix::parse("192.168.7.0/24")));
   EXPECT_THAT(hub.host.net().configured(), Contains("route 192.168.7.0/24 dev braid0"));
   EXPECT_THAT(hub.fragment("van-7"), HasSubstr(formatPin(alice().pin)));
 }
@@ -273,8 +282,9 @@ TEST_F(JoinGatewayTest, NetworksOfOthersAreRefusedByNameAndTheInvitationStaysGoo
   answer = ask(hub.invite("shop"), mallory(), {*Prefix::parse("192.168.0.0/16")});
   EXPECT_EQ(answer.code, JoinCode::kNetworks);
   EXPECT_THAT(answer.text, HasSubstr("of the gateway van-7"));
-  EXPECT_EQ(ask(hub.invite("shop"), mallory(), {*Prefix::parse("192.168.8.0/24")}).edge.at(0).address,
-            *Address::parse("10.99.0.3"));
+  EXPECT_EQ(
+      ask(hub.invite("shop"), mallory(), {*Prefix::parse("192.168.8.0/24")}).edge.at(0).address,
+      *Address::parse("10.99.0.3"));
 }
 
 TEST_F(JoinGatewayTest, ATakenNameIsNotInvited) {
@@ -282,7 +292,8 @@ TEST_F(JoinGatewayTest, ATakenNameIsNotInvited) {
   comesUp(alice());
   InviteRequest request;
   request.name = "van-7";
-  EXPECT_THAT(hub.gateway->invite(request).problem, HasSubstr("there is a gateway 'van-7' already"));
+  EXPECT_THAT(hub.gateway->invite(request).problem,
+              HasSubstr("there is a gateway 'van-7' already"));
   for (const char* name : {"", "-x", "a/b", "../x", "a b"}) {
     request.name = name;
     EXPECT_THAT(hub.gateway->invite(request).problem, HasSubstr("NAME must be")) << name;
@@ -300,7 +311,7 @@ TEST_F(JoinGatewayTest, ANameThatAPersonTookMeanwhileIsLeftToThatPerson) {
   EXPECT_EQ(hub.gateway->config().peers.at(0).options.pin, mallory().pin);
 }
 
-// The edge's braidctl was killed after the concentrator had taken it in, and its key is gone.
+// The edge's braidctl was killed after the concentrator had admitted it, and its key is lost.
 TEST_F(JoinGatewayTest, WhoBeginsAnewAfterAnEndInTheMiddleTakesItsOwnPlace) {
   std::string line = hub.invite("van-7");
   ASSERT_EQ(ask(line, alice()).code, JoinCode::kJoined);
@@ -338,7 +349,7 @@ TEST_F(JoinGatewayTest, WhoNeverComesIsForgottenAndTheInvitationIsOpenAgain) {
   ASSERT_EQ(ask(line).code, JoinCode::kJoined);
   hub.start();
   EXPECT_THAT(hub.peers(), ElementsAre("van-7"));
-  clock.advance(JoinKeeper::kGrace - 1s);
+  clock.advance(JoinService::kGrace - 1s);
   hub.gateway->turn();
   EXPECT_THAT(hub.peers(), ElementsAre("van-7"));
   clock.advance(11s);

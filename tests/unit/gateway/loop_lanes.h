@@ -9,23 +9,23 @@
 #include <string>
 #include <vector>
 
-#include "tunnel/stream_lanes.h"
+#include "tunnel/api/streams.h"
 
 namespace braid::gateway_test {
 
-/// Streams without a tunnel: what is opened here arrives here, too, and bytes are there at once. Bounded as the tunnel's:
-/// by `kRoom` bytes each way.
-class LoopLanes final : public StreamLanes {
+/// Streams without a tunnel: a stream that is opened here also arrives here, and its bytes arrive
+/// at once. As in the tunnel, the bytes in each direction are limited, here by `kRoom`.
+class LoopLanes final : public StreamApi {
  public:
   static constexpr size_t kRoom = 100'000;
 
-  /// Nothing can be opened to these destinations.
+  /// Destinations to which no stream can be opened.
   std::set<Address> closed;
-  /// open() gives no handle although canOpen() said yes.
+  /// Makes open() fail although canOpen() returned true.
   bool full = false;
-  /// canOpen() says no although open() gives handles: a bound is near.
+  /// Makes canOpen() return false although open() still succeeds, as when a limit is near.
   bool nearlyFull = false;
-  /// What resets were told by the gateway, in order.
+  /// The causes of resets that the gateway requested, in order.
   std::vector<StreamCause> resets;
   /// Ends of streams that are alive.
   size_t alive() const { return ends_.size(); }
@@ -57,7 +57,8 @@ class LoopLanes final : public StreamLanes {
     size_t free = std::min(writable(stream, 1), sizeof buffer_);
     if (free == 0 || buffers.empty()) return 0;
     size_t half = free / 2;  // more than one piece, as in the tunnel
-    if (half == 0 || buffers.size() == 1) return buffers[0] = ByteSpan(buffer_).first(free), size_t{1};
+    if (half == 0 || buffers.size() == 1)
+      return buffers[0] = ByteSpan(buffer_).first(free), size_t{1};
     buffers[0] = ByteSpan(buffer_).first(half);
     buffers[1] = ByteSpan(buffer_).subspan(half, free - half);
     return 2;
@@ -126,7 +127,7 @@ class LoopLanes final : public StreamLanes {
   struct End {
     StreamEnds ends;
     StreamHandle other;
-    std::string waiting;  ///< bytes that came and were not read
+    std::string waiting;  ///< bytes that arrived and were not read
     bool finished = false, wants = false;
   };
 
@@ -149,7 +150,7 @@ class LoopLanes final : public StreamLanes {
     event.stream = stream;
     return events_.emplace_back(event);
   }
-  // Both ways are at their ends: so are both handles.
+  // When both directions have ended, ends both handles.
   void settle(StreamHandle stream) {
     StreamHandle far = ends_.at(stream).other;
     if (!isAtEnd(stream) || !isAtEnd(far)) return;

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <vector>
 
-#include "host/fake/fake_datagram_socket.h"
+#include "host/fake/fake_network.h"
 
 namespace braid::datagram_socket_test {
 namespace {
@@ -22,7 +22,7 @@ class MockObserver : public SendObserver {
   MOCK_METHOD(void, onTooBig, (const Datagram&), (override));
 };
 
-// What every socket does, whatever its host.
+// Behaviour that all sockets share, independent of the host.
 class DatagramSocketTest : public testing::Test {
  protected:
   static SocketOptions options() {
@@ -30,7 +30,9 @@ class DatagramSocketTest : public testing::Test {
     o.local = *Address::parse("192.0.2.1");
     return o;
   }
-  void enqueue(uint8_t mark, size_t size = 10) { ASSERT_TRUE(socket_.enqueue(datagram(mark, size))); }
+  void enqueue(uint8_t mark, size_t size = 10) {
+    ASSERT_TRUE(socket_.enqueue(datagram(mark, size)));
+  }
   Datagram datagram(uint8_t mark, size_t size = 10) {
     Datagram d;
     d.route = {1, {}, remote_};
@@ -88,7 +90,9 @@ TEST_F(DatagramSocketTest, ATooBigDatagramIsReportedWithItsSizeAndTheRestGoesOut
   enqueue(0);
   enqueue(1, 1473);
   enqueue(2, 1472);
-  EXPECT_CALL(observer_, onTooBig(_)).WillOnce([](const Datagram& d) { EXPECT_EQ(d.bytes.size(), 1473u); });
+  EXPECT_CALL(observer_, onTooBig(_)).WillOnce([](const Datagram& d) {
+    EXPECT_EQ(d.bytes.size(), 1473u);
+  });
   EXPECT_TRUE(socket_.flush(observer_));
   EXPECT_THAT(takeSent(), ElementsAre(0, 2));
   EXPECT_EQ(socket_.counters().tooBig, 1u);
@@ -98,7 +102,8 @@ TEST_F(DatagramSocketTest, ARefusalIsReportedForEachDatagram) {
   socket_.refuse(ENETUNREACH);
   enqueue(0);
   enqueue(1);
-  EXPECT_CALL(observer_, onSendError(Field(&Datagram::route, Route{1, {}, remote_}), ENETUNREACH)).Times(2);
+  EXPECT_CALL(observer_, onSendError(Field(&Datagram::route, Route{1, {}, remote_}), ENETUNREACH))
+      .Times(2);
   EXPECT_TRUE(socket_.flush(observer_));
   EXPECT_EQ(socket_.counters().sendErrors, 2u);
 }
@@ -148,7 +153,7 @@ TEST_F(DatagramSocketTest, ABatchTakesNoMoreThanItsLimitAndWhatFits) {
   EXPECT_EQ(socket_.counters().truncated, 1u);
 }
 
-/// A socket whose other thread is the test.
+/// A socket with deferred sending, in which the test plays the sending thread.
 class LateSocket final : public DatagramSocket {
  public:
   LateSocket() : DatagramSocket(1, *Endpoint::parse("192.0.2.1:1")) {}
@@ -223,7 +228,9 @@ TEST_F(LateSocketTest, WhatIsRefusedIsToldByItself) {
   enqueue(0, 30);
   socket_.flush(observer_);
   socket_.work();
-  EXPECT_CALL(observer_, onTooBig(_)).WillOnce([](const Datagram& d) { EXPECT_EQ(d.bytes.data()[0], 13); });
+  EXPECT_CALL(observer_, onTooBig(_)).WillOnce([](const Datagram& d) {
+    EXPECT_EQ(d.bytes.data()[0], 13);
+  });
   socket_.told();
   EXPECT_EQ(socket_.sent, numbers(30));
   EXPECT_EQ(socket_.counters().tooBig, 1u);

@@ -1,4 +1,4 @@
-#include "inet/checksum.h"
+#include "inet/ip.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ TEST(ChecksumTest, OddLengthsCountAZero) {
   EXPECT_EQ(foldSum(sumBytes(Bytes{0x12, 0x34, 0x00, 0x00, 0x56})), 0x6834);
 }
 
-// Any length, any place in memory, and bytes whose words overflow again and again.
+// Any length, any alignment, and bytes that cause repeated carries.
 TEST(ChecksumTest, SameAsWordByWord) {
   constexpr uint64_t kSeed = 12;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
@@ -31,7 +31,8 @@ TEST(ChecksumTest, SameAsWordByWord) {
   for (size_t size = 0; size < 200; ++size) {
     for (bool large : {false, true}) {
       Bytes data(8 + size);
-      for (uint8_t& b : data) b = static_cast<uint8_t>(large ? 0xff - random.below(2) : random.next());
+      for (uint8_t& b : data)
+        b = static_cast<uint8_t>(large ? 0xff - random.below(2) : random.next());
       ByteView some = ByteView(data).subspan(random.below(8), size);
       uint64_t expected = 0x12345;
       for (size_t i = 0; i < size; ++i) expected += uint64_t{some[i]} << (i % 2 ? 0 : 8);
@@ -57,11 +58,12 @@ TEST(ChecksumTest, TransportChecksumCoversThePseudoHeader) {
   const Bytes segment = test::udp(1, 2, {0xaa});
   // 0a00+0001+0a00+0002 + 0011+0009 + 0001+0002+0009+0000+aa00
   EXPECT_EQ(transportChecksum(src, dst, ip::kUdp, segment), static_cast<uint16_t>(~0xbe29));
-  EXPECT_EQ(pseudoHeaderSum(test::addr("::1"), test::addr("::2"), ip::kIcmpV6, 100), 1u + 2 + 58 + 100);
+  EXPECT_EQ(pseudoHeaderSum(test::addr("::1"), test::addr("::2"), ip::kIcmpV6, 100),
+            1u + 2 + 58 + 100);
 }
 
 TEST(UpdateChecksumTest, ExampleOfRfc1624) {
-  // Section 4: the sum goes to 0xffff, where equation 2 fails.
+  // Section 4: the sum becomes 0xffff, for which equation 2 fails.
   EXPECT_EQ(updateChecksum(0xdd2f, 0x5555, 0x3285), 0x0000);
 }
 
@@ -70,7 +72,8 @@ TEST(UpdateChecksumTest, SameAsAnew) {
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   Random random(kSeed);
   for (int round = 0; round < 2000; ++round) {
-    Bytes data(2 + 2 * (2 + random.below(20)));  // its last word never changes, so the sum is never 0
+    Bytes data(2 +
+               2 * (2 + random.below(20)));  // its last word never changes, so the sum is never 0
     for (size_t i = 2; i < data.size(); ++i) data[i] = static_cast<uint8_t>(random.below(4) * 85);
     data.back() |= 1;
     store16(&data[0], internetChecksum(data));

@@ -1,4 +1,4 @@
-#include "inet/ecn.h"
+#include "inet/ip.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using test::Bytes;
 constexpr Ecn kAll[] = {Ecn::kNotEct, Ecn::kEct1, Ecn::kEct0, Ecn::kCe};
 constexpr uint8_t kDscp = 46 << 2;
 
-/// The same packet in both families with this codepoint and a DSCP.
+/// A packet in IPv4 and in IPv6, with this codepoint and a DSCP.
 std::vector<Bytes> packets(Ecn ecn) {
   auto trafficClass = static_cast<uint8_t>(kDscp | static_cast<uint8_t>(ecn));
   return {test::tcpV4({}, trafficClass), test::tcpV6({}, trafficClass)};
@@ -59,7 +59,8 @@ TEST(EcnTest, WhatIsNoIpPacketIsLeftAlone) {
   Bytes v4 = packets(Ecn::kEct0)[0], v6 = packets(Ecn::kEct0)[1];
   Bytes other = v4;
   other[0] = 0x55;
-  for (Bytes b : {Bytes{}, Bytes(v4.begin(), v4.begin() + 19), Bytes(v6.begin(), v6.begin() + 39), other}) {
+  for (Bytes b :
+       {Bytes{}, Bytes(v4.begin(), v4.begin() + 19), Bytes(v6.begin(), v6.begin() + 39), other}) {
     const Bytes before = b;
     EXPECT_EQ(readEcn(b), std::nullopt);
     EXPECT_FALSE(setEcn(b, Ecn::kCe));

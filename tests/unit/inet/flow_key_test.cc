@@ -33,7 +33,8 @@ TEST(FlowKeyTest, ReversedSwapsBothEnds) {
 }
 
 TEST(FlowKeyHashTest, IsSipHash13) {
-  // By `openssl mac -macopt c-rounds:1 -macopt d-rounds:3 -macopt size:8 SIPHASH` with the key 00 01 .. 0f.
+  // By `openssl mac -macopt c-rounds:1 -macopt d-rounds:3 -macopt size:8 SIPHASH` with the key 00
+  // 01 .. 0f.
   FlowKeyHash hash(0x0706050403020100, 0x0f0e0d0c0b0a0908);
   EXPECT_EQ(hash(kWeb), 0x2983904b40527e5bu);
   EXPECT_EQ(hash(kDns), 0x13dd0ffbef9e1a18u);

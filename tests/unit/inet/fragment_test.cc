@@ -1,4 +1,4 @@
-#include "inet/fragment.h"
+#include "inet/ip.h"
 
 #include <gtest/gtest.h>
 
@@ -21,8 +21,9 @@ struct Cut {
 Cut fragment(const Bytes& packet, uint16_t mtu, size_t poolLimit = 2000) {
   PacketPool pool(2000, poolLimit);
   Cut cut;
-  cut.result = fragmentIpv4(pool, packet, mtu,
-                            [&](Packet p) { cut.fragments.emplace_back(p.view().begin(), p.view().end()); });
+  cut.result = fragmentIpv4(pool, packet, mtu, [&](Packet p) {
+    cut.fragments.emplace_back(p.view().begin(), p.view().end());
+  });
   EXPECT_EQ(pool.inUse(), 0u);
   return cut;
 }
@@ -37,7 +38,7 @@ bool moreOf(const Bytes& b) {
   return fieldOf(b) & ip::kV4MoreFragments;
 }
 
-/// Puts the payloads back where the offsets say.
+/// Reassembles the payloads by their offsets.
 Bytes reassembled(const std::vector<Bytes>& fragments, size_t base = 0) {
   Bytes all;
   for (const Bytes& f : fragments) {
@@ -89,7 +90,8 @@ TEST(FragmentTest, EverySizeAndMtuComesTogetherAgain) {
 }
 
 TEST(FragmentTest, WhatFitsPassesUnchangedWithoutTrailingBytes) {
-  Bytes packet = test::v4({.fragment = ip::kV4DontFragment, .options = {1, 1, 1, 0}}, test::pattern(100));
+  Bytes packet =
+      test::v4({.fragment = ip::kV4DontFragment, .options = {1, 1, 1, 0}}, test::pattern(100));
   Bytes longer = packet;
   longer.resize(longer.size() + 30);
   Cut cut = fragment(longer, 124);
@@ -100,9 +102,9 @@ TEST(FragmentTest, WhatFitsPassesUnchangedWithoutTrailingBytes) {
 
 TEST(FragmentTest, Refuses) {
   Bytes payload = test::pattern(1400);
-  for (const Bytes& packet :
-       {test::v4({.fragment = ip::kV4DontFragment}, payload), test::v4({.options = {1, 1, 1, 0}}, payload),
-        test::v6({}, payload), Bytes{}, Bytes(1400, 0)}) {
+  for (const Bytes& packet : {test::v4({.fragment = ip::kV4DontFragment}, payload),
+                              test::v4({.options = {1, 1, 1, 0}}, payload), test::v6({}, payload),
+                              Bytes{}, Bytes(1400, 0)}) {
     Cut cut = fragment(packet, 1000);
     EXPECT_EQ(cut.result, FragmentResult::kRefused);
     EXPECT_TRUE(cut.fragments.empty());
@@ -133,8 +135,10 @@ TEST(FragmentTest, MiddleFragmentOfOddLengthIsRefused) {
 TEST(FragmentTest, OffsetNeverOverflows) {
   // 376 bytes per fragment at this MTU: the second begins 47 units after the first.
   Bytes payload = test::pattern(400);
-  EXPECT_EQ(fragment(test::v4({.fragment = 0x1fff - 47}, payload), 400).result, FragmentResult::kDone);
-  EXPECT_EQ(fragment(test::v4({.fragment = 0x1fff - 46}, payload), 400).result, FragmentResult::kRefused);
+  EXPECT_EQ(fragment(test::v4({.fragment = 0x1fff - 47}, payload), 400).result,
+            FragmentResult::kDone);
+  EXPECT_EQ(fragment(test::v4({.fragment = 0x1fff - 46}, payload), 400).result,
+            FragmentResult::kRefused);
 }
 
 TEST(FragmentTest, ShortOfBuffersNothingIsSent) {

@@ -17,7 +17,8 @@ constexpr MacAddress kBroadcast = {255, 255, 255, 255, 255, 255};
 Bytes frame(const MacAddress& dst, std::initializer_list<uint16_t> types, const Bytes& payload) {
   Bytes b(dst.begin(), dst.end());
   b.insert(b.end(), kHost.begin(), kHost.end());
-  for (uint16_t word : types) test::append(b, {static_cast<uint8_t>(word >> 8), static_cast<uint8_t>(word)});
+  for (uint16_t word : types)
+    test::append(b, {static_cast<uint8_t>(word >> 8), static_cast<uint8_t>(word)});
   test::append(b, payload);
   return b;
 }
@@ -51,13 +52,15 @@ TEST(FrameTest, PaddingIsNotThePacket) {
 }
 
 TEST(FrameTest, VlanTags) {
-  Frame one = parseFrame(frame(kRouter, {Frame::kVlan, 0xe064, Frame::kIpV6}, test::tcpV6({}))).value();
+  Frame one =
+      parseFrame(frame(kRouter, {Frame::kVlan, 0xe064, Frame::kIpV6}, test::tcpV6({}))).value();
   EXPECT_EQ(one.vlanTags, 1);
   EXPECT_EQ(one.vlans[0], 100);
   EXPECT_EQ(one.payloadOffset, 18u);
   EXPECT_TRUE(one.ip && one.ip->isV6());
 
-  Bytes two = frame(kRouter, {Frame::kServiceVlan, 7, Frame::kVlan, 4095, Frame::kIpV4}, test::tcpV4({}));
+  Bytes two =
+      frame(kRouter, {Frame::kServiceVlan, 7, Frame::kVlan, 4095, Frame::kIpV4}, test::tcpV4({}));
   Frame f = parseFrame(two).value();
   EXPECT_EQ(f.vlanTags, 2);
   EXPECT_EQ(f.vlans, (std::array<uint16_t, 2>{7, 4095}));
@@ -66,8 +69,8 @@ TEST(FrameTest, VlanTags) {
 }
 
 TEST(FrameTest, AThirdTagIsOpaque) {
-  Bytes three =
-      frame(kRouter, {Frame::kVlan, 1, Frame::kVlan, 2, Frame::kVlan, 3, Frame::kIpV4}, test::tcpV4({}));
+  Bytes three = frame(kRouter, {Frame::kVlan, 1, Frame::kVlan, 2, Frame::kVlan, 3, Frame::kIpV4},
+                      test::tcpV4({}));
   Frame f = parseFrame(three).value();
   EXPECT_EQ(f.vlanTags, 2);
   EXPECT_EQ(f.etherType, Frame::kVlan);

@@ -71,7 +71,8 @@ TEST_F(IcmpTest, TooBigIpv6) {
 }
 
 TEST_F(IcmpTest, SmallOffenderIsQuotedWholeWithoutTrailingBytes) {
-  for (Bytes offender : {test::tcpV4({.payload = {1, 2, 3}}), test::tcpV6({.payload = {1, 2, 3}})}) {
+  for (Bytes offender :
+       {test::tcpV4({.payload = {1, 2, 3}}), test::tcpV6({.payload = {1, 2, 3}})}) {
     size_t size = offender.size();
     bool isV4 = size == 43;
     offender.resize(size + 9);
@@ -133,9 +134,10 @@ TEST_F(IcmpTest, OnlyTheFirstFragmentIsAnswered) {
   EXPECT_FALSE(answered(test::v4({.fragment = 2}, test::pattern(16))));
 }
 
-// The answer would come from there.
+// The source address that the answer would have.
 TEST_F(IcmpTest, DestinationsThatNameNoHostAreNotAnswered) {
-  for (const char* dst : {"0.0.0.0", "127.0.0.1", "224.0.0.1", "239.255.255.255", "255.255.255.255"}) {
+  for (const char* dst :
+       {"0.0.0.0", "127.0.0.1", "224.0.0.1", "239.255.255.255", "255.255.255.255"}) {
     EXPECT_FALSE(answered(test::v4({.dst = dst}, test::udp(1, 2, {})))) << dst;
   }
   EXPECT_TRUE(answered(test::v4({.dst = "223.255.255.255"}, test::udp(1, 2, {}))));
@@ -146,7 +148,8 @@ TEST_F(IcmpTest, DestinationsThatNameNoHostAreNotAnswered) {
 }
 
 TEST_F(IcmpTest, SourcesThatNameNoHostAreNotAnswered) {
-  for (const char* src : {"0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"}) {
+  for (const char* src :
+       {"0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"}) {
     EXPECT_FALSE(answered(test::v4({.src = src}, test::udp(1, 2, {})))) << src;
   }
   for (const char* src : {"::", "::1", "ff02::1"}) {

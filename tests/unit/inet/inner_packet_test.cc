@@ -19,7 +19,8 @@ InnerPacket parsed(const Bytes& b) {
 }
 
 TEST(InnerPacketTest, Ipv4Udp) {
-  Bytes b = test::v4({.tos = 0xb9, .fragment = ip::kV4DontFragment}, test::udp(53, 4000, test::pattern(10)));
+  Bytes b = test::v4({.tos = 0xb9, .fragment = ip::kV4DontFragment},
+                     test::udp(53, 4000, test::pattern(10)));
   InnerPacket p = parsed(b);
   EXPECT_TRUE(p.isV4());
   EXPECT_EQ(p.src, test::addr("10.0.0.1"));
@@ -40,8 +41,9 @@ TEST(InnerPacketTest, Ipv4Udp) {
 }
 
 TEST(InnerPacketTest, Ipv4Tcp) {
-  InnerPacket p = parsed(test::tcpV4(
-      {.flags = TcpFields::kSyn | TcpFields::kEce, .options = {2, 4, 5, 0xb4}, .payload = test::pattern(3)}));
+  InnerPacket p = parsed(test::tcpV4({.flags = TcpFields::kSyn | TcpFields::kEce,
+                                      .options = {2, 4, 5, 0xb4},
+                                      .payload = test::pattern(3)}));
   ASSERT_TRUE(p.tcp);
   EXPECT_EQ(p.tcp->seq, 0x01020304u);
   EXPECT_EQ(p.tcp->ack, 0x0a0b0c0du);
@@ -147,7 +149,9 @@ TEST(InnerPacketTest, Ipv4FragmentsShareAKeyWithoutPorts) {
 }
 
 TEST(InnerPacketTest, FragmentsHaveNoTcp) {
-  EXPECT_FALSE(parsed(test::v4({.protocol = ip::kTcp, .fragment = ip::kV4MoreFragments}, test::tcp({}))).tcp);
+  EXPECT_FALSE(
+      parsed(test::v4({.protocol = ip::kTcp, .fragment = ip::kV4MoreFragments}, test::tcp({})))
+          .tcp);
   EXPECT_FALSE(parsed(test::v4({.protocol = ip::kTcp, .fragment = 1}, test::tcp({}))).tcp);
 }
 
@@ -168,7 +172,8 @@ TEST(InnerPacketTest, MalformedTcpIsStillAnIpPacket) {
 TEST(InnerPacketTest, WhichProtocolsHavePorts) {
   for (int protocol = 0; protocol < 256; ++protocol) {
     auto p = parsed(test::v4({.protocol = static_cast<uint8_t>(protocol)}, test::pattern(20)));
-    bool expected = protocol == 6 || protocol == 17 || protocol == 33 || protocol == 132 || protocol == 136;
+    bool expected =
+        protocol == 6 || protocol == 17 || protocol == 33 || protocol == 132 || protocol == 136;
     EXPECT_EQ(p.hasPorts, expected) << protocol;
     EXPECT_EQ(p.flowKey().sport != 0, expected) << protocol;
   }
@@ -245,14 +250,16 @@ TEST(InnerPacketTest, Ipv6Fragments) {
   EXPECT_EQ(first.l4Offset, 48u);
 
   for (bool more : {false, true}) {
-    InnerPacket later = parsed(test::v6(outer, joined({fragmentHeader(ip::kUdp, 2, more), payload})));
+    InnerPacket later =
+        parsed(test::v6(outer, joined({fragmentHeader(ip::kUdp, 2, more), payload})));
     EXPECT_TRUE(later.isLaterFragment());
     EXPECT_FALSE(later.hasPorts);
     EXPECT_EQ(later.l4Length, payload.size());
     EXPECT_EQ(later.flowKey(), first.flowKey());
   }
 
-  InnerPacket atomic = parsed(test::v6(outer, joined({fragmentHeader(ip::kUdp, 0, false), payload})));
+  InnerPacket atomic =
+      parsed(test::v6(outer, joined({fragmentHeader(ip::kUdp, 0, false), payload})));
   EXPECT_FALSE(atomic.isFragment);
   EXPECT_EQ(atomic.flowKey().sport, 53);
 }
@@ -269,8 +276,10 @@ TEST(InnerPacketTest, OffsetsStayWithinAnyMutatedPacket) {
   constexpr uint64_t kSeed = 5;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   Random random(kSeed);
-  Bytes chain = joined({extension(ip::kFragment), fragmentHeader(ip::kTcp, 0, false), test::tcp({})});
-  const Bytes seeds[] = {test::tcpV4({.options = {2, 4, 5, 0xb4}}), test::tcpV6({.payload = {1, 2}}),
+  Bytes chain =
+      joined({extension(ip::kFragment), fragmentHeader(ip::kTcp, 0, false), test::tcp({})});
+  const Bytes seeds[] = {test::tcpV4({.options = {2, 4, 5, 0xb4}}),
+                         test::tcpV6({.payload = {1, 2}}),
                          test::v6({.nextHeader = ip::kHopByHop}, chain)};
   for (int round = 0; round < 20000; ++round) {
     Bytes b = seeds[random.below(3)];

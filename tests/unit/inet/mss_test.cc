@@ -1,4 +1,4 @@
-#include "inet/mss.h"
+#include "inet/tcp.h"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,8 @@ TEST(ClampMssTest, NeverRaises) {
 TEST(ClampMssTest, OnlySynsWithTheOption) {
   for (Bytes b :
        {test::tcpV4({.flags = TcpFields::kAck, .options = mss(1460)}),
-        test::tcpV4({.flags = kSyn | TcpFields::kRst, .options = mss(1460)}), test::tcpV4({.flags = kSyn}),
+        test::tcpV4({.flags = kSyn | TcpFields::kRst, .options = mss(1460)}),
+        test::tcpV4({.flags = kSyn}),
         test::tcpV4({.flags = kSyn, .options = {1, 1, 3, 3, 7, 0, 0, 0}, .payload = mss(1460)}),
         test::v4({}, test::udp(1, 2, mss(1460)))}) {
     const Bytes before = b;

@@ -1,12 +1,11 @@
-#include "inet/packet_run.h"
+#include "inet/segmentation.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "base/random.h"
-#include "inet/checksum.h"
-#include "inet/packet_segmenter.h"
+#include "inet/ip.h"
 #include "tests/unit/inet/packets.h"
 
 namespace braid::packet_run_test {
@@ -36,10 +35,11 @@ struct PacketRunTest : testing::TestWithParam<bool> {
   Bytes packet(const Segment& s, const Bytes& options = kTimestamps) const {
     Bytes payload(s.size);
     for (size_t i = 0; i < s.size; ++i) payload[i] = static_cast<uint8_t>((s.at + i) * 31);
-    test::Tcp tcp{.seq = 0xffffff80 + s.at, .flags = s.flags, .options = options, .payload = payload};
+    test::Tcp tcp{
+        .seq = 0xffffff80 + s.at, .flags = s.flags, .options = options, .payload = payload};
     return GetParam() ? test::tcpV6(tcp) : test::tcpV4(tcp);
   }
-  /// The packet that stands for all, as the kernel gets it.
+  /// The super-packet that represents all packets, as the kernel gets it.
   Bytes whole(std::vector<Bytes> packets) {
     EXPECT_TRUE(run.begin(packets[0]));
     for (size_t i = 1; i < packets.size(); ++i) EXPECT_TRUE(run.extend(packets[i])) << i;
@@ -47,10 +47,11 @@ struct PacketRunTest : testing::TestWithParam<bool> {
     run.finish(packets[0]);
     Bytes all = packets[0];
     for (size_t i = 1; i < packets.size(); ++i)
-      all.insert(all.end(), packets[i].begin() + static_cast<ptrdiff_t>(run.headers()), packets[i].end());
+      all.insert(all.end(), packets[i].begin() + static_cast<ptrdiff_t>(run.headers()),
+                 packets[i].end());
     return all;
   }
-  /// What the kernel would cut it into.
+  /// The packets into which the kernel would split it.
   static std::vector<Bytes> cut(const Bytes& packet, size_t payload) {
     auto segments = PacketSegmenter::of(packet, 0, payload);
     EXPECT_TRUE(segments);
@@ -75,8 +76,8 @@ TEST_P(PacketRunTest, SegmentsInARowAreOnePacketAndComeBackAsTheyWere) {
     for (size_t i = 0; i < count; ++i) {
       bool last = i + 1 == count;
       size_t size = last ? 1 + random.below(each) : each;
-      packets.push_back(
-          packet({static_cast<uint32_t>(i * each), size, last && random.chance(0.5) ? kPush : kAck}));
+      packets.push_back(packet(
+          {static_cast<uint32_t>(i * each), size, last && random.chance(0.5) ? kPush : kAck}));
       // Atomic packets may have any identification (RFC 6864); the kernel counts up.
       if (!GetParam()) {
         store16(&packets.back()[4], static_cast<uint16_t>(0x1234 + i));
@@ -166,7 +167,8 @@ TEST_P(PacketRunTest, ADamagedPacketIsNoPartOfIt) {
 }
 
 TEST_P(PacketRunTest, OnlyPlainSegmentsBeginOne) {
-  for (uint8_t flags : {TcpFields::kSyn, TcpFields::kFin, TcpFields::kRst, TcpFields::kUrg, TcpFields::kCwr})
+  for (uint8_t flags :
+       {TcpFields::kSyn, TcpFields::kFin, TcpFields::kRst, TcpFields::kUrg, TcpFields::kCwr})
     EXPECT_FALSE(begin(packet({0, 100, static_cast<uint8_t>(kAck | flags)}))) << int{flags};
   EXPECT_FALSE(begin(packet({0, 0}))) << "no payload";
   EXPECT_FALSE(begin(test::v4({}, test::udp(1, 2, Bytes(50)))));
@@ -222,8 +224,8 @@ TEST_P(PacketRunTest, TheLinkHeaderIsComparedAndKept) {
   EXPECT_EQ(offload.isV6, GetParam());
 }
 
-// A VLAN tag of 0x4500 and what is behind it look like an IPv4 header, whose length finish() changes: it would be the
-// EtherType behind the tag, after the gateway has looked at it.
+// A VLAN tag of 0x4500 and the bytes behind it look like an IPv4 header, in which finish() changes
+// the length. That would be the EtherType behind the tag, which the gateway has already checked.
 TEST_P(PacketRunTest, WhatTheEtherTypeDoesNotNameBeginsNone) {
   for (uint16_t type : {0x8100, 0x88a8, 0x0806, GetParam() ? 0x0800 : 0x86dd}) {
     Bytes frame(14, 2);
@@ -390,14 +392,14 @@ TEST_P(PacketRunTest, WhatIsNoWholePacketWithPayloadIsNotCut) {
   EXPECT_FALSE(PacketSegmenter::of(packet({0}), 2000, 100));
   EXPECT_FALSE(PacketSegmenter::of(test::v4({.protocol = ip::kEsp}, Bytes(50)), 0, 10));
   EXPECT_FALSE(PacketSegmenter::of(test::v4({}, test::udp(1, 2, {})), 0, 10));
-  EXPECT_FALSE(
-      PacketSegmenter::of(test::v4({.fragment = ip::kV4MoreFragments}, test::udp(1, 2, Bytes(50))), 0, 10));
+  EXPECT_FALSE(PacketSegmenter::of(
+      test::v4({.fragment = ip::kV4MoreFragments}, test::udp(1, 2, Bytes(50))), 0, 10));
   Bytes cutOff = packet({0});
   cutOff.resize(30);
   EXPECT_FALSE(PacketSegmenter::of(cutOff, 0, 10));
 }
 
-// Who puts a virtio header before a frame on a bridge may say what it likes of what follows.
+// The sender of a frame with a virtio header on a bridge may put any values into that header.
 TEST(PacketSegmenterTest, AUdpPacketShorterThanItsHeaderIsNotCut) {
   for (size_t l4 = 0; l4 <= ip::kUdpHeader; ++l4) {
     for (size_t behind : {size_t{0}, size_t{30}}) {  // padding of the frame
@@ -414,7 +416,8 @@ TEST(PacketSegmenterTest, AUdpPacketShorterThanItsHeaderIsNotCut) {
   }
 }
 
-// Found by review. A Routing header names the address that the checksum is about (RFC 8200 section 8.1).
+// Found by review. With a Routing header, the checksum is computed with the address in that header
+// (RFC 8200 section 8.1).
 TEST(PacketSegmenterTest, BehindARoutingHeaderTheChecksumIsForTheLastDestination) {
   constexpr uint8_t kRouting = 43;
   constexpr size_t kHeader = 24, kTcpChecksum = ip::kV6Header + kHeader + ip::kTcpChecksum;
@@ -426,16 +429,18 @@ TEST(PacketSegmenterTest, BehindARoutingHeaderTheChecksumIsForTheLastDestination
   packet.insert(packet.begin() + ip::kV6Header, routing.begin(), routing.end());
   packet[6] = kRouting;
   store16(&packet[ip::kV6PayloadLength], static_cast<uint16_t>(packet.size() - ip::kV6Header));
-  // What the kernel leaves in the field: the sum of the pseudo header.
+  // The value that the kernel leaves in the checksum field: the sum of the pseudo header.
   size_t length = packet.size() - ip::kV6Header - kHeader;
-  store16(&packet[kTcpChecksum], foldSum(sumBytes(source.bytes) + sumBytes(last.bytes) + length + ip::kTcp));
+  store16(&packet[kTcpChecksum],
+          foldSum(sumBytes(source.bytes) + sumBytes(last.bytes) + length + ip::kTcp));
   auto segments = PacketSegmenter::of(packet, 0, 100);
   ASSERT_TRUE(segments);
   ASSERT_EQ(segments->count(), 3u);
   for (size_t size; (size = segments->nextSize()) > 0;) {
     Bytes segment(size);
     segments->write(segment.data());
-    EXPECT_EQ(transportChecksum(source, last, ip::kTcp, ByteView(segment).subspan(ip::kV6Header + kHeader)),
+    EXPECT_EQ(transportChecksum(source, last, ip::kTcp,
+                                ByteView(segment).subspan(ip::kV6Header + kHeader)),
               0);
   }
 }

@@ -6,10 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "inet/checksum.h"
-#include "inet/endpoint.h"
+#include "inet/addresses.h"
 #include "inet/inner_packet.h"
-#include "inet/protocol.h"
+#include "inet/ip.h"
 
 /// Builders of inner packets for tests. Checksums are right unless a test breaks them.
 namespace braid::test {
@@ -36,7 +35,7 @@ struct V4 {
   const char* dst = "10.0.0.2";
   uint8_t protocol = ip::kUdp;
   uint8_t tos = 0;
-  uint16_t fragment = 0;  ///< the field: flags and offset
+  uint16_t fragment = 0;  ///< the fragment field: flags and offset
   Bytes options = {};
 };
 
@@ -137,11 +136,12 @@ inline bool v4ChecksumValid(ByteView packet) {
   return foldSum(sumBytes(packet.first(size_t{packet[0] & 0x0fu} * 4))) == 0xffff;
 }
 
-/// Of the TCP, UDP or ICMPv6 segment of a well-formed packet.
+/// The checksum of the TCP, UDP or ICMPv6 segment of a well-formed packet.
 inline bool transportChecksumValid(ByteView packet) {
   InnerPacket p = parseInnerPacket(packet).value();
   ByteView segment = packet.subspan(p.l4Offset, p.l4Length);
-  return foldSum(sumBytes(segment, pseudoHeaderSum(p.src, p.dst, p.protocol, p.l4Length))) == 0xffff;
+  return foldSum(sumBytes(segment, pseudoHeaderSum(p.src, p.dst, p.protocol, p.l4Length))) ==
+         0xffff;
 }
 
 }  // namespace braid::test

@@ -1,4 +1,4 @@
-#include "inet/prefix.h"
+#include "inet/addresses.h"
 
 #include <gtest/gtest.h>
 
@@ -33,8 +33,9 @@ TEST(PrefixTest, ParsesAndClearsHostBits) {
 }
 
 TEST(PrefixTest, RefusesWhatIsNoPrefix) {
-  for (std::string_view text : {"", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8/8",
-                                "10.0.0.0/8 ", "10.0.0.0/99999999999", "10.0.0/8", "fd00::/129", "x/8"}) {
+  for (std::string_view text :
+       {"", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8/8", "10.0.0.0/8 ",
+        "10.0.0.0/99999999999", "10.0.0/8", "fd00::/129", "x/8"}) {
     EXPECT_FALSE(Prefix::parse(text)) << text;
   }
 }
@@ -74,8 +75,11 @@ TEST(PrefixTest, FamiliesStayApart) {
 
 TEST(PrefixTableTest, LongestWinsInAnyOrderOfInsertion) {
   for (bool reverse : {false, true}) {
-    std::vector<std::pair<const char*, size_t>> rows = {
-        {"0.0.0.0/0", 0}, {"10.0.0.0/8", 1}, {"10.1.0.0/16", 2}, {"10.1.1.1/32", 3}, {"fd00::/8", 4}};
+    std::vector<std::pair<const char*, size_t>> rows = {{"0.0.0.0/0", 0},
+                                                        {"10.0.0.0/8", 1},
+                                                        {"10.1.0.0/16", 2},
+                                                        {"10.1.1.1/32", 3},
+                                                        {"fd00::/8", 4}};
     if (reverse) std::reverse(rows.begin(), rows.end());
     PrefixTable table;
     for (auto [text, value] : rows) EXPECT_TRUE(table.insert(prefix(text), value));
@@ -100,7 +104,7 @@ TEST(PrefixTableTest, SamePrefixTwiceIsRefused) {
   EXPECT_TRUE(table.insert(prefix("10.0.0.0/8"), 3));
 }
 
-/// Bit by bit, as the definition says.
+/// The definition, bit by bit.
 bool matches(const Prefix& p, const Address& a) {
   for (unsigned i = 0; i < p.length; ++i) {
     if (((p.address.bytes[i / 8] ^ a.bytes[i / 8]) >> (7 - i % 8)) & 1) return false;
@@ -108,7 +112,8 @@ bool matches(const Prefix& p, const Address& a) {
   return p.address.family == a.family;
 }
 
-/// What a table of these prefixes must find: the definition, prefix by prefix and bit by bit.
+/// The prefix that a table of these prefixes must find, by the definition: prefix by prefix and bit
+/// by bit.
 std::optional<size_t> longestOf(const std::vector<Prefix>& prefixes, const Address& a) {
   std::optional<size_t> best;
   for (size_t i = 0; i < prefixes.size(); ++i) {

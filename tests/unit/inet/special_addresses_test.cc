@@ -1,4 +1,4 @@
-#include "inet/special_addresses.h"
+#include "inet/addresses.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ std::optional<SpecialRange> rangeOf(const char* address) {
   return kTable.find(addr(address));
 }
 
-/// A range by its first and last address, and those beside it, which are ordinary ones; "": there is none.
+/// A range by its first and last address, and its neighbours, which are ordinary addresses; "": no
+/// neighbour.
 struct Row {
   const char *before, *first, *last, *behind;
   SpecialRange range;
@@ -63,7 +64,11 @@ TEST(SpecialAddressesTest, OfTheRegistries) {
 
 TEST(SpecialAddressesTest, OfClouds) {
   for (const Row& row : {
-           Row{"100.100.100.199", "100.100.100.200", "100.100.100.200", "100.100.100.201", {kCloud, 32}},
+           Row{"100.100.100.199",
+               "100.100.100.200",
+               "100.100.100.200",
+               "100.100.100.201",
+               {kCloud, 32}},
            Row{"168.63.129.15", "168.63.129.16", "168.63.129.16", "168.63.129.17", {kCloud, 32}},
            Row{"192.0.0.191", "192.0.0.192", "192.0.0.192", "192.0.0.193", {kCloud, 32}},
            Row{"fd00:ec1:ffff:ffff:ffff:ffff:ffff:ffff",
@@ -109,8 +114,8 @@ TEST(SpecialAddressesTest, OfCloudsWithinALink) {
 
 TEST(SpecialAddressesTest, AnIpv4AddressInsideIsLookedAt) {
   const std::optional<SpecialRange> kInside = SpecialRange{kNobody, 128};
-  for (const char* special : {"0.0.0.0", "127.0.0.1", "169.254.1.1", "169.254.169.254", "168.63.129.16",
-                              "224.0.0.1", "255.255.255.255"}) {
+  for (const char* special : {"0.0.0.0", "127.0.0.1", "169.254.1.1", "169.254.169.254",
+                              "168.63.129.16", "224.0.0.1", "255.255.255.255"}) {
     for (const char* range : {"64:ff9b::", "::ffff:0:"}) {
       std::string address = range + std::string(special);
       EXPECT_EQ(rangeOf(address.c_str()), kInside) << address;
@@ -125,10 +130,12 @@ TEST(SpecialAddressesTest, AnIpv4AddressInsideIsLookedAt) {
   for (const char* address :
        {"2002:7f00:1::1", "2002:a9fe:a9fe::", "2002:a83f:8110:5::7", "2002:e000:1::1", "2002::1"})
     EXPECT_EQ(rangeOf(address), kInside) << address;
-  // Behind a translator's prefix of 48, 56 and 64 bits, whatever stands behind it.
-  for (const char* address : {"64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9fe:a9:fe00:1:2",
-                              "64:ff9b:1:a83f:81:1000::", "64:ff9b:1:1a9:fe:a9fe::", "64:ff9b:1:7f:0:1::",
-                              "64:ff9b:1:1:a9:fea9:fe00:0", "64:ff9b:1:1:64:6464:c800:0"})
+  // Addresses behind a NAT64 prefix of 48, 56 and 64 bits, with any bits behind the embedded
+  // address.
+  for (const char* address :
+       {"64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9fe:a9:fe00:1:2", "64:ff9b:1:a83f:81:1000::",
+        "64:ff9b:1:1a9:fe:a9fe::", "64:ff9b:1:7f:0:1::", "64:ff9b:1:1:a9:fea9:fe00:0",
+        "64:ff9b:1:1:64:6464:c800:0"})
     EXPECT_EQ(rangeOf(address), kInside) << address;
 }
 
@@ -165,8 +172,8 @@ TEST(SpecialAddressesTest, OthersAreNot) {
 
 TEST(SpecialAddressesTest, ANetworkThatHoldsOneOrLiesInARangeOverlaps) {
   SpecialAddresses table;
-  for (const char* network : {"100.100.100.200/32", "100.100.100.0/24", "100.64.0.0/10", "169.254.7.0/24",
-                              "fd00:ec2:1::/48", "0.0.0.0/0"})
+  for (const char* network : {"100.100.100.200/32", "100.100.100.0/24", "100.64.0.0/10",
+                              "169.254.7.0/24", "fd00:ec2:1::/48", "0.0.0.0/0"})
     EXPECT_TRUE(table.overlap(*Prefix::parse(network))) << network;
   for (const char* network : {"10.0.0.0/8", "100.64.0.0/16", "192.168.0.0/16", "fd12:3456::/48"})
     EXPECT_FALSE(table.overlap(*Prefix::parse(network))) << network;

@@ -1,4 +1,4 @@
-#include "inet/tcp_ack.h"
+#include "inet/tcp.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "inet/tcp_options.h"
+#include "inet/tcp.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,8 @@ TEST(SequenceTest, OrderWraps) {
 }
 
 TEST(TcpOptionsTest, ASyn) {
-  TcpOptionFields f = parseTcpOptions(Bytes{2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0, 1, 3, 3, 7});
+  TcpOptionFields f =
+      parseTcpOptions(Bytes{2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0, 1, 3, 3, 7});
   EXPECT_EQ(f.mss, 1460);
   EXPECT_EQ(f.windowShift, 7);
   EXPECT_TRUE(f.sackPermitted);
@@ -34,7 +35,8 @@ TEST(TcpOptionsTest, NothingIsNothing) {
 }
 
 TEST(TcpOptionsTest, AlignedTimestampsThenSackBlocks) {
-  Bytes b{1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 5, 18, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0};
+  Bytes b{1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 5, 18,
+          0, 0, 1, 0,  0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0};
   TcpOptionFields f = parseTcpOptions(b);
   EXPECT_EQ(f.timestamps, (TcpTimestamps{0x01020304, 0x05060708}));
   ASSERT_EQ(f.sackCount, 2);

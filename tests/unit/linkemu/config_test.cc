@@ -124,11 +124,16 @@ TEST(Config, LinkProblemsNameLinkAndKey) {
     change(link);
     return problem(text(link));
   };
-  EXPECT_THAT(changed([](json& l) { l.erase("name"); }), AllOf(HasSubstr("link 1"), HasSubstr("name")));
-  EXPECT_THAT(changed([](json& l) { l["name"] = 5; }), AllOf(HasSubstr("link 1"), HasSubstr("string")));
-  EXPECT_THAT(changed([](json& l) { l["name"] = ""; }), AllOf(HasSubstr("link 1"), HasSubstr("name")));
-  EXPECT_THAT(changed([](json& l) { l.erase("a"); }), AllOf(HasSubstr("link wifi"), HasSubstr("\"a\"")));
-  EXPECT_THAT(changed([](json& l) { l.erase("b"); }), AllOf(HasSubstr("link wifi"), HasSubstr("\"b\"")));
+  EXPECT_THAT(changed([](json& l) { l.erase("name"); }),
+              AllOf(HasSubstr("link 1"), HasSubstr("name")));
+  EXPECT_THAT(changed([](json& l) { l["name"] = 5; }),
+              AllOf(HasSubstr("link 1"), HasSubstr("string")));
+  EXPECT_THAT(changed([](json& l) { l["name"] = ""; }),
+              AllOf(HasSubstr("link 1"), HasSubstr("name")));
+  EXPECT_THAT(changed([](json& l) { l.erase("a"); }),
+              AllOf(HasSubstr("link wifi"), HasSubstr("\"a\"")));
+  EXPECT_THAT(changed([](json& l) { l.erase("b"); }),
+              AllOf(HasSubstr("link wifi"), HasSubstr("\"b\"")));
   EXPECT_THAT(changed([](json& l) { l["speed"] = 1; }),
               AllOf(HasSubstr("link wifi"), HasSubstr("\"speed\"")));
   EXPECT_THAT(changed([](json& l) { l["a"]["ip"] = 1; }),
@@ -137,8 +142,10 @@ TEST(Config, LinkProblemsNameLinkAndKey) {
   EXPECT_THAT(changed([](json& l) { l["a"]["netns"] = ".."; }), HasSubstr("link wifi, a: netns"));
   EXPECT_THAT(changed([](json& l) { l["b"]["device"] = "sixteen-chars-ab"; }),
               HasSubstr("link wifi, b: device"));
-  EXPECT_THAT(changed([](json& l) { l["b"]["device"] = "tun%d"; }), HasSubstr("link wifi, b: device"));
-  EXPECT_THAT(changed([](json& l) { l["b"] = 5; }), AllOf(HasSubstr("link wifi, b"), HasSubstr("object")));
+  EXPECT_THAT(changed([](json& l) { l["b"]["device"] = "tun%d"; }),
+              HasSubstr("link wifi, b: device"));
+  EXPECT_THAT(changed([](json& l) { l["b"] = 5; }),
+              AllOf(HasSubstr("link wifi, b"), HasSubstr("object")));
   EXPECT_THAT(changed([](json& l) { l["device_mtu"] = 67; }), HasSubstr("link wifi, device_mtu"));
   EXPECT_THAT(changed([](json& l) { l["device_mtu"] = 9217; }), HasSubstr("link wifi, device_mtu"));
   EXPECT_THAT(changed([](json& l) { l["ba"]["loss"] = 2; }), HasSubstr("link wifi, ba, loss"));
@@ -151,7 +158,8 @@ TEST(Config, NamesAndDevicesAreUnique) {
   json config = {{"links", {wifi(), other}}};
   EXPECT_THAT(problem(config.dump()), HasSubstr("link wifi: name is used twice"));
   config["links"][1]["name"] = "lte";
-  EXPECT_THAT(problem(config.dump()), AllOf(HasSubstr("link lte"), HasSubstr("\"wifi0\" is used twice")));
+  EXPECT_THAT(problem(config.dump()),
+              AllOf(HasSubstr("link lte"), HasSubstr("\"wifi0\" is used twice")));
   config["links"][1]["a"]["device"] = config["links"][1]["b"]["device"] = "lte0";
   EXPECT_EQ(problem(config.dump()), "");
 }
@@ -179,20 +187,23 @@ TEST(Params, ListsReplaceAndEmptyOnesTurnOff) {
 }
 
 TEST(Params, RangesIncludeTheirEnds) {
-  for (const char* good : {R"({"rate_mbit":0})", R"({"rate_mbit":0.001})", R"({"rate_mbit":100000})",
-                           R"({"delay_ms":0})", R"({"delay_ms":60000})", R"({"loss":0})", R"({"loss":1})",
-                           R"({"loss":1.0})", R"({"queue_bytes":1073741824})", R"({"queue_bytes":3e4})",
-                           R"({"mtu":65535})", R"({"drop":[1]})", R"({"trace":[[0.000001,0.001]]})"}) {
+  for (const char* good :
+       {R"({"rate_mbit":0})", R"({"rate_mbit":0.001})", R"({"rate_mbit":100000})",
+        R"({"delay_ms":0})", R"({"delay_ms":60000})", R"({"loss":0})", R"({"loss":1})",
+        R"({"loss":1.0})", R"({"queue_bytes":1073741824})", R"({"queue_bytes":3e4})",
+        R"({"mtu":65535})", R"({"drop":[1]})", R"({"trace":[[0.000001,0.001]]})"}) {
     EXPECT_EQ(problemOf(good), "") << good;
   }
 }
 
 TEST(Params, ProblemsNameTheKey) {
-  for (const char* key : {"rate_mbit", "delay_ms", "jitter_ms", "queue_bytes", "ecn_threshold_bytes", "loss",
-                          "mtu", "duplicate", "corrupt", "reorder", "reorder_delay_ms"}) {
+  for (const char* key :
+       {"rate_mbit", "delay_ms", "jitter_ms", "queue_bytes", "ecn_threshold_bytes", "loss", "mtu",
+        "duplicate", "corrupt", "reorder", "reorder_delay_ms"}) {
     for (const char* value : {"-1", "\"1\"", "null", "true", "1e300", "[]", "{}", "-0.5"}) {
       std::string params = std::string("{\"") + key + "\":" + value + "}";
-      EXPECT_THAT(problemOf(params.c_str()), HasSubstr(std::string("link wifi, ab, ") + key)) << params;
+      EXPECT_THAT(problemOf(params.c_str()), HasSubstr(std::string("link wifi, ab, ") + key))
+          << params;
     }
   }
   for (const char* bad : {R"({"rate_mbit":0.0009})",

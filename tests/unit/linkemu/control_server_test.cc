@@ -41,7 +41,8 @@ class ControlServerTest : public testing::Test {
     for (int i = 0; i < 5; ++i) ev_run(loop_, EVRUN_NOWAIT);
   }
   std::string ask(const UniqueFd& fd, const std::string& text) {
-    EXPECT_EQ(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    EXPECT_EQ(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
     turn();
     return answer(fd);
   }

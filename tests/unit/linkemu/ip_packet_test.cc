@@ -9,7 +9,7 @@
 namespace braid::ip_packet_test {
 namespace {
 
-/// The Internet checksum of an IPv4 header, written out from RFC 1071; 0 when the header is whole.
+/// The Internet checksum of an IPv4 header by RFC 1071; 0 when the header is correct.
 uint16_t headerSum(ByteView header) {
   uint32_t sum = 0;
   for (size_t i = 0; i < 20; i += 2) sum += load16(header.data() + i);
@@ -20,7 +20,8 @@ uint16_t headerSum(ByteView header) {
 class IpPacketTest : public testing::Test {
  protected:
   IpPacket ipv4(uint8_t ecn) {
-    uint8_t header[28] = {0x45, ecn, 0, 28, 0x12, 0x34, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2};
+    uint8_t header[28] = {0x45, ecn, 0,  28, 0x12, 0x34, 0x40, 0, 64, 17,
+                          0,    0,   10, 0,  0,    1,    10,   0, 0,  2};
     store16(header + 10, headerSum(header));
     return {pool_.copy(header), &pool_};
   }
@@ -62,7 +63,8 @@ TEST_F(IpPacketTest, CorruptsOneBit) {
     corrupt(item, random);
     int flipped = 0;
     for (size_t b = 0; b < item.packet.size(); ++b) {
-      flipped += std::popcount(static_cast<uint8_t>(item.packet.data()[b] ^ clean.packet.data()[b]));
+      flipped +=
+          std::popcount(static_cast<uint8_t>(item.packet.data()[b] ^ clean.packet.data()[b]));
     }
     ASSERT_EQ(flipped, 1);
   }
@@ -76,7 +78,8 @@ TEST_F(IpPacketTest, ClonesWhileThePoolLasts) {
   std::optional<IpPacket> copy = clone(item);
   ASSERT_TRUE(copy);
   EXPECT_NE(copy->packet.data(), item.packet.data());
-  EXPECT_TRUE(std::equal(copy->packet.view().begin(), copy->packet.view().end(), item.packet.view().begin()));
+  EXPECT_TRUE(std::equal(copy->packet.view().begin(), copy->packet.view().end(),
+                         item.packet.view().begin()));
   EXPECT_FALSE(clone(item));
 }
 

@@ -1,4 +1,4 @@
-// Changes of a link while packets are inside, and whole runs.
+// Changes of a link's options while packets are inside, and complete runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,8 @@ TEST(LinkLive, ShorterDelayLetsNothingOvertake) {
   link.setOptions({.delay = 5ms}, at(10ms));
   link.push(2, 100, at(10ms));
   link.push(3, 100, at(60ms));
-  EXPECT_THAT(arrivals(link), ElementsAre(Arrival{1, at(50ms)}, Arrival{2, at(50ms)}, Arrival{3, at(65ms)}));
+  EXPECT_THAT(arrivals(link),
+              ElementsAre(Arrival{1, at(50ms)}, Arrival{2, at(50ms)}, Arrival{3, at(65ms)}));
 }
 
 TEST(LinkLive, DelayChangesWhatWaits) {
@@ -162,7 +163,8 @@ TEST(LinkLive, ExactDropsCountFromTheLink) {
   link.push(1, 1000, at(0s));  // too large, but counted
   for (int i = 2; i <= 5; ++i) link.push(i, 100, at(0s));
   EXPECT_THAT(ids(link), ElementsAre(3, 5));
-  link.setOptions({.delay = 1ms, .dropPackets = {2, 4}}, at(0s));  // same list: goes on
+  // the same list: the count continues
+  link.setOptions({.delay = 1ms, .dropPackets = {2, 4}}, at(0s));
   for (int i = 1; i <= 5; ++i) link.push(i, 100, at(0s));
   EXPECT_THAT(ids(link), ElementsAre(1, 2, 3, 4, 5));
   link.restartDropCount();
@@ -229,7 +231,8 @@ LinkOptions randomOptions(Random& random) {
   return o;
 }
 
-/// A run with random packets and live changes: what arrived when. Checks what must hold at every step.
+/// A run with random packets and changes of the options. Returns the arrivals with their times.
+/// Checks the invariants at every step.
 std::vector<Arrival> randomRun(uint64_t seed, uint64_t linkSeed) {
   Random random(seed);
   Link<int> link(randomOptions(random), linkSeed);

@@ -36,8 +36,8 @@ TEST(Link, SerialisesThenDelays) {
   link.push(1, 1500, at(0ms));
   link.push(2, 750, at(0ms));
   link.push(3, 1500, at(10ms));
-  EXPECT_THAT(arrivals(link),
-              ElementsAre(Arrival{1, at(21ms)}, Arrival{2, at(21ms + 500us)}, Arrival{3, at(31ms)}));
+  EXPECT_THAT(arrivals(link), ElementsAre(Arrival{1, at(21ms)}, Arrival{2, at(21ms + 500us)},
+                                          Arrival{3, at(31ms)}));
 }
 
 TEST(Link, RateIsExactOverManyPackets) {
@@ -58,7 +58,7 @@ TEST(Link, RateIsExactOverManyPackets) {
 
 TEST(Link, QueueBoundIsExact) {
   Link<int> link({.rateBitsPerSecond = 8e6, .queueBytes = 3000}, 1);  // 1000 bytes take 1 ms
-  EXPECT_TRUE(link.push(0, 1000, at(0ms)));                           // in transmission, not in the queue
+  EXPECT_TRUE(link.push(0, 1000, at(0ms)));  // in transmission, not in the queue
   for (int i = 1; i <= 3; ++i) EXPECT_TRUE(link.push(i, 1000, at(0ms)));
   EXPECT_FALSE(link.push(4, 1, at(0ms)));
   EXPECT_EQ(link.stats(at(0ms)).queueBytes, 3000u);
@@ -85,7 +85,8 @@ TEST(Link, AnIdleLinkTakesAPacketLargerThanItsQueue) {
 TEST(Link, DefaultQueue) {
   EXPECT_EQ(defaultQueueBytes({.rateBitsPerSecond = 1e6}), 65536u);
   EXPECT_EQ(defaultQueueBytes({.rateBitsPerSecond = 80e6}), 1'000'000u);
-  EXPECT_EQ(defaultQueueBytes({.rateBitsPerSecond = 80e6, .trace = {{1s, 8e6}, {1s, 160e6}}}), 2'000'000u);
+  EXPECT_EQ(defaultQueueBytes({.rateBitsPerSecond = 80e6, .trace = {{1s, 8e6}, {1s, 160e6}}}),
+            2'000'000u);
   Link<int> link({.rateBitsPerSecond = 1e6}, 1);
   int accepted = 0;
   while (link.push(0, 1024, at(0s))) ++accepted;
@@ -135,7 +136,8 @@ TEST(Link, ReorderHoldsBackByItsDelay) {
   link.setOptions(normal, at(1ms));
   link.push(2, 100, at(1ms));
   link.push(3, 100, at(6ms));
-  EXPECT_THAT(arrivals(link), ElementsAre(Arrival{2, at(11ms)}, Arrival{1, at(15ms)}, Arrival{3, at(16ms)}));
+  EXPECT_THAT(arrivals(link),
+              ElementsAre(Arrival{2, at(11ms)}, Arrival{1, at(15ms)}, Arrival{3, at(16ms)}));
   EXPECT_EQ(link.stats(at(1s)).reordered, 1u);
   expectConserved(link.stats(at(1s)));
 }
@@ -160,7 +162,8 @@ TEST(Link, DuplicatesComeBackToBack) {
 }
 
 TEST(Link, MoveOnlyItems) {
-  Link<std::unique_ptr<int>> link({.delay = 1ms, .duplicate = 1, .reorder = 0.5, .reorderDelay = 1ms}, 1);
+  Link<std::unique_ptr<int>> link(
+      {.delay = 1ms, .duplicate = 1, .reorder = 0.5, .reorderDelay = 1ms}, 1);
   for (int i = 0; i < 100; ++i) link.push(std::make_unique<int>(i), 100, at(0ms));
   int sum = 0;
   for (auto& [item, time] : drain(link)) {
@@ -171,7 +174,7 @@ TEST(Link, MoveOnlyItems) {
   EXPECT_EQ(link.stats(at(1s)).duplicated, 0u);
 }
 
-/// An item with all hooks, as a datagram with its ECN codepoint would have.
+/// An item with all functions that a link may use, like a datagram with an ECN codepoint.
 struct Frame {
   std::vector<uint8_t> bytes{};
   bool ect = false;
@@ -201,7 +204,8 @@ std::optional<Frame> clone(const Frame& frame) {
 TEST(Link, MarksAboveTheThresholdOnly) {
   Link<Frame> link({.rateBitsPerSecond = 8e6, .queueBytes = 100000, .ecnThresholdBytes = 2000}, 1);
   for (int i = 0; i < 6; ++i) link.push({.ect = i != 4, .ce = false}, 1000, at(0ms));
-  // Found waiting: 0 0 1000 2000 3000 4000. The last but one is not ECN-capable.
+  // Bytes found waiting by the packets: 0 0 1000 2000 3000 4000. The last but one is not
+  // ECN-capable.
   std::vector<bool> marks;
   for (auto& [frame, time] : drain(link)) marks.push_back(frame.ce);
   EXPECT_THAT(marks, ElementsAre(false, false, false, false, false, true));
@@ -214,10 +218,13 @@ TEST(Link, NoMarksWithoutThreshold) {
   for (auto& [frame, time] : drain(link)) EXPECT_FALSE(frame.ce);
 }
 
-// Every other frame is ECN-capable, the fifth and sixth find more than 2000 bytes waiting.
+// Every second packet is ECN-capable. The fifth and sixth find more than 2000 bytes waiting.
 std::vector<Frame> throughFault(EcnFault fault, LinkStats& stats) {
-  Link<Frame> link(
-      {.rateBitsPerSecond = 8e6, .queueBytes = 100000, .ecnThresholdBytes = 2000, .ecnFault = fault}, 1);
+  Link<Frame> link({.rateBitsPerSecond = 8e6,
+                    .queueBytes = 100000,
+                    .ecnThresholdBytes = 2000,
+                    .ecnFault = fault},
+                   1);
   for (int i = 0; i < 6; ++i) link.push({.ect = i % 2 == 1, .ce = false}, 1000, at(0ms));
   std::vector<Frame> frames;
   for (auto& [frame, time] : drain(link)) frames.push_back(std::move(frame));
@@ -271,7 +278,8 @@ TEST(Link, CorruptionFlipsExactlyOneBit) {
   }
   EXPECT_NEAR(static_cast<double>(corrupted), 2000, 130);  // 4 sigma
   EXPECT_EQ(link.stats(at(0s)).corrupted, corrupted);
-  EXPECT_LT(*std::max_element(hits.begin(), hits.end()), 20);  // spread over the packet: 2.5 expected
+  EXPECT_LT(*std::max_element(hits.begin(), hits.end()),
+            20);  // spread over the packet: 2.5 expected
 }
 
 TEST(Link, CloneHookDecidesOnDuplicates) {

@@ -24,8 +24,8 @@ inline void PrintTo(const Arrival& a, std::ostream* os) {
   *os << a.id << "@" << a.time.time_since_epoch().count() << "ns";
 }
 
-/// What arrives by `until`, waking only at the deadlines the link names; a wake-up without an item is an
-/// error.
+/// The items that arrive by `until`. Wakes only at the link's deadlines; a wake-up without an item
+/// is an error.
 template <class Item>
 std::vector<std::pair<Item, Time>> drain(Link<Item>& link, Time until = kNever) {
   std::vector<std::pair<Item, Time>> out;

@@ -49,7 +49,7 @@ TEST(LossModel, CountsPacketsThatNeverReachTheWire) {
   model.count();
   EXPECT_EQ(next(model), Verdict::kExact);
   model.count();
-  model.count();  // number 5 is dropped elsewhere
+  model.count();  // number 5 is dropped before the wire
   EXPECT_THAT(lostOf(model, 10), IsEmpty());
 }
 
@@ -102,27 +102,32 @@ TEST_P(GilbertElliottTest, LossRateMatchesTheFormula) {
   double lost = static_cast<double>(lostOf(model, kPackets).size()) / kPackets;
   double bad = ge.goodToBad / (ge.goodToBad + ge.badToGood);
   double expected = bad * ge.lossBad + (1 - bad) * ge.lossGood;
-  // Losses of one burst go together: the variance of the time in bad grows by (1 + memory) / (1 - memory).
+  // The losses of one burst are correlated: the variance of the time in the bad state grows by the
+  // factor (1 + memory) / (1 - memory).
   double memory = 1 - ge.goodToBad - ge.badToGood;
-  double between = bad * (1 - bad) * (1 + memory) / (1 - memory) * std::pow(ge.lossBad - ge.lossGood, 2);
+  double between =
+      bad * (1 - bad) * (1 + memory) / (1 - memory) * std::pow(ge.lossBad - ge.lossGood, 2);
   double within = bad * ge.lossBad * (1 - ge.lossBad) + (1 - bad) * ge.lossGood * (1 - ge.lossGood);
-  EXPECT_NEAR(lost, expected, 4 * std::sqrt((between + within) / kPackets)) << GetParam().what << ", seed 9";
+  EXPECT_NEAR(lost, expected, 4 * std::sqrt((between + within) / kPackets))
+      << GetParam().what << ", seed 9";
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Links, GilbertElliottTest,
-    testing::Values(Bursts{{.goodToBad = 0.01, .badToGood = 0.2}, "short full losses"},
-                    Bursts{{.goodToBad = 0.001, .badToGood = 0.02, .lossGood = 0.001, .lossBad = 0.5},
-                           "long half"},
-                    Bursts{{.goodToBad = 0, .badToGood = 1, .lossGood = 0.03, .lossBad = 1}, "never bad"}));
+    testing::Values(
+        Bursts{{.goodToBad = 0.01, .badToGood = 0.2}, "short full losses"},
+        Bursts{{.goodToBad = 0.001, .badToGood = 0.02, .lossGood = 0.001, .lossBad = 0.5},
+               "long half"},
+        Bursts{{.goodToBad = 0, .badToGood = 1, .lossGood = 0.03, .lossBad = 1}, "never bad"}));
 
 TEST(GilbertElliott, MeanBurstIsOneOverBadToGood) {
-  LossModel model = make({.bursts = {.goodToBad = 0.01, .badToGood = 0.25, .lossGood = 0, .lossBad = 1}}, 9);
+  LossModel model =
+      make({.bursts = {.goodToBad = 0.01, .badToGood = 0.25, .lossGood = 0, .lossBad = 1}}, 9);
   std::vector<int> lost = lostOf(model, 1'000'000);
   size_t bursts = 1;
   for (size_t i = 1; i < lost.size(); ++i) bursts += lost[i] != lost[i - 1] + 1;
   EXPECT_NEAR(static_cast<double>(lost.size()) / static_cast<double>(bursts), 4.0, 0.2);
-  // A burst begins at rate goodToBad in the good state.
+  // In the good state a burst begins with probability goodToBad.
   double good = 1'000'000.0 - static_cast<double>(lost.size());
   EXPECT_NEAR(static_cast<double>(bursts) / good, 0.01, 0.0005);
 }
@@ -135,12 +140,14 @@ TEST(LossModel, CausesAreNamedAndIndependent) {
 
   // Exact drops and bursts do not shift which packets independent loss takes.
   LossModel plain = make({.loss = 0.1}, 3);
-  LossModel mixed =
-      make({.loss = 0.1, .bursts = {.goodToBad = 0.1, .badToGood = 0.5}, .dropPackets = {1, 2, 50, 99}}, 3);
+  LossModel mixed = make(
+      {.loss = 0.1, .bursts = {.goodToBad = 0.1, .badToGood = 0.5}, .dropPackets = {1, 2, 50, 99}},
+      3);
   for (int i = 0; i < 5000; ++i) {
     Verdict a = next(plain);
     Verdict b = next(mixed);
-    // Lost independently in one run: lost, for whatever cause, in the other.
+    // A packet that independent loss takes in one run must also be lost, for any cause, in the
+    // other.
     EXPECT_TRUE(a != Verdict::kLoss || b != Verdict::kKeep) << i;
     EXPECT_TRUE(b != Verdict::kLoss || a == Verdict::kLoss) << i;
   }
@@ -150,7 +157,7 @@ TEST(LossModel, BurstStateSurvivesUnrelatedChanges) {
   LinkOptions options{.bursts = {.goodToBad = 1, .badToGood = 0}};
   LossModel model = make(options);
   EXPECT_EQ(next(model), Verdict::kBurst);
-  options.bursts.goodToBad = 1e-12;  // only a stay in the bad state loses now
+  options.bursts.goodToBad = 1e-12;  // now only the bad state loses packets
   options.loss = 0.5;
   model.setOptions(options);
   EXPECT_EQ(next(model), Verdict::kBurst);

@@ -13,8 +13,8 @@ using testing::ElementsAre;
 // 8 Mbit/s: 1000 bytes of tokens a millisecond.
 constexpr Policer kMegabyte{.bitsPerSecond = 8e6, .burstBytes = 3000};
 
-TEST(TokenBucket, BeginsFullAndRefillsAtItsRate) {
-  TokenBucket bucket(kMegabyte, at(1s));
+TEST(PolicerBucket, BeginsFullAndRefillsAtItsRate) {
+  PolicerBucket bucket(kMegabyte, at(1s));
   EXPECT_TRUE(bucket.take(2000, at(1s)));
   EXPECT_TRUE(bucket.take(1000, at(1s)));
   EXPECT_FALSE(bucket.take(1, at(1s)));
@@ -23,23 +23,24 @@ TEST(TokenBucket, BeginsFullAndRefillsAtItsRate) {
   EXPECT_TRUE(bucket.take(1000, at(1s + 1500us)));
 }
 
-TEST(TokenBucket, HoldsNoMoreThanItsBurst) {
-  TokenBucket bucket(kMegabyte, at(0s));
+TEST(PolicerBucket, HoldsNoMoreThanItsBurst) {
+  PolicerBucket bucket(kMegabyte, at(0s));
   EXPECT_FALSE(bucket.take(3001, at(10s)));
   EXPECT_TRUE(bucket.take(3000, at(10s)));
   EXPECT_FALSE(bucket.take(1, at(10s)));
 }
 
-TEST(TokenBucket, WhatIsDroppedTakesNothing) {
-  TokenBucket bucket(kMegabyte, at(0s));
+TEST(PolicerBucket, WhatIsDroppedTakesNothing) {
+  PolicerBucket bucket(kMegabyte, at(0s));
   EXPECT_FALSE(bucket.take(4000, at(0s)));
   EXPECT_TRUE(bucket.take(3000, at(0s)));
 }
 
-TEST(TokenBucket, PassesItsRateExactly) {
-  TokenBucket bucket({.bitsPerSecond = 7e6, .burstBytes = 3000}, at(0s));
+TEST(PolicerBucket, PassesItsRateExactly) {
+  PolicerBucket bucket({.bitsPerSecond = 7e6, .burstBytes = 3000}, at(0s));
   size_t passed = 0;
-  for (int i = 0; i < 1'000'000; ++i) passed += bucket.take(1500, at(i * 10us));  // 10 s of 1.2 Gbit/s
+  for (int i = 0; i < 1'000'000; ++i)
+    passed += bucket.take(1500, at(i * 10us));  // 10 s of 1.2 Gbit/s
   EXPECT_NEAR(static_cast<double>(passed) * 12000, 7e6 * 10 + 24000, 12000);
 }
 
@@ -49,10 +50,11 @@ TEST(Policer, DropsBeforeTheQueueAndIsCounted) {
   options.dropPackets = {4};
   Link<int> link(options, 1);
   for (int i = 1; i <= 2; ++i) EXPECT_TRUE(link.push(i, 1000, at(0ms)));
-  EXPECT_FALSE(link.push(3, 1000, at(0ms)));  // queue full, and yet it took the last tokens
+  EXPECT_FALSE(link.push(3, 1000, at(0ms)));  // dropped by the queue, but took the last tokens
   EXPECT_FALSE(link.push(4, 1000, at(0ms)));
   EXPECT_TRUE(link.push(5, 1000, at(1ms)));
-  EXPECT_THAT(arrivals(link), ElementsAre(Arrival{1, at(11ms)}, Arrival{2, at(12ms)}, Arrival{5, at(13ms)}));
+  EXPECT_THAT(arrivals(link),
+              ElementsAre(Arrival{1, at(11ms)}, Arrival{2, at(12ms)}, Arrival{5, at(13ms)}));
   LinkStats s = link.stats(at(1s));
   EXPECT_EQ(s.dropQueue, (LinkCount{1, 1000}));
   EXPECT_EQ(s.dropPolicer, (LinkCount{1, 1000}));
@@ -85,7 +87,8 @@ TEST(Policer, ANewOneBeginsFullOthersGoOn) {
 }
 
 TEST(Link, TellsHowLongEachPacketWaited) {
-  LinkOptions options{.rateBitsPerSecond = 8e6, .delay = 10ms, .queueBytes = 2000, .dropPackets = {2}};
+  LinkOptions options{
+      .rateBitsPerSecond = 8e6, .delay = 10ms, .queueBytes = 2000, .dropPackets = {2}};
   Link<int> link(options, 1);
   std::vector<std::pair<Duration, bool>> seen;
   link.onBegin = [&](Duration waited, bool arrives) { seen.emplace_back(waited, arrives); };
@@ -94,8 +97,9 @@ TEST(Link, TellsHowLongEachPacketWaited) {
   link.stats(at(1ms) - 1ns);
   EXPECT_EQ(seen.size(), 1u);
   link.stats(at(2ms));
-  EXPECT_THAT(seen, ElementsAre(std::pair<Duration, bool>(0ms, true), std::pair<Duration, bool>(1ms, false),
-                                std::pair<Duration, bool>(2ms, true)));
+  EXPECT_THAT(
+      seen, ElementsAre(std::pair<Duration, bool>(0ms, true), std::pair<Duration, bool>(1ms, false),
+                        std::pair<Duration, bool>(2ms, true)));
 }
 
 }  // namespace

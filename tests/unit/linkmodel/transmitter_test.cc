@@ -47,7 +47,8 @@ LinkOptions stepped() {
 TEST(Transmitter, TraceStepsAndLoops) {
   Transmitter t(stepped(), Time{} + 100s);
   EXPECT_EQ(t.finish(at(100s), 4).rounded(), at(100s + 500ms).time);
-  EXPECT_EQ(t.finish(at(100s), 8).rounded(), at(101s).time);  // the last bit leaves before the silence
+  EXPECT_EQ(t.finish(at(100s), 8).rounded(),
+            at(101s).time);  // the last bit leaves before the silence
   EXPECT_EQ(t.finish(at(101s), 8).rounded(), at(103s + 500ms).time);
   EXPECT_EQ(t.finish(at(102s), 16).rounded(), at(104s).time);
   EXPECT_EQ(t.finish(at(103s + 500ms), 12).rounded(), at(104s + 500ms).time);
@@ -64,8 +65,9 @@ TEST(Transmitter, BitsBetweenIsTheInverseOfFinish) {
   uint64_t seed = 5;
   SCOPED_TRACE(seed);
   Random random(seed);
-  for (const LinkOptions& options : {LinkOptions{.rateBitsPerSecond = 1.7e6}, stepped(),
-                                     LinkOptions{.trace = {{7ms, 1e6}, {1ms, 0}, {13ms, 5e6}, {2ms, 3e4}}}}) {
+  for (const LinkOptions& options :
+       {LinkOptions{.rateBitsPerSecond = 1.7e6}, stepped(),
+        LinkOptions{.trace = {{7ms, 1e6}, {1ms, 0}, {13ms, 5e6}, {2ms, 3e4}}}}) {
     Transmitter t(options, Time{} + 3s);
     ExactTime start = at(3s);
     for (int i = 0; i < 2000; ++i) {

@@ -59,7 +59,7 @@ TEST(WakeList, AWishThatMovedEarlierIsDueThen) {
   EXPECT_EQ(m.list.next(0), 1u);
 }
 
-// Against a plain search over all members, with wishes that move to and fro.
+// Compared with a plain search over all members, with deadlines that move in both directions.
 TEST(WakeList, AgreesWithASearchOverAll) {
   Random random(7);
   Members m(70);

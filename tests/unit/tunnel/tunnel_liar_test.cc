@@ -1,4 +1,4 @@
-// A peer with the keys of its session that lies, seen through the whole core.
+// A peer that has the keys of its session and lies, tested with the whole core.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "tests/raw_peer.h"
 #include "tests/unit/inet/packets.h"
-#include "tests/unit/tunnel/puppets.h"
+#include "tests/unit/tunnel/peer/puppets.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/tunnel.h"
 
@@ -15,13 +15,14 @@ namespace braid::tunnel_liar_test {
 namespace {
 
 struct TunnelLiarTest : testing::Test {
-  /// One session of the peer, in the hands of the test.
+  /// One session of the peer, played by the test.
   struct Voice {
-    Voice(const SessionSecrets& secrets, KeySchedule::Role role, Time now) : raw(secrets, role, now) {}
+    Voice(const SessionSecrets& secrets, KeySchedule::Role role, Time now)
+        : raw(secrets, role, now) {}
     test::RawPeer raw;
     PacketNumber next{};
     std::vector<PathToken> challenges;
-    std::vector<uint64_t> closes;  ///< their reasons
+    std::vector<uint64_t> closes;  ///< reasons of the CLOSE frames received
     std::vector<KeysReadyFrame> answers;
     std::vector<PacketNumber> unanswered;  ///< packets that ask for an ACK
     size_t acks = 0;
@@ -44,7 +45,7 @@ struct TunnelLiarTest : testing::Test {
     peer.pin = {kPeer};
     tunnel.setPeers({peer}, now);
   }
-  /// A handshake from the first datagram to its end.
+  /// Does a complete handshake.
   void accept(uint32_t session) {
     knocker.header = {};
     store32(knocker.header.id.data(), session);
@@ -66,7 +67,7 @@ struct TunnelLiarTest : testing::Test {
     secrets.peer = {kPeer};
     return secrets;
   }
-  /// The handshake is done as soon as its owner looks; in the session the peer has this role.
+  /// The handshake is complete when its owner polls it. In the session the peer has this role.
   void finish(test::PuppetHandshake& handshake, uint32_t session, KeySchedule::Role role) {
     handshake.kept = secretsOf(session);
     handshake.now = Handshake::State::kDone;
@@ -87,7 +88,8 @@ struct TunnelLiarTest : testing::Test {
       std::optional<test::RawPeer::Opened> opened = voice.raw.open(out, now);
       ASSERT_TRUE(opened);
       for (const WireFrame& frame : opened->frames) {
-        if (const auto* f = std::get_if<PathChallengeFrame>(&frame)) voice.challenges.push_back(f->token);
+        if (const auto* f = std::get_if<PathChallengeFrame>(&frame))
+          voice.challenges.push_back(f->token);
         if (const auto* f = std::get_if<CloseFrame>(&frame)) voice.closes.push_back(f->reason);
         if (const auto* f = std::get_if<KeysReadyFrame>(&frame)) voice.answers.push_back(*f);
         voice.acks += std::holds_alternative<AckFrame>(frame);
@@ -96,7 +98,8 @@ struct TunnelLiarTest : testing::Test {
     }
     if (acknowledges) acknowledge();
   }
-  /// An ACK for each packet, as its number may be next to one that was left out.
+  /// Sends a separate ACK for each packet, because neighbouring packet numbers may have been
+  /// skipped.
   void acknowledge() {
     for (auto& [session, voice] : voices) {
       for (PacketNumber pn : std::exchange(voice.unanswered, {})) {
@@ -108,7 +111,7 @@ struct TunnelLiarTest : testing::Test {
       }
     }
   }
-  /// Time goes on, with a timer call and a poll whenever one is due.
+  /// Advances the time, with a timer call and a poll whenever one is due.
   void run(Duration d) {
     Time end = now + d;
     for (int turns = 0; tunnel.nextDeadline() <= end; ++turns) {
@@ -148,11 +151,12 @@ TEST_F(TunnelLiarTest, TheCloseThatAForgedAckIsAnsweredByLeaves) {
   EXPECT_EQ(voices.at(7).closes.size(), 1u) << "it is said once";
   EXPECT_EQ(forgedAcks(), 1u) << "the count outlives the session";
   say(7, test::framesOf(PingFrame{}));
-  EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kUnknownSession)], 1u) << "the session is gone";
+  EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kUnknownSession)], 1u)
+      << "the session is gone";
 }
 
-// Found by review: between the end of a session and the next timer call there was neither a session nor a waiting room,
-// and hosts were told that the peer is away.
+// Found by review: between the end of a session and the next timer call there was neither a session
+// nor a queue of staged packets, so hosts were told that the peer is unreachable.
 TEST_F(TunnelLiarTest, PacketsWaitFromTheMomentAtWhichThePeerLeaves) {
   PeerOptions peer;
   peer.name = "liar";
@@ -171,7 +175,8 @@ TEST_F(TunnelLiarTest, PacketsWaitFromTheMomentAtWhichThePeerLeaves) {
   EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kPeerDown)], 0u);
 }
 
-// A session whose first datagram is a lie is chosen by nobody: what it would replace goes on.
+// A session that begins with a forged datagram is not chosen. The session that it would replace
+// continues.
 TEST_F(TunnelLiarTest, ASessionThatBeginsWithALieReplacesNone) {
   accept(7);
   prove(7);
@@ -194,9 +199,10 @@ TEST_F(TunnelLiarTest, ASessionThatBeginsWithALieReplacesNone) {
   EXPECT_TRUE(isUp());
 }
 
-// Both sides have begun at once, so that the peer's session is no more than a candidate, which lives as long as it is
-// used. Found by review: when its keys came from another handshake, a wish for those of its own first one took it from
-// the candidates, and it ended while it was at work on that very frame.
+// The two sides have begun at once, so the peer's session is only a pending session, which lives as
+// long as it is used. Found by review: when such a session had got keys from another handshake and
+// the peer asked for those of its first handshake, it was removed from the pending sessions, and so
+// destroyed while it was processing that very frame.
 TEST_F(TunnelLiarTest, ACandidateIsNotTheFreshHandshakeOfItself) {
   RecordProperty("rule", "renew.handshake");
   PeerOptions peer;
@@ -221,14 +227,15 @@ TEST_F(TunnelLiarTest, ACandidateIsNotTheFreshHandshakeOfItself) {
   ASSERT_TRUE(voices.at(7).answers[0].ready);
   voices.at(7).raw.renew(secretsOf(8), now);
   say(7, test::framesOf(PingFrame{}));
-  run(3500ms);  // the keys of its own handshake have gone
+  run(3500ms);  // the keys of its own handshake have been dropped
   uint64_t unknown = status().drops[static_cast<size_t>(Drop::kUnknownSession)];
   say(7, test::framesOf(RenewKeysFrame{7}));
   ASSERT_EQ(voices.at(7).answers.size(), 2u);
   EXPECT_EQ(voices.at(7).answers[1].handshake, 7u);
   EXPECT_FALSE(voices.at(7).answers[1].ready);
   say(7, test::framesOf(PingFrame{}));
-  EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kUnknownSession)], unknown) << "it is still there";
+  EXPECT_EQ(status().drops[static_cast<size_t>(Drop::kUnknownSession)], unknown)
+      << "it is still there";
   EXPECT_TRUE(isUp());
 }
 
@@ -242,13 +249,13 @@ struct TapLiarTest : TunnelLiarTest {
     options.bridge.allTypes = true;
     return options;
   }
-  /// A frame with this sender comes from the peer. Gives how many reach the device.
+  /// Delivers a frame with this sender from the peer. Returns how many frames reach the device.
   size_t deliver(const MacAddress& from) {
     constexpr size_t kSize = 60;
     std::vector<uint8_t> bytes(kDataFrameHeader + kSize);
     writeDataHeader(kDatagramFlow, dsn++, kSize, bytes.data());
     uint8_t* frame = bytes.data() + kDataFrameHeader;
-    frame[0] = 2;  // to a station that nobody has heard of
+    frame[0] = 2;  // to an unknown station
     std::ranges::copy(from, frame + 6);
     store16(frame + 12, 0x88b5);
     say(7, bytes);
@@ -259,7 +266,7 @@ struct TapLiarTest : TunnelLiarTest {
   Dsn dsn{};
 };
 
-// The peer's own gateway lets no other frame out, but who has the keys need not run one.
+// A peer's Braid gateway sends no such frames, but an attacker with the keys need not run one.
 TEST_F(TapLiarTest, TheSenderOfAFrameIsOneStation) {
   accept(7);
   prove(7);

@@ -3,14 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/inet/packets.h"
-#include "tests/unit/tunnel/puppets.h"
+#include "tests/unit/tunnel/peer/puppets.h"
 
 namespace braid::tunnel_test {
 namespace {
 
 struct TunnelTest : testing::Test {
   PacketPool pool{2048, 256};
-  test::PuppetProvider handshakes;  ///< say one thing each, and then wait for good
+  test::PuppetProvider handshakes;  ///< each sends one message and then waits forever
   test::Knocker knocker{handshakes.pin};
   Tunnel tunnel{{}, pool, handshakes, knownKey(1)};
   Time now = Time{} + 1s;
@@ -19,7 +19,7 @@ struct TunnelTest : testing::Test {
   void put(const Route& from, ByteView bytes) {
     tunnel.onDatagram(from, Ecn::kNotEct, pool.copy(bytes), now);
   }
-  /// A handshake begins: a hello, and one with the cookie that was asked for.
+  /// Begins a handshake: a hello, and another one with the cookie that the responder sent.
   void hello(const std::string& from, uint16_t port) {
     Route route{1, {}, {*Address::parse(from), port}};
     knocker.header = {};
@@ -39,7 +39,8 @@ TEST_F(TunnelTest, OneStrangerDoesNotTakeAllHandshakes) {
   for (const char* host : {"192.0.2.66", "2001:db8::66"}) {
     for (uint16_t port = 1; port <= 1000; ++port) hello(host, port);
   }
-  for (int i = 1; i < 1000; ++i) hello("2001:db8::" + std::to_string(i), 1);  // all of one link
+  // all addresses are of one link
+  for (int i = 1; i < 1000; ++i) hello("2001:db8::" + std::to_string(i), 1);
   EXPECT_LE(handshakes.made.size(), 64u) << "nor is he worth the work of more";
   uint64_t before = tunnel.status(now).handshakes;
   now += 1s;
@@ -48,7 +49,7 @@ TEST_F(TunnelTest, OneStrangerDoesNotTakeAllHandshakes) {
   EXPECT_EQ(tunnel.status(now).handshakes, before + 2);
 }
 
-// Of those that a file names: the file may be of another configuration.
+// The file of known initiators may come from another configuration, so its entries are checked.
 TEST_F(TunnelTest, OnlyPeersThatMustComeToUsAreCalledBack) {
   std::vector<PeerOptions> peers(2);
   peers[0].name = "comes";
@@ -57,10 +58,11 @@ TEST_F(TunnelTest, OnlyPeersThatMustComeToUsAreCalledBack) {
   peers[1].pin = {2};
   peers[1].endpoints = {*Endpoint::parse("192.0.2.2:4433")};
   tunnel.setPeers(peers, now);
-  std::vector<Caller> callers(3);
+  std::vector<KnownInitiator> callers(3);
   for (uint8_t i = 0; i < 3; ++i) {
     callers[i].pin = {static_cast<uint8_t>(i + 1)};
-    callers[i].routes = {{1, {}, {*Address::parse("198.51.100.1"), static_cast<uint16_t>(1000 + i)}}};
+    callers[i].routes = {
+        {1, {}, {*Address::parse("198.51.100.1"), static_cast<uint16_t>(1000 + i)}}};
   }
   tunnel.callBack(callers, now);
   now += 1s;
@@ -72,7 +74,7 @@ TEST_F(TunnelTest, OnlyPeersThatMustComeToUsAreCalledBack) {
   EXPECT_EQ(called, callers[0].routes);
 }
 
-/// A peer that is not there, and packets for hosts behind it.
+/// An unreachable peer, and packets for hosts behind it.
 struct AwayPeerTest : TunnelTest {
   AwayPeerTest() {
     PeerOptions peer;
@@ -83,8 +85,8 @@ struct AwayPeerTest : TunnelTest {
   }
   void send(int count) {
     for (int i = 0; i < count; ++i) {
-      test::Bytes packet =
-          test::v4({.src = "10.1.0.1", .dst = "10.9.0.1"}, test::udp(1000, 2000, test::pattern(100)));
+      test::Bytes packet = test::v4({.src = "10.1.0.1", .dst = "10.9.0.1"},
+                                    test::udp(1000, 2000, test::pattern(100)));
       tunnel.onInnerPacket(pool.copy(packet), now);
     }
   }
@@ -105,11 +107,11 @@ struct AwayPeerTest : TunnelTest {
   }
 };
 
-// It may have been restarted: whoever began a second earlier would be in the same place.
+// A peer that is not up may be restarting. So packets to it first wait for a short time.
 TEST_F(AwayPeerTest, IsWaitedForAtFirstAndThenTheHostIsTold) {
   send(1);
   EXPECT_EQ(answers(), 0u);
-  sleep(WaitingRoom::kPatience - 10ms);
+  sleep(StagedPackets::kPatience - 10ms);
   send(1);
   EXPECT_EQ(answers(), 0u);
   sleep(20ms);

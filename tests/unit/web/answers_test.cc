@@ -62,7 +62,8 @@ TEST_F(AnswersTest, AFailureIsAnAnswerThatGetsOldLikeOthers) {
 }
 
 TEST_F(AnswersTest, FewQuestionsAreOnTheirWayAtOnce) {
-  for (int i = 0; i < 10; ++i) answers.get({{"cmd", "history"}, {"peer", std::to_string(i)}}, 1s, counting());
+  for (int i = 0; i < 10; ++i)
+    answers.get({{"cmd", "history"}, {"peer", std::to_string(i)}}, 1s, counting());
   EXPECT_EQ(daemon.waiting(), Answers::kAtOnce);
   for (int i = 0; i < 10; ++i) {
     EXPECT_LE(daemon.waiting(), Answers::kAtOnce);

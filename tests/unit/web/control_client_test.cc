@@ -1,4 +1,4 @@
-// The client against a real control server.
+// The control client, tested against a real control server.
 
 #include "web/control_client.h"
 
@@ -30,7 +30,7 @@ struct ControlClientTest : testing::Test {
     if (!place_) place_.emplace(path_);
     server_.emplace(loop_, *place_, "", gateway_);
   }
-  /// Both loops take turns until there is an answer.
+  /// Sends a request and runs the loops of client and server in turn until an answer arrives.
   DaemonAnswer ask(const nlohmann::json& request) {
     std::optional<DaemonAnswer> out;
     ControlClient client(io_, path_);

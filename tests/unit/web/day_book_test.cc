@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 
 struct DayBookTest : testing::Test {
-  // Looks every 30 s from then on; each counts the same.
+  // Takes samples every 30 s from then on, each with the same counts.
   void look(size_t times) {
     for (; times > 0; --times) {
       at += 30;
@@ -32,7 +32,7 @@ struct DayBookTest : testing::Test {
   json step(size_t which) { return day.tell("")["paths"][0]["steps"][which]; }
 
   FakeGateway gateway;
-  DayBook day;
+  DayStore day;
   double at = 1'700'000'000;
   uint64_t count = 0;
   std::string state = "active";
@@ -70,13 +70,13 @@ TEST_F(DayBookTest, ARestartOfTheDaemonAndAGapCountNothingTwice) {
 }
 
 TEST_F(DayBookTest, KeepsADayAndSoManyPaths) {
-  look(4 * DayBook::kSteps + 100);
-  EXPECT_EQ(day.tell("")["paths"][0]["steps"].size(), DayBook::kSteps);
+  look(4 * DayStore::kSteps + 100);
+  EXPECT_EQ(day.tell("")["paths"][0]["steps"].size(), DayStore::kSteps);
   gateway.names.clear();
   for (int i = 0; i < 200; ++i) gateway.names.push_back("edge" + std::to_string(i));
   look(5);
-  EXPECT_EQ(day.paths(), DayBook::kMostPaths);
-  EXPECT_EQ(day.tell("")["paths"].size(), DayBook::kTold);
+  EXPECT_EQ(day.paths(), DayStore::kMostPaths);
+  EXPECT_EQ(day.tell("")["paths"].size(), DayStore::kTold);
   EXPECT_EQ(day.tell("edge3")["paths"].size(), 2u);
   EXPECT_EQ(day.tell("nobody")["paths"].size(), 0u);
 }
@@ -91,11 +91,12 @@ TEST_F(DayBookTest, OfManyPathsTheBusiestAreTold) {
     out.value = statusJson(gateway.gatewayStatus(), gateway.whole());
     size_t which = 0;
     for (json& peer : out.value["peers"])
-      for (json& path : peer["subflows"]) path["sent_bytes"] = 1000 * n * which++, path["received_bytes"] = 0;
+      for (json& path : peer["subflows"])
+        path["sent_bytes"] = 1000 * n * which++, path["received_bytes"] = 0;
     day.add(out);
   }
   const json told = day.tell("")["paths"];
-  ASSERT_EQ(told.size(), DayBook::kTold);
+  ASSERT_EQ(told.size(), DayStore::kTold);
   EXPECT_EQ(told.front()["peer"], "edge14") << "60 paths, the last ones carry most";
   EXPECT_EQ(told.back()["peer"], "edge29");
 }

@@ -8,11 +8,11 @@
 
 #include "gateway/control/status_json.h"
 #include "tests/unit/gateway/control/control_fixture.h"
-#include "web/daemon_link.h"
+#include "web/answers.h"
 
 namespace braid {
 
-/// A daemon whose answers come when the test says so.
+/// A daemon that answers when the test says so.
 class FakeDaemon : public DaemonLink {
  public:
   void ask(const nlohmann::json& request, Done done) override {
@@ -36,9 +36,9 @@ class FakeDaemon : public DaemonLink {
     done(std::move(out));
   }
   size_t waiting() const { return waiting_.size(); }
-  /// What it says to {"cmd":cmd}.
+  /// Sets the answer to {"cmd":cmd}.
   nlohmann::json& says(const char* cmd) { return answers[nlohmann::json{{"cmd", cmd}}.dump()]; }
-  /// What a daemon with one peer and two paths says.
+  /// The answers of a daemon with one peer and two paths.
   void sayAll() {
     FakeGateway gateway;
     says("status") = statusJson(gateway.gatewayStatus(), gateway.whole());
@@ -52,7 +52,8 @@ class FakeDaemon : public DaemonLink {
       answers[nlohmann::json{{"cmd", "history"}, {"peer", p.peer}, {"path", p.name}}.dump()] =
           historyObject(p).whole();
     for (const History::Peer& p : past.peers())
-      answers[nlohmann::json{{"cmd", "history"}, {"peer", p.name}}.dump()] = historyObject(p).whole();
+      answers[nlohmann::json{{"cmd", "history"}, {"peer", p.name}}.dump()] =
+          historyObject(p).whole();
   }
 
   bool answersAtOnce = true;

@@ -49,7 +49,7 @@ struct HttpServerTest : testing::Test {
     error_code ignored;
     asio::write(socket, asio::buffer(text), ignored);
   }
-  /// What has come; "EOF" at the end when the server has closed.
+  /// The received text, with "EOF" at the end when the server has closed.
   std::string heard(tcp::socket& socket, Duration time = 20ms) {
     run(time);
     std::string out;
@@ -118,16 +118,18 @@ TEST_F(HttpServerTest, HeadHasTheLengthAndNoBody) {
 TEST_F(HttpServerTest, WhatIsNoRequestIsRefused) {
   start();
   EXPECT_THAT(ask("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), StartsWith("HTTP/1.1 405 "));
-  EXPECT_THAT(ask("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\nhello"),
-              testing::AnyOf(StartsWith("HTTP/1.1 413 "), StartsWith("HTTP/1.1 405 "), testing::Eq("EOF")));
+  EXPECT_THAT(
+      ask("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\nhello"),
+      testing::AnyOf(StartsWith("HTTP/1.1 413 "), StartsWith("HTTP/1.1 405 "), testing::Eq("EOF")));
   EXPECT_THAT(ask("GET / HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 421 "));
   EXPECT_THAT(ask("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"), StartsWith("HTTP/1.1 421 "));
   EXPECT_THAT(ask("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + std::string(9000, 'x') + "\r\n\r\n"),
               StartsWith("HTTP/1.1 431 "));
-  for (const char* odd : {"hello\r\n\r\n", "GET /\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02",
-                          "GET / HTTP/1.1\r\nHost 127.0.0.1\r\n\r\n"}) {
+  for (const char* odd : {"hello\r\n\r\n", "GET /\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+                          "\x16\x03\x01\x02", "GET / HTTP/1.1\r\nHost 127.0.0.1\r\n\r\n"}) {
     std::string reply = ask(odd);
-    EXPECT_TRUE(reply == "EOF" || reply == "" || reply.starts_with("HTTP/1.1 400 ")) << odd << reply;
+    EXPECT_TRUE(reply == "EOF" || reply == "" || reply.starts_with("HTTP/1.1 400 "))
+        << odd << reply;
   }
   EXPECT_THAT(ask("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), StartsWith("HTTP/1.1 200 "))
       << "others are served";
@@ -144,7 +146,8 @@ TEST_F(HttpServerTest, WhoIsRefusedKeepsNoPlace) {
     EXPECT_THAT(reply, EndsWith("EOF"));
     EXPECT_EQ(server->clients(), 0u);
   }
-  const std::string allowed = "Host: 127.0.0.1\r\nAuthorization: Bearer correct-horse-battery\r\n\r\n";
+  const std::string allowed =
+      "Host: 127.0.0.1\r\nAuthorization: Bearer correct-horse-battery\r\n\r\n";
   EXPECT_THAT(ask("GET /%zz?peer=%z HTTP/1.1\r\n" + allowed), StartsWith("HTTP/1.1 400 "));
   EXPECT_EQ(server->clients(), 0u);
   EXPECT_THAT(ask("GET / HTTP/1.1\r\n" + allowed), StartsWith("HTTP/1.1 200 "));
@@ -202,7 +205,8 @@ TEST_F(HttpServerTest, WhoDoesNotReadHoldsNobodyUpAndIsGivenUp) {
   tcp::socket& deaf = connect();
   say(deaf, "GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
   run();
-  EXPECT_THAT(ask("GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(ask("GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+              StartsWith("HTTP/1.1 200 "));
   EXPECT_EQ(server->clients(), 2u);
   run(400ms);
   EXPECT_EQ(server->clients(), 1u);
@@ -245,7 +249,8 @@ TEST_F(HttpServerTest, APortThatIsTakenIsNamed) {
 TEST_F(HttpServerTest, OverTlsItServesAndOldVersionsAndPlainTextAreRefused) {
   std::string name = (std::filesystem::temp_directory_path() / "braid-web-tls-XXXXXX").string();
   std::filesystem::path folder = mkdtemp(name.data());
-  ASSERT_NO_THROW(generateIdentity((folder / "k.key").string(), (folder / "c.crt").string(), "test"));
+  ASSERT_NO_THROW(
+      generateIdentity((folder / "k.key").string(), (folder / "c.crt").string(), "test"));
   server.emplace(loop, std::vector{kAnyPort}, makeTls(folder / "c.crt", folder / "k.key"), site);
   auto talk = [&](int most) {
     asio::ssl::context context(asio::ssl::context::tls_client);
@@ -253,7 +258,8 @@ TEST_F(HttpServerTest, OverTlsItServesAndOldVersionsAndPlainTextAreRefused) {
     SSL_CTX_set_security_level(context.native_handle(), 0);
     asio::ssl::stream<tcp::socket> client(loop, context);
     client.lowest_layer().connect({asio::ip::make_address("127.0.0.1"), server->ports()[0]});
-    std::string request = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", reply;
+    std::string request = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n",
+                reply;
     client.async_handshake(asio::ssl::stream_base::client, [&](error_code error) {
       if (error) return;
       asio::async_write(client, asio::buffer(request), [&](error_code, size_t) {
@@ -266,9 +272,11 @@ TEST_F(HttpServerTest, OverTlsItServesAndOldVersionsAndPlainTextAreRefused) {
   EXPECT_THAT(talk(TLS1_3_VERSION), HasSubstr("\nbraid_up 1\n"));
   EXPECT_THAT(talk(TLS1_2_VERSION), HasSubstr("\nbraid_up 1\n"));
   EXPECT_EQ(talk(TLS1_1_VERSION), "");
-  EXPECT_THAT(ask("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), testing::Not(HasSubstr("HTTP/1.1")));
+  EXPECT_THAT(ask("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"),
+              testing::Not(HasSubstr("HTTP/1.1")));
   EXPECT_THROW(makeTls(folder / "none", folder / "k.key"), std::runtime_error);
-  ASSERT_NO_THROW(generateIdentity((folder / "other.key").string(), (folder / "other.crt").string(), "test"));
+  ASSERT_NO_THROW(
+      generateIdentity((folder / "other.key").string(), (folder / "other.crt").string(), "test"));
   EXPECT_THROW(makeTls(folder / "c.crt", folder / "other.key"), std::runtime_error);
   std::filesystem::permissions(folder / "k.key", std::filesystem::perms(0644));
   try {

@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 struct LiveViewTest : testing::Test {
-  // An answer at that second, in which everything has been counted so often.
+  // A status answer at second `at`. All its counters are proportional to `times`.
   Answers::Shared status(double at, uint64_t times) {
     DaemonAnswer out;
     out.at = at;
@@ -92,7 +92,8 @@ TEST_F(LiveViewTest, LossesAreOfTheLastMinute) {
 
 TEST_F(LiveViewTest, AFailureIsToldAndTheNextAnswerCounts) {
   live.addStatus(status(100, 0));
-  live.addStatus(std::make_shared<const DaemonAnswer>(DaemonAnswer{{}, {}, "no daemon answers", 101}));
+  live.addStatus(
+      std::make_shared<const DaemonAnswer>(DaemonAnswer{{}, {}, "no daemon answers", 101}));
   EXPECT_EQ(live.view("")["problem"], "no daemon answers");
   EXPECT_FALSE(live.view("").contains("paths"));
   live.addStatus(status(103, 3));
@@ -128,7 +129,9 @@ TEST_F(LiveViewTest, OfManyTheBusiestAreTold) {
   EXPECT_EQ(view["paths"].size(), LiveView::kPaths);
   EXPECT_EQ(view["peer_count"], 1000);
   EXPECT_EQ(view["totals"]["paths"], 2000);
-  auto is777 = [](const json& row) { return row.value("name", row.value("peer", "")) == "edge777"; };
+  auto is777 = [](const json& row) {
+    return row.value("name", row.value("peer", "")) == "edge777";
+  };
   EXPECT_EQ(std::count_if(view["peers"].begin(), view["peers"].end(), is777), 1);
   EXPECT_GE(std::count_if(view["paths"].begin(), view["paths"].end(), is777), 1);
   EXPECT_LT(view.dump().size(), 100'000u);
@@ -138,8 +141,8 @@ TEST_F(LiveViewTest, OfManyTheBusiestAreTold) {
 }
 
 TEST_F(LiveViewTest, AnyAnswerIsTaken) {
-  for (const char* text :
-       {"null", "[]", R"({"peers":3})", R"({"peers":[null,{"subflows":[5,{"id":{}}]}],"gateway":1})"}) {
+  for (const char* text : {"null", "[]", R"({"peers":3})",
+                           R"({"peers":[null,{"subflows":[5,{"id":{}}]}],"gateway":1})"}) {
     DaemonAnswer odd;
     odd.at = ++gateway.told;
     odd.value = json::parse(text);

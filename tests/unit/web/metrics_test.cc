@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "tests/unit/web/fake_daemon.h"
-#include "tunnel/status.h"
+#include "tunnel/api/status.h"
 
 namespace braid::metrics_test {
 namespace {
@@ -25,7 +25,8 @@ DaemonAnswer example() {
 
 TEST(MetricsTest, NamesFollowTheTablesAndTheConventions) {
   EXPECT_EQ(metricName("path", infoOf<&SubflowStatus::srtt>()), "braid_path_srtt_seconds");
-  EXPECT_EQ(metricName("path", infoOf<&SubflowStatus::pacingRate>()), "braid_path_pacing_bytes_per_second");
+  EXPECT_EQ(metricName("path", infoOf<&SubflowStatus::pacingRate>()),
+            "braid_path_pacing_bytes_per_second");
   EXPECT_EQ(metricName("path", infoOf<&SendCounts::sentBytes>()), "braid_path_sent_bytes_total");
   EXPECT_EQ(metricName("peer", infoOf<&SessionStatus::age>()), "braid_peer_age_seconds");
   EXPECT_EQ(metricName("peer", infoOf<&SessionStatus::flowCount>()), "braid_peer_flows");
@@ -35,10 +36,14 @@ TEST(MetricsTest, NamesFollowTheTablesAndTheConventions) {
 
 TEST(MetricsTest, FiguresComeInUnitsWithoutPrefixAndWithTheirLabels) {
   std::string text = metricsText(example());
-  EXPECT_THAT(text, HasSubstr("\nbraid_path_srtt_seconds{peer=\"hub\",path=\"wifi\",id=\"0\"} 0.012\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\nbraid_path_srtt_seconds{peer=\"hub\",path=\"wifi\",id=\"0\"} 0.012\n"));
   EXPECT_THAT(
-      text, HasSubstr("\nbraid_path_pacing_bytes_per_second{peer=\"hub\",path=\"wifi\",id=\"0\"} 1250000\n"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("braid_path_pacing_bytes_per_second{peer=\"hub\",path=\"lte\"")))
+      text,
+      HasSubstr(
+          "\nbraid_path_pacing_bytes_per_second{peer=\"hub\",path=\"wifi\",id=\"0\"} 1250000\n"));
+  EXPECT_THAT(
+      text, testing::Not(HasSubstr("braid_path_pacing_bytes_per_second{peer=\"hub\",path=\"lte\"")))
       << "it has no limit";
   EXPECT_THAT(text, HasSubstr("\nbraid_peer_up{peer=\"hub\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("\nbraid_peer_age_seconds{peer=\"hub\"} 90\n"));
@@ -47,7 +52,8 @@ TEST(MetricsTest, FiguresComeInUnitsWithoutPrefixAndWithTheirLabels) {
   EXPECT_TRUE(text.starts_with("# HELP braid_up ")) << text.substr(0, 100);
 }
 
-// The format: each family once, with its help and type before its samples; no sample twice; names that are allowed.
+// Checks the format: each family occurs once, with its help and type before its samples; no sample
+// occurs twice; all names are allowed.
 TEST(MetricsTest, EveryLineIsWellFormedAndNothingIsThereTwice) {
   std::istringstream lines(metricsText(example()));
   std::regex sample(
@@ -79,7 +85,8 @@ TEST(MetricsTest, NamesFromOutsideCannotLeaveTheirLabel) {
   gateway.names = {"a\"} 1\nbraid_up 0\\"};
   DaemonAnswer status;
   status.value = statusJson(gateway.gatewayStatus(), gateway.whole());
-  EXPECT_THAT(metricsText(status), HasSubstr("\nbraid_peer_up{peer=\"a\\\"} 1\\nbraid_up 0\\\\\"} 1\n"));
+  EXPECT_THAT(metricsText(status),
+              HasSubstr("\nbraid_peer_up{peer=\"a\\\"} 1\\nbraid_up 0\\\\\"} 1\n"));
 }
 
 TEST(MetricsTest, WithoutADaemonTheyTellThatItIsAway) {
@@ -93,8 +100,8 @@ TEST(MetricsTest, WithoutADaemonTheyTellThatItIsAway) {
 
 TEST(MetricsTest, AnyAnswerIsTaken) {
   DaemonAnswer status;
-  status.value =
-      nlohmann::json::parse(R"({"peers":[3,{"subflows":{"a":1}},{"name":5,"subflows":[null,{"id":[]}]}],
+  status.value = nlohmann::json::parse(
+      R"({"peers":[3,{"subflows":{"a":1}},{"name":5,"subflows":[null,{"id":[]}]}],
     "gateway":7,"drops":[],"ack_shim":{"actuators":[1]}})");
   EXPECT_THAT(metricsText(status), HasSubstr("braid_up 1\n"));
 }

@@ -1,4 +1,4 @@
-#include "web/options.h"
+#include "web/site.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ struct WebOptionsTest : testing::Test {
     std::vector<const char*> argv{"braid-web", "/run/x.sock"};
     for (const std::string& word : words) argv.push_back(word.c_str());
     int code = -1;
-    std::optional<WebOptions> options = readWebOptions(static_cast<int>(argv.size()), argv.data(), code);
+    std::optional<WebOptions> options =
+        readWebOptions(static_cast<int>(argv.size()), argv.data(), code);
     if (!options) throw std::runtime_error("exit " + std::to_string(code));
     return *options;
   }
@@ -52,18 +53,23 @@ TEST_F(WebOptionsTest, IsForThisHostAloneUnlessToldOtherwise) {
   EXPECT_EQ(options.listen[0].toString(), "127.0.0.1:9380");
   EXPECT_EQ(options.socket, "/run/x.sock");
   EXPECT_TRUE(options.token.empty());
-  EXPECT_EQ(read({"--listen", "[::1]:80", "--listen", "127.1.2.3"}).listen[1].toString(), "127.1.2.3:9380");
+  EXPECT_EQ(read({"--listen", "[::1]:80", "--listen", "127.1.2.3"}).listen[1].toString(),
+            "127.1.2.3:9380");
 }
 
 TEST_F(WebOptionsTest, ElsewhereATokenAndTlsAreNeeded) {
   std::string token = folder / "token";
-  for (const char* open : {"0.0.0.0", "0.0.0.0:9380", "[::]:9380", "192.0.2.1:443", "[2001:db8::1]:1"}) {
-    EXPECT_THAT(problem({"--listen", open}), HasSubstr("needs --token-file, --certificate and --key"))
+  for (const char* open :
+       {"0.0.0.0", "0.0.0.0:9380", "[::]:9380", "192.0.2.1:443", "[2001:db8::1]:1"}) {
+    EXPECT_THAT(problem({"--listen", open}),
+                HasSubstr("needs --token-file, --certificate and --key"))
         << open;
     EXPECT_THAT(problem({"--listen", open, "--token-file", token}), HasSubstr("needs")) << open;
-    EXPECT_THAT(problem({"--listen", open, "--certificate", "c", "--key", "k"}), HasSubstr("needs")) << open;
+    EXPECT_THAT(problem({"--listen", open, "--certificate", "c", "--key", "k"}), HasSubstr("needs"))
+        << open;
     EXPECT_THAT(problem({"--listen", "127.0.0.1", "--listen", open}), HasSubstr("needs")) << open;
-    EXPECT_EQ(problem({"--listen", open, "--token-file", token, "--certificate", "c", "--key", "k"}), "")
+    EXPECT_EQ(
+        problem({"--listen", open, "--token-file", token, "--certificate", "c", "--key", "k"}), "")
         << open;
   }
   EXPECT_THAT(problem({"--certificate", "c"}), HasSubstr("go together"));
@@ -80,14 +86,15 @@ TEST_F(WebOptionsTest, OnlyTheOwnerMayReadTheToken) {
     std::filesystem::permissions(folder / "token", std::filesystem::perms(mode));
     EXPECT_EQ(problem({"--token-file", folder / "token"}),
               "--token-file " + (folder / "token").string() +
-                  ": others than its owner can read it; run: chmod 600 " + (folder / "token").string());
+                  ": others than its owner can read it; run: chmod 600 " +
+                  (folder / "token").string());
   }
   std::filesystem::permissions(folder / "token", std::filesystem::perms(0400));
   EXPECT_EQ(problem({"--token-file", folder / "token"}), "");
   EXPECT_THAT(problem({"--token-file", folder}), HasSubstr("is not a file"));
 }
 
-// As systemd from 254 on has them: mode 0440, and a folder that others may not enter.
+// As set by systemd from 254 on: mode 0440, and a folder that others may not enter.
 TEST_F(WebOptionsTest, ACredentialOfTheServiceMayLookAsIfItsGroupCouldReadIt) {
   std::filesystem::permissions(folder / "token", std::filesystem::perms(0440));
   EXPECT_THAT(problem({"--token-file", folder / "token"}), HasSubstr("chmod 600"));
@@ -104,7 +111,8 @@ TEST_F(WebOptionsTest, ACredentialOfTheServiceMayLookAsIfItsGroupCouldReadIt) {
 
 TEST_F(WebOptionsTest, CredentialsOfTheServiceAreFoundByName) {
   setenv("CREDENTIALS_DIRECTORY", folder.c_str(), 1);
-  WebOptions options = read({"--token-file", "token", "--certificate", "c.pem", "--key", "/etc/k.pem"});
+  WebOptions options =
+      read({"--token-file", "token", "--certificate", "c.pem", "--key", "/etc/k.pem"});
   unsetenv("CREDENTIALS_DIRECTORY");
   EXPECT_EQ(options.token, "correct-horse-battery");
   EXPECT_EQ(options.certificate, folder / "c.pem");

@@ -20,7 +20,9 @@ using testing::HasSubstr;
 
 struct SiteTest : testing::Test {
   SiteTest() { daemon.sayAll(); }
-  WebResponse get(const std::string& target) { return ask({"GET", target, "127.0.0.1:9380", std::nullopt}); }
+  WebResponse get(const std::string& target) {
+    return ask({"GET", target, "127.0.0.1:9380", std::nullopt});
+  }
   WebResponse ask(const WebRequest& request) {
     WebResponse out{.status = 0, .body = ""};
     site.handle(request, [&](WebResponse response) { out = std::move(response); });
@@ -55,14 +57,16 @@ TEST_F(SiteTest, ServesThePageAndItsFiles) {
   EXPECT_TRUE(daemon.asked.empty());
 }
 
-// What the page names is there, and nothing of it is anybody else's.
+// Everything that the page refers to exists and is served by braid-web itself.
 TEST_F(SiteTest, ThePageAsksNobodyElse) {
   for (const PageFile& file : kPageFiles) {
     std::string text(file.content);
-    for (const char* away : {"https://", "//cdn", "@import", "url(", "eval(", "innerHTML", "document.write"})
+    for (const char* away :
+         {"https://", "//cdn", "@import", "url(", "eval(", "innerHTML", "document.write"})
       EXPECT_EQ(text.find(away), std::string::npos) << file.path << " " << away;
     for (size_t at = 0; (at = text.find("http://", at)) != std::string::npos; ++at)
-      EXPECT_EQ(text.substr(at, 18), "http://www.w3.org/") << file.path << ": a name of XML is no address";
+      EXPECT_EQ(text.substr(at, 18), "http://www.w3.org/")
+          << file.path << ": a name of XML is no address";
   }
   EXPECT_EQ(get("/index.html").body.find("style="), std::string::npos) << "the policy forbids it";
 }
@@ -70,7 +74,8 @@ TEST_F(SiteTest, ThePageAsksNobodyElse) {
 TEST_F(SiteTest, EveryAnswerHasAPolicy) {
   for (const char* target : {"/", "/metrics", "/api/live", "/nothing"}) {
     auto all = headers(get(target));
-    EXPECT_THAT(all["Content-Security-Policy"], HasSubstr("default-src 'none'; script-src 'self'")) << target;
+    EXPECT_THAT(all["Content-Security-Policy"], HasSubstr("default-src 'none'; script-src 'self'"))
+        << target;
     EXPECT_THAT(all["Content-Security-Policy"], HasSubstr("frame-ancestors 'none'")) << target;
     EXPECT_EQ(all["X-Content-Type-Options"], "nosniff") << target;
     EXPECT_EQ(all["Cache-Control"], "no-store") << target;
@@ -157,7 +162,7 @@ TEST_F(SiteTest, DayTellsWhatWasLookedAt) {
   EXPECT_EQ(json::parse(get("/api/day").body)["paths"].size(), 0u);
   for (int i = 0; i < 300; ++i) {
     site.look();
-    now += DayBook::kLook;
+    now += DayStore::kLook;
     daemon.wall += 29;
   }
   EXPECT_EQ(json::parse(get("/api/day").body)["paths"].size(), 2u);
@@ -180,7 +185,8 @@ TEST_F(SiteTest, WithoutADaemonThePageLivesAndSaysSo) {
   EXPECT_THAT(get("/metrics").body, HasSubstr("braid_up 0\n"));
   daemon.problem.clear();
   now += 10s;
-  EXPECT_EQ(json::parse(get("/api/live").body)["paths"].size(), 2u) << "and when the daemon is back";
+  EXPECT_EQ(json::parse(get("/api/live").body)["paths"].size(), 2u)
+      << "and when the daemon is back";
 }
 
 TEST_F(SiteTest, OtherMethodsAndAddressesAreRefused) {
@@ -200,7 +206,7 @@ TEST_F(SiteTest, OtherMethodsAndAddressesAreRefused) {
   EXPECT_TRUE(daemon.asked.empty());
 }
 
-// DNS rebinding: the page of a stranger whose name points here.
+// DNS rebinding: a stranger's page with a host name that points to this server.
 TEST_F(SiteTest, ANameThatIsNotThisHostsIsRefused) {
   EXPECT_EQ(ask({"GET", "/api/status", "evil.example:9380", std::nullopt}).status, 421u);
   EXPECT_EQ(ask({"GET", "/api/status", std::nullopt, std::nullopt}).status, 421u);

@@ -1,4 +1,4 @@
-// What the reader finds in the file system: the file itself and the identity beside it.
+// The configuration reader and the file system: the file itself and the identity beside it.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #include "gateway/dtls/identity.h"
 #include "tests/unit/gateway/config/config_fixture.h"
-#include "tunnel/wire/pin.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid::config_files_test {
 namespace {
@@ -65,22 +65,25 @@ TEST_F(ConfigFiles, MissingIdentityIsReportedAtBothKeys) {
   EXPECT_THAT(errorsOf(load()),
               ElementsAre(StartsWith(at(":1:17: identity.key: ") + (folder_ / "edge.key").string() +
                                      ": cannot be opened"),
-                          StartsWith(at(":1:40: identity.certificate: ") + (folder_ / "edge.crt").string())));
+                          StartsWith(at(":1:40: identity.certificate: ") +
+                                     (folder_ / "edge.crt").string())));
 }
 
 TEST_F(ConfigFiles, KeyThatOthersCanReadIsRefused) {
   for (mode_t mode : {0640, 0604, 0660}) {
     chmod((folder_ / "edge.key").c_str(), mode);
-    EXPECT_THAT(errorsOf(load()), ElementsAre(testing::AllOf(StartsWith(at(":1:17: identity.key: ")),
-                                                             HasSubstr("; run: chmod 600 "))));
+    EXPECT_THAT(errorsOf(load()),
+                ElementsAre(testing::AllOf(StartsWith(at(":1:17: identity.key: ")),
+                                           HasSubstr("; run: chmod 600 "))));
   }
 }
 
 TEST_F(ConfigFiles, CertificateOfAnotherKey) {
   generateIdentity(folder_ / "b.key", folder_ / "b.crt", "b");
   fs::rename(folder_ / "b.crt", folder_ / "edge.crt");
-  EXPECT_THAT(errorsOf(load()), ElementsAre(testing::AllOf(StartsWith(at(":1:40: identity.certificate: ")),
-                                                           HasSubstr("is not the certificate of the key"))));
+  EXPECT_THAT(errorsOf(load()),
+              ElementsAre(testing::AllOf(StartsWith(at(":1:40: identity.certificate: ")),
+                                         HasSubstr("is not the certificate of the key"))));
 }
 
 TEST_F(ConfigFiles, IdentityIsNotReadWhenNotAskedFor) {
@@ -93,14 +96,16 @@ TEST_F(ConfigFiles, OwnPinIsNoPeer) {
   write(with(edgeText(), kPinA, formatPin(readPin(folder_ / "edge.crt"))));
   EXPECT_THAT(
       errorsOf(load()),
-      ElementsAre(at(":9:10: peers[0].pin: is this gateway's own pin; put the pin of the other gateway")));
+      ElementsAre(
+          at(":9:10: peers[0].pin: is this gateway's own pin; put the pin of the other gateway")));
 }
 
 TEST_F(ConfigFiles, FileThatCannotBeRead) {
   fs::remove(path_);
   EXPECT_THAT(
       errorsOf(load()),
-      ElementsAre(at(": cannot be opened: No such file or directory; check the path and the permissions")));
+      ElementsAre(
+          at(": cannot be opened: No such file or directory; check the path and the permissions")));
   EXPECT_THAT(errorsOf(loadConfig(folder_)),
               ElementsAre(folder_.string() + ": is no regular file; name the configuration "
                                              "file itself"));

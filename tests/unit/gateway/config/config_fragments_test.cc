@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "gateway/join/peer_fragment.h"
+#include "gateway/join/join_messages.h"
 #include "tests/unit/gateway/config/config_fixture.h"
-#include "tunnel/wire/pin.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid::config_fragments_test {
 namespace {
@@ -27,14 +27,19 @@ class ConfigFragmentsTest : public testing::Test {
     peers_ = folder_ / "hub.peers.d";
     fs::create_directory(peers_);
     options_.checkIdentity = false;
-    write("hub.yaml",
-          "identity: {key: a, certificate: b}\nlisten: ['0.0.0.0:4433']\npeers: []\npeers-folder: " +
-              peers_.string() + "\ndevice: {addresses: [10.99.0.1/24], routes: [10.5.0.0/16]}\n");
+    write(
+        "hub.yaml",
+        "identity: {key: a, certificate: b}\nlisten: ['0.0.0.0:4433']\npeers: []\npeers-folder: " +
+            peers_.string() + "\ndevice: {addresses: [10.99.0.1/24], routes: [10.5.0.0/16]}\n");
   }
   ~ConfigFragmentsTest() override { fs::remove_all(folder_); }
 
-  void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
-  void fragment(const std::string& name, const std::string& text) { std::ofstream(peers_ / name) << text; }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+  }
+  void fragment(const std::string& name, const std::string& text) {
+    std::ofstream(peers_ / name) << text;
+  }
   ConfigResult load() { return loadConfig(folder_ / "hub.yaml", options_); }
   std::string at(const std::string& name) { return (peers_ / name).string(); }
   static std::string peer(const char* name, const char* pin, const char* prefixes) {
@@ -47,8 +52,8 @@ class ConfigFragmentsTest : public testing::Test {
 
 TEST_F(ConfigFragmentsTest, BringPeersAndRoutes) {
   fragment("b.yaml", peer("b", kPinB, "10.5.0.0/16"));
-  fragment("a.yaml",
-           peer("a", kPinA, "10.99.0.2/32, 192.168.7.0/24") + "routes: [192.168.7.0/24]\nkeepalive: 2s\n");
+  fragment("a.yaml", peer("a", kPinA, "10.99.0.2/32, 192.168.7.0/24") +
+                         "routes: [192.168.7.0/24]\nkeepalive: 2s\n");
   fragment(".c.yaml.new", "not read");
   fragment("README", "not read");
   ConfigResult result = load();
@@ -81,13 +86,16 @@ TEST_F(ConfigFragmentsTest, AFolderThatIsNotThereHasNone) {
 }
 
 TEST_F(ConfigFragmentsTest, MistakesAreNamedByTheirOwnFileAndLine) {
-  fragment("a.yaml", "name: a\npins: x\npin: " + std::string(kPinA) + "\nprefixes: [10.5.0.0/33]\n");
+  fragment("a.yaml",
+           "name: a\npins: x\npin: " + std::string(kPinA) + "\nprefixes: [10.5.0.0/33]\n");
   fragment("b.yaml", "name: [\n");
   fragment("c.yaml", "- name: c\n");
   std::vector<std::string> errors = errorsOf(load());
   ASSERT_EQ(errors.size(), 4u);
-  EXPECT_THAT(errors[0], HasSubstr(at("a.yaml") + ":2:1: 'pins': unknown key; did you mean 'pin'?"));
-  EXPECT_THAT(errors[1], HasSubstr(at("a.yaml") + ":4:12: prefixes[0]: '10.5.0.0/33' is no network"));
+  EXPECT_THAT(errors[0],
+              HasSubstr(at("a.yaml") + ":2:1: 'pins': unknown key; did you mean 'pin'?"));
+  EXPECT_THAT(errors[1],
+              HasSubstr(at("a.yaml") + ":4:12: prefixes[0]: '10.5.0.0/33' is no network"));
   EXPECT_THAT(errors[2], HasSubstr(at("b.yaml") + ":"));
   EXPECT_THAT(errors[3], HasSubstr(at("c.yaml") + ":1:1: is a list and must be a mapping"));
 }
@@ -95,20 +103,23 @@ TEST_F(ConfigFragmentsTest, MistakesAreNamedByTheirOwnFileAndLine) {
 TEST_F(ConfigFragmentsTest, WhatMustDifferDiffersAcrossFiles) {
   fragment("a.yaml", peer("a", kPinA, "10.5.0.0/16"));
   fragment("b.yaml", peer("a", kPinA, "10.5.0.0/16"));
-  EXPECT_THAT(
-      errorsOf(load()),
-      ElementsAre(HasSubstr(at("b.yaml") + ":1:7: name: 'a' is given in " + at("a.yaml") + ": name already"),
-                  HasSubstr(at("b.yaml") + ":2:6: pin: "), HasSubstr(at("b.yaml") + ":3:12: prefixes[0]: ")));
+  EXPECT_THAT(errorsOf(load()),
+              ElementsAre(HasSubstr(at("b.yaml") + ":1:7: name: 'a' is given in " + at("a.yaml") +
+                                    ": name already"),
+                          HasSubstr(at("b.yaml") + ":2:6: pin: "),
+                          HasSubstr(at("b.yaml") + ":3:12: prefixes[0]: ")));
 }
 
 TEST_F(ConfigFragmentsTest, ChecksBetweenThePartsNameTheFragment) {
   fragment("a.yaml", peer("a", kPinA, "10.5.0.0/16") + "routes: [172.16.0.0/12]\n");
-  EXPECT_THAT(errorsOf(load()),
-              ElementsAre(HasSubstr(at("a.yaml") + ":4:10: routes[0]: 172.16.0.0/12 is in no peer's")));
+  EXPECT_THAT(
+      errorsOf(load()),
+      ElementsAre(HasSubstr(at("a.yaml") + ":4:10: routes[0]: 172.16.0.0/12 is in no peer's")));
   fragment("a.yaml", "name: a\npin: " + std::string(kPinA) +
                          "\nendpoints: [192.0.2.1:4433]\nprefixes: [10.5.0.0/16]\n");
-  EXPECT_THAT(errorsOf(load()),
-              ElementsAre(HasSubstr(at("a.yaml") + ":1:1: has endpoints, and there are no uplinks")));
+  EXPECT_THAT(
+      errorsOf(load()),
+      ElementsAre(HasSubstr(at("a.yaml") + ":1:1: has endpoints, and there are no uplinks")));
 }
 
 // The daemon may write there, and root reads it.
@@ -123,19 +134,22 @@ TEST_F(ConfigFragmentsTest, ASymbolicLinkIsRefused) {
 
 TEST_F(ConfigFragmentsTest, ALargeFileIsRefused) {
   fragment("a.yaml", std::string(kMaxFragmentBytes + 1, '#'));
-  EXPECT_THAT(errorsOf(load()), testing::Contains(HasSubstr(at("a.yaml") + ": is larger than 64 KiB")));
+  EXPECT_THAT(errorsOf(load()),
+              testing::Contains(HasSubstr(at("a.yaml") + ": is larger than 64 KiB")));
 }
 
 TEST_F(ConfigFragmentsTest, AGatewayThatListensMayWaitForPeers) {
   write("hub.yaml", "identity: {key: a, certificate: b}\nlisten: ['0.0.0.0:4433']\npeers: []\n");
   EXPECT_THAT(errorsOf(load()), ElementsAre());
-  write("hub.yaml", "identity: {key: a, certificate: b}\nuplinks: [{interface: eth0}]\npeers: []\n");
+  write("hub.yaml",
+        "identity: {key: a, certificate: b}\nuplinks: [{interface: eth0}]\npeers: []\n");
   EXPECT_THAT(errorsOf(load()), testing::Contains(HasSubstr("peers: is empty")));
 }
 
 TEST_F(ConfigFragmentsTest, TheFolderIsACompletePathNamedAfterTheFile) {
   EXPECT_EQ(configOf(edgeText()).peersFolder, "/var/lib/braid/e.peers.d");
-  EXPECT_EQ(configOf(edgeText() + "peers-folder: /etc/braid/peers.d\n").peersFolder, "/etc/braid/peers.d");
+  EXPECT_EQ(configOf(edgeText() + "peers-folder: /etc/braid/peers.d\n").peersFolder,
+            "/etc/braid/peers.d");
   EXPECT_THAT(errorsOf(edgeText() + "peers-folder: here\n"),
               ElementsAre("e.yaml:12:15: peers-folder: is no complete path; write one such as "
                           "/var/lib/braid/edge.peers.d"));

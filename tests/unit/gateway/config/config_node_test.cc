@@ -63,8 +63,11 @@ TEST(ConfigNode, SyntaxErrorsHaveAPlace) {
 }
 
 TEST(ConfigNode, DepthAndSizeAreBounded) {
-  EXPECT_EQ(treeOf(std::string(kMaxConfigDepth, '[') + std::string(kMaxConfigDepth, ']')).items.size(), 1u);
-  EXPECT_EQ(errorOf(std::string(kMaxConfigDepth + 1, '[') + std::string(kMaxConfigDepth + 1, ']')).problem,
+  EXPECT_EQ(
+      treeOf(std::string(kMaxConfigDepth, '[') + std::string(kMaxConfigDepth, ']')).items.size(),
+      1u);
+  EXPECT_EQ(errorOf(std::string(kMaxConfigDepth + 1, '[') + std::string(kMaxConfigDepth + 1, ']'))
+                .problem,
             "nested too deeply");
   EXPECT_FALSE(errorOf(std::string(200'000, '[')).problem.empty());
   std::string many = "[";

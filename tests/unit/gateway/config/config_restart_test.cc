@@ -50,8 +50,9 @@ TEST(NeedsRestart, ForADeviceMtuThatBuffersDoNotHold) {
   after.device.mtu = 2031;
   EXPECT_THAT(
       needsRestart(before, after, 2048, "device: {mtu: 2031}\n"),
-      ElementsAre("e.yaml:1:15: device.mtu: packet buffers hold packets of up to 2030 bytes: a larger "
-                  "value needs a restart; use 2030 or less, or restart the daemon"));
+      ElementsAre(
+          "e.yaml:1:15: device.mtu: packet buffers hold packets of up to 2030 bytes: a larger "
+          "value needs a restart; use 2030 or less, or restart the daemon"));
   EXPECT_THAT(needsRestart(before, after, 9018), IsEmpty());
 }
 
@@ -80,9 +81,10 @@ TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
            {"peers-folder", [](Config& c) { c.peersFolder = "/x"; }}}) {
     Config before, after;
     change(after);
-    EXPECT_THAT(needsRestart(before, after, 2048),
-                ElementsAre("e.yaml: " + key +
-                            ": a changed value needs a restart; set it back, or restart the daemon"));
+    EXPECT_THAT(
+        needsRestart(before, after, 2048),
+        ElementsAre("e.yaml: " + key +
+                    ": a changed value needs a restart; set it back, or restart the daemon"));
   }
 }
 
@@ -92,11 +94,12 @@ TEST(NeedsRestart, NamesThePlaceOfTheKeyOrOfWhatIsLeftAroundIt) {
   after.tunnel.shim.maxFlows = 1;
   after.device.name = "braid9";
   after.workers = 2;
-  EXPECT_THAT(needsRestart(before, after, 2048,
-                           "device: {name: braid9}\ntunnel:\n  max-mtu: 9000\n  ack-shim: {on: 1}\n"),
-              ElementsAre(StartsWith("e.yaml: workers: "), StartsWith("e.yaml:1:16: device.name: "),
-                          StartsWith("e.yaml:3:12: tunnel.max-mtu: "),
-                          StartsWith("e.yaml:4:13: tunnel.ack-shim.max-flows: ")));
+  EXPECT_THAT(
+      needsRestart(before, after, 2048,
+                   "device: {name: braid9}\ntunnel:\n  max-mtu: 9000\n  ack-shim: {on: 1}\n"),
+      ElementsAre(StartsWith("e.yaml: workers: "), StartsWith("e.yaml:1:16: device.name: "),
+                  StartsWith("e.yaml:3:12: tunnel.max-mtu: "),
+                  StartsWith("e.yaml:4:13: tunnel.ack-shim.max-flows: ")));
 }
 
 }  // namespace

@@ -27,10 +27,10 @@ TEST(ConfigShim, IsOnWithThePapersValues) {
 }
 
 TEST(ConfigShim, EveryKeyIsRead) {
-  Config config = configOf(
-      withShim("enabled: off, alpha: 4, phi: 2, gamma: 1MB, rto-min: 300ms, inactivity: 2s, "
-               "max-flows: 100, replay: off, sack-gap: on, "
-               "exclude: [{network: 10.7.0.0/16, ports: 80-90}, {ports: 22}, {network: 'fd00::/8'}]"));
+  Config config = configOf(withShim(
+      "enabled: off, alpha: 4, phi: 2, gamma: 1MB, rto-min: 300ms, inactivity: 2s, "
+      "max-flows: 100, replay: off, sack-gap: on, "
+      "exclude: [{network: 10.7.0.0/16, ports: 80-90}, {ports: 22}, {network: 'fd00::/8'}]"));
   const AckShimOptions& shim = config.tunnel.shim;
   EXPECT_FALSE(config.tunnel.ackShim);
   EXPECT_EQ(shim.alpha, 4u);
@@ -52,24 +52,28 @@ TEST(ConfigShim, EveryKeyIsRead) {
 }
 
 TEST(ConfigShim, MistakesNameTheirPlaceAndARemedy) {
-  expectError("alpha: 0",
-              "e.yaml:12:28: tunnel.ack-shim.alpha: '0' is outside 1 to 1000; use a number in that range");
+  expectError(
+      "alpha: 0",
+      "e.yaml:12:28: tunnel.ack-shim.alpha: '0' is outside 1 to 1000; use a number in that range");
   expectError("enabled: yes",
               "e.yaml:12:30: tunnel.ack-shim.enabled: 'yes' is not known; use one of: on, off");
+  expectError("gamma: 10B",
+              "e.yaml:12:28: tunnel.ack-shim.gamma: '10B' is outside 1000B to 1GiB; use a size in "
+              "that range");
+  expectError("rto-min: 1ms",
+              "e.yaml:12:30: tunnel.ack-shim.rto-min: '1ms' is outside 10ms to 1min; use a time in "
+              "that range");
   expectError(
-      "gamma: 10B",
-      "e.yaml:12:28: tunnel.ack-shim.gamma: '10B' is outside 1000B to 1GiB; use a size in that range");
+      "exclude: [{}]",
+      "e.yaml:12:31: tunnel.ack-shim.exclude[0]: excludes every flow; add network or ports, or set "
+      "enabled: off instead");
   expectError(
-      "rto-min: 1ms",
-      "e.yaml:12:30: tunnel.ack-shim.rto-min: '1ms' is outside 10ms to 1min; use a time in that range");
-  expectError("exclude: [{}]",
-              "e.yaml:12:31: tunnel.ack-shim.exclude[0]: excludes every flow; add network or ports, or set "
-              "enabled: off instead");
-  expectError("exclude: [{ports: 22, net: 10.7.0.0/16}]",
-              "e.yaml:12:43: tunnel.ack-shim.exclude[0].'net': unknown key; known here: network, ports");
-  expectError("exclude: [{network: 10.7.0.1/16}]",
-              "e.yaml:12:41: tunnel.ack-shim.exclude[0].network: '10.7.0.1/16' has host bits set; write "
-              "10.7.0.0/16 for the network or 10.7.0.1/32 for the one host");
+      "exclude: [{ports: 22, net: 10.7.0.0/16}]",
+      "e.yaml:12:43: tunnel.ack-shim.exclude[0].'net': unknown key; known here: network, ports");
+  expectError(
+      "exclude: [{network: 10.7.0.1/16}]",
+      "e.yaml:12:41: tunnel.ack-shim.exclude[0].network: '10.7.0.1/16' has host bits set; write "
+      "10.7.0.0/16 for the network or 10.7.0.1/32 for the one host");
 }
 
 TEST(ConfigShim, ATapDeviceHasOne) {

@@ -22,17 +22,20 @@ TEST(ConfigStreams, ASectionSwitchesThemOnForTheWeb) {
   Config config = configOf(withStreams("source: client"));
   EXPECT_TRUE(config.tunnel.streams.on);
   EXPECT_EQ(config.streams.source, StreamsConfig::Source::kClient);
-  EXPECT_THAT(config.streams.match,
-              ElementsAre(StreamRule{std::nullopt, 80, 80}, StreamRule{std::nullopt, 443, 443},
-                          StreamRule{std::nullopt, 8080, 8080}, StreamRule{std::nullopt, 8443, 8443}));
+  EXPECT_THAT(
+      config.streams.match,
+      ElementsAre(StreamRule{std::nullopt, 80, 80}, StreamRule{std::nullopt, 443, 443},
+                  StreamRule{std::nullopt, 8080, 8080}, StreamRule{std::nullopt, 8443, 8443}));
   EXPECT_TRUE(config.streams.exclude.empty());
 }
 
 TEST(ConfigStreams, EveryKeyIsRead) {
-  Config config = configOf(withStreams(
-      "enabled: off, source: own, max-connections: 99, max-per-peer: 50, new-per-peer: 70, hold-limit: 1MiB, "
-      "peer-hold-limit: 4MiB, total-hold-limit: 16MiB, "
-      "match: [{ports: 1-1023}, {network: 10.7.0.0/16}], exclude: [{network: 'fd00::/8', ports: 22}]"));
+  Config config =
+      configOf(withStreams("enabled: off, source: own, max-connections: 99, max-per-peer: 50, "
+                           "new-per-peer: 70, hold-limit: 1MiB, "
+                           "peer-hold-limit: 4MiB, total-hold-limit: 16MiB, "
+                           "match: [{ports: 1-1023}, {network: 10.7.0.0/16}], exclude: [{network: "
+                           "'fd00::/8', ports: 22}]"));
   const StreamOptions& lane = config.tunnel.streams;
   EXPECT_FALSE(lane.on);
   EXPECT_EQ(config.streams.source, StreamsConfig::Source::kOwn);
@@ -42,8 +45,9 @@ TEST(ConfigStreams, EveryKeyIsRead) {
   EXPECT_EQ(lane.mostCredit, size_t{1} << 20);
   EXPECT_EQ(lane.heldBytes, size_t{4} << 20);
   EXPECT_EQ(lane.allHeldBytes, size_t{16} << 20);
-  EXPECT_THAT(config.streams.match, ElementsAre(StreamRule{std::nullopt, 1, 1023},
-                                                StreamRule{Prefix::parse("10.7.0.0/16"), 1, 65535}));
+  EXPECT_THAT(config.streams.match,
+              ElementsAre(StreamRule{std::nullopt, 1, 1023},
+                          StreamRule{Prefix::parse("10.7.0.0/16"), 1, 65535}));
   EXPECT_THAT(config.streams.exclude, ElementsAre(StreamRule{Prefix::parse("fd00::/8"), 22, 22}));
 }
 
@@ -53,18 +57,19 @@ TEST(ConfigStreams, MistakesNameTheirPlaceAndARemedy) {
   expectError("match: []",
               "e.yaml:12:18: streams.match: is empty; name ports or networks, or set enabled: off");
   expectError("match: [{}]",
-              "e.yaml:12:19: streams.match[0]: matches every connection; add ports, network or both, such as "
+              "e.yaml:12:19: streams.match[0]: matches every connection; add ports, network or "
+              "both, such as "
               "{ports: 443}");
-  expectError(
-      "exclude: [{}]",
-      "e.yaml:12:21: streams.exclude[0]: excludes every connection; add network or ports, or set enabled: "
-      "off");
-  expectError(
-      "peer-hold-limit: 4GiB",
-      "e.yaml:12:28: streams.peer-hold-limit: is more than total-hold-limit; raise total-hold-limit as well");
-  expectError(
-      "hold-limit: 8MiB, peer-hold-limit: 4MiB",
-      "e.yaml:12:23: streams.hold-limit: is more than peer-hold-limit; raise peer-hold-limit as well");
+  expectError("exclude: [{}]",
+              "e.yaml:12:21: streams.exclude[0]: excludes every connection; add network or ports, "
+              "or set enabled: "
+              "off");
+  expectError("peer-hold-limit: 4GiB",
+              "e.yaml:12:28: streams.peer-hold-limit: is more than total-hold-limit; raise "
+              "total-hold-limit as well");
+  expectError("hold-limit: 8MiB, peer-hold-limit: 4MiB",
+              "e.yaml:12:23: streams.hold-limit: is more than peer-hold-limit; raise "
+              "peer-hold-limit as well");
 }
 
 }  // namespace

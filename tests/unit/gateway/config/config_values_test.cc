@@ -1,4 +1,4 @@
-// What a right file means.
+// The meaning of a correct configuration file.
 
 #include "tests/unit/gateway/config/config_fixture.h"
 
@@ -55,14 +55,14 @@ TEST(ConfigValues, WorkersAreOneUnlessMoreAreAskedFor) {
 }
 
 TEST(ConfigValues, EveryTunnelKeyReachesItsOption) {
-  Config c =
-      configOf(edgeText() +
-               "tunnel:\n"
-               "  controller: newreno\n  scheduler: ecf\n  cipher: chacha20-poly1305\n  ecn-proxy: off\n"
-               "  mtu: 1400\n  max-mtu: 9000\n  rekey-after: 10min\n  rekey-packets: 65536\n"
-               "  codel-target: 2.5ms\n  codel-interval: 50ms\n  queue-limit: 1MiB\n  hold-time: 250ms\n"
-               "  hold-limit: 2MB\n  repair-time: 1500ms\n  max-flows: 100\n  flow-idle: 2min\n"
-               "  max-subflows: 64\n");
+  Config c = configOf(
+      edgeText() +
+      "tunnel:\n"
+      "  controller: newreno\n  scheduler: ecf\n  cipher: chacha20-poly1305\n  ecn-proxy: off\n"
+      "  mtu: 1400\n  max-mtu: 9000\n  rekey-after: 10min\n  rekey-packets: 65536\n"
+      "  codel-target: 2.5ms\n  codel-interval: 50ms\n  queue-limit: 1MiB\n  hold-time: 250ms\n"
+      "  hold-limit: 2MB\n  repair-time: 1500ms\n  max-flows: 100\n  flow-idle: 2min\n"
+      "  max-subflows: 64\n");
   const TunnelOptions& t = c.tunnel;
   EXPECT_EQ(t.scheduler, "ecf");
   EXPECT_FALSE(t.ecnProxy);
@@ -84,7 +84,8 @@ TEST(ConfigValues, EveryTunnelKeyReachesItsOption) {
 
 TEST(ConfigValues, EveryControllerIsAccepted) {
   for (std::string_view name : kControllerNames) {
-    EXPECT_EQ(configOf(edgeText() + "tunnel: {controller: " + std::string(name) + "}\n").tunnel.controller,
+    EXPECT_EQ(configOf(edgeText() + "tunnel: {controller: " + std::string(name) + "}\n")
+                  .tunnel.controller,
               name);
   }
 }
@@ -95,9 +96,9 @@ TEST(ConfigValues, AmpOptions) {
   EXPECT_EQ(plain.tunnel.amp.tau, 8u);
   EXPECT_EQ(plain.tunnel.amp.beta, 4);
   EXPECT_EQ(plain.tunnel.amp.minimumWindow, 2u);
-  Config c = configOf(
-      edgeText() +
-      "tunnel: {controller: amp, initial-window: 4, amp: {gamma: 3, tau: 6, beta: 5, cwnd-min: 1}}\n");
+  Config c = configOf(edgeText() +
+                      "tunnel: {controller: amp, initial-window: 4, amp: {gamma: 3, tau: 6, beta: "
+                      "5, cwnd-min: 1}}\n");
   EXPECT_EQ(c.tunnel.initialWindow, 4u);
   EXPECT_EQ(c.tunnel.amp.gamma, 3u);
   EXPECT_EQ(c.tunnel.amp.tau, 6u);
@@ -106,7 +107,8 @@ TEST(ConfigValues, AmpOptions) {
 }
 
 TEST(ConfigValues, AmpBetaFromTheFabric) {
-  Config c = configOf(edgeText() + "tunnel: {controller: amp, amp: {bdp: 20, mark-threshold: 10}}\n");
+  Config c =
+      configOf(edgeText() + "tunnel: {controller: amp, amp: {bdp: 20, mark-threshold: 10}}\n");
   EXPECT_EQ(c.tunnel.amp.beta, 3);
 }
 
@@ -136,8 +138,8 @@ TEST(ConfigValues, UplinkGatewaysAndSources) {
 }
 
 TEST(ConfigValues, EndpointsKeepHostNamesAsText) {
-  Config c =
-      configOf(with(edgeText(), "[192.0.2.1:4433]", "[vpn.example.net:443, '[2001:db8::1]:4433', hub:1]"));
+  Config c = configOf(
+      with(edgeText(), "[192.0.2.1:4433]", "[vpn.example.net:443, '[2001:db8::1]:4433', hub:1]"));
   const PeerConfig& peer = c.peers.at(0);
   ASSERT_EQ(peer.options.endpoints.size(), 1u);
   EXPECT_EQ(peer.options.endpoints[0].toString(), "[2001:db8::1]:4433");
@@ -156,8 +158,9 @@ TEST(ConfigValues, ResponderNeedsNoUplinksAndNoEndpoints) {
 TEST(ConfigValues, WhatATapDeviceBridges) {
   auto bridgeOf = [](const std::string& keys) {
     std::string tap = "  {mode: tap, bridge: br0" + keys + "}\n";
-    return configOf(
-               with(edgeText(), "  addresses: [10.99.0.1/30, 'fd99::1/64']\n  routes: [10.1.0.0/16]\n", tap))
+    return configOf(with(edgeText(),
+                         "  addresses: [10.99.0.1/30, 'fd99::1/64']\n  routes: [10.1.0.0/16]\n",
+                         tap))
         .tunnel.bridge;
   };
   BridgeOptions usual = bridgeOf("");
@@ -177,14 +180,16 @@ TEST(ConfigValues, WhatATapDeviceBridges) {
 }
 
 TEST(ConfigValues, NetworksOfThisSide) {
-  Config c = configOf(with(edgeText(), "  routes:", "  networks: [192.168.7.0/24, 'fd07::/48']\n  routes:"));
+  Config c = configOf(
+      with(edgeText(), "  routes:", "  networks: [192.168.7.0/24, 'fd07::/48']\n  routes:"));
   ASSERT_EQ(c.device.networks.size(), 2u);
   EXPECT_EQ(c.device.networks[1].toString(), "fd07::/48");
 }
 
 TEST(ConfigValues, TapJoinsABridgeAndNeedsNoPrefixes) {
-  std::string text = with(edgeText(), "  addresses: [10.99.0.1/30, 'fd99::1/64']\n  routes: [10.1.0.0/16]\n",
-                          "  {name: tap7, mode: tap, bridge: br0, mtu: 1400}\n");
+  std::string text =
+      with(edgeText(), "  addresses: [10.99.0.1/30, 'fd99::1/64']\n  routes: [10.1.0.0/16]\n",
+           "  {name: tap7, mode: tap, bridge: br0, mtu: 1400}\n");
   Config c = configOf(with(text, "    prefixes: [10.1.0.0/16, 10.99.0.0/30]\n", ""));
   EXPECT_EQ(c.tunnel.mode, TunnelOptions::Mode::kTap);
   EXPECT_EQ(c.device.name, "tap7");
@@ -193,9 +198,10 @@ TEST(ConfigValues, TapJoinsABridgeAndNeedsNoPrefixes) {
 }
 
 TEST(ConfigValues, ControlLogAndKeepalive) {
-  Config c = configOf(edgeText() +
-                      "    keepalive: 0\n"
-                      "control: {socket: /run/braid/van.sock, group: netdev}\nlog: {level: debug}\n");
+  Config c =
+      configOf(edgeText() +
+               "    keepalive: 0\n"
+               "control: {socket: /run/braid/van.sock, group: netdev}\nlog: {level: debug}\n");
   EXPECT_EQ(c.control.socket, "/run/braid/van.sock");
   EXPECT_EQ(c.control.group, "netdev");
   EXPECT_EQ(c.logLevel, "debug");
@@ -215,17 +221,18 @@ TEST(ConfigValues, DefaultRouteIsFineWithRoutingTablesOfTheUplinksOwn) {
 }
 
 TEST(ConfigValues, JsonIsYaml) {
-  Config c =
-      configOf(std::string("{\n \"identity\": {\"key\": \"a.key\", \"certificate\": \"a.crt\"},\n"
-                           " \"listen\": [\n  \"0.0.0.0:4433\",\n  \"[::]:4433\"\n ],\n \"peers\": [\n  {\n"
-                           "   \"name\": \"hub\",\n   \"pin\": \"") +
-               kPinA + "\",\n   \"prefixes\": [\"fd00::/16\"],\n   \"keepalive\": \"1s\"\n  }\n ]\n}\n");
+  Config c = configOf(
+      std::string("{\n \"identity\": {\"key\": \"a.key\", \"certificate\": \"a.crt\"},\n"
+                  " \"listen\": [\n  \"0.0.0.0:4433\",\n  \"[::]:4433\"\n ],\n \"peers\": [\n  {\n"
+                  "   \"name\": \"hub\",\n   \"pin\": \"") +
+      kPinA + "\",\n   \"prefixes\": [\"fd00::/16\"],\n   \"keepalive\": \"1s\"\n  }\n ]\n}\n");
   EXPECT_EQ(c.listen.size(), 2u);
   EXPECT_EQ(c.peers.at(0).options.prefixes.at(0).toString(), "fd00::/16");
 }
 
 TEST(ConfigValues, ErrorTextWithoutPlaceAndKey) {
-  EXPECT_EQ((ConfigError{"a.yaml", 0, 0, "", "is bad", "fix it"}).toString(), "a.yaml: is bad; fix it");
+  EXPECT_EQ((ConfigError{"a.yaml", 0, 0, "", "is bad", "fix it"}).toString(),
+            "a.yaml: is bad; fix it");
   EXPECT_EQ((ConfigError{"a.yaml", 3, 9, "peers[0].pin", "is bad", "fix it"}).toString(),
             "a.yaml:3:9: peers[0].pin: is bad; fix it");
 }

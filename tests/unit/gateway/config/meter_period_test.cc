@@ -1,4 +1,4 @@
-#include "gateway/config/meter_period.h"
+#include "gateway/config/units.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

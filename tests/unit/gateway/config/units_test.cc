@@ -35,10 +35,11 @@ TEST(Units, ByteCounts) {
 }
 
 TEST(Units, WhatIsNoQuantity) {
-  for (const char* text :
-       {"",      "s",       "10",  "1",     "00",     "-1s", "+1s", "1e3s", " 1s",  "1s ",
-        "1  s",  "1.s",     ".5s", "1..5s", "1.5.5s", "1S",  "1 ",  "1sec", "0x1s", "9223372036854775808ns",
-        "0.1ns", "106752d", "."}) {
+  for (const char* text : {"",      "s",       "10",   "1",     "00",
+                           "-1s",   "+1s",     "1e3s", " 1s",   "1s ",
+                           "1  s",  "1.s",     ".5s",  "1..5s", "1.5.5s",
+                           "1S",    "1 ",      "1sec", "0x1s",  "9223372036854775808ns",
+                           "0.1ns", "106752d", "."}) {
     EXPECT_EQ(parseDuration(text), std::nullopt) << text;
   }
   for (const char* text : {"", "B", "10", "1.5B", "1mib", "1Mbit", "9999999999GiB",
@@ -72,7 +73,8 @@ TEST(Units, TextIsReadBack) {
     uint64_t value = random.next() >> (1 + random.below(63));
     Duration d(static_cast<Duration::rep>(value));
     EXPECT_EQ(parseDuration(durationText(d)), d) << "seed " << kSeed << " value " << value;
-    EXPECT_EQ(parseByteCount(byteCountText(value)), value) << "seed " << kSeed << " value " << value;
+    EXPECT_EQ(parseByteCount(byteCountText(value)), value)
+        << "seed " << kSeed << " value " << value;
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gateway/control/control_handler.h"
+#include "gateway/control/control_session.h"
 
 namespace braid {
 
@@ -75,7 +75,7 @@ class FakeGateway : public ControlHandler {
   std::pair<MeasureStatus, PeerStatus> testStatus() override {
     return {{"hub", "wifi", true, 1000, 2s}, *peerStatus(0, 0)};
   }
-  /// All of it, as Tunnel::status has it.
+  /// The complete status, like Tunnel::status().
   TunnelStatus whole(size_t listed = 0) {
     TunnelStatus tunnel = tunnelStatus();
     for (size_t i = 0; i < names.size(); ++i)
@@ -87,7 +87,7 @@ class FakeGateway : public ControlHandler {
   std::string tested;
   uint64_t flows = 2;
   std::vector<std::string> names{"hub"};
-  size_t asked = 0;  ///< how many flows of a peer were last to be listed
+  size_t asked = 0;  ///< number of flows per peer in the last request
   size_t told = 0;   ///< peers
   std::string device = "braid0";
   std::string reloadProblem;

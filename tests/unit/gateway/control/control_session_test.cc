@@ -18,14 +18,14 @@ using testing::HasSubstr;
 const Time kStart{1000s};
 
 struct ControlSessionTest : testing::Test {
-  // Makes the answer that was asked for, if one was.
+  // Makes the requested answer, if there was a request.
   void turn(ControlSession& s) {
     while (s.wantsTurn()) {
       s.onTurn(kStart);
       ++turns;
     }
   }
-  // What the client reads: the whole answer.
+  // The whole answer, as the client reads it.
   std::string take() {
     turn(session);
     std::string out;
@@ -81,8 +81,9 @@ TEST_F(ControlSessionTest, AnInvitationIsForTheOwnerAlone) {
 }
 
 TEST_F(ControlSessionTest, AMalformedInvitationIsRefused) {
-  for (const char* rest : {R"("name":5)", R"("names":"a")", R"("addresses":"a")", R"("networks":[1])",
-                           R"("seconds":-1)", R"("seconds":99999999999)", R"("seconds":"5")"})
+  for (const char* rest :
+       {R"("name":5)", R"("names":"a")", R"("addresses":"a")", R"("networks":[1])",
+        R"("seconds":-1)", R"("seconds":99999999999)", R"("seconds":"5")"})
     EXPECT_THAT(ask(std::string(R"({"cmd":"invite",)") + rest + "}")["error"].get<std::string>(),
                 HasSubstr("invite takes"))
         << rest;
@@ -96,7 +97,8 @@ TEST_F(ControlSessionTest, TellsThePastOfAPathAndOfAPeer) {
   EXPECT_TRUE(ask(R"({"cmd":"history"})")["paths"][0]["bytes"].is_number_unsigned());
   EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub","path":"lte"})")["steps"].size(), 1u);
   EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub"})")["peer"], "hub");
-  EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub","path":"x"})")["error"], "nothing is known of such a path");
+  EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub","path":"x"})")["error"],
+            "nothing is known of such a path");
   EXPECT_EQ(ask(R"({"cmd":"history","peer":"x"})")["error"], "nothing is known of such a peer");
   EXPECT_EQ(ask(R"({"cmd":"history","peer":3})")["error"], "'peer' has a value of the wrong type");
   EXPECT_THAT(ask(R"({"cmd":"status","peer":"hub"})")["error"].get<std::string>(),
@@ -104,16 +106,20 @@ TEST_F(ControlSessionTest, TellsThePastOfAPathAndOfAPeer) {
 }
 
 TEST_F(ControlSessionTest, StartsALoadTestWithinItsBounds) {
-  EXPECT_EQ(ask(R"({"cmd":"test-start","peer":"hub","path":"wifi","seconds":2.5,"bytes":1000})")["ok"], true);
+  EXPECT_EQ(
+      ask(R"({"cmd":"test-start","peer":"hub","path":"wifi","seconds":2.5,"bytes":1000})")["ok"],
+      true);
   EXPECT_EQ(daemon.tested, "hub wifi");
   EXPECT_EQ(ask(R"({"cmd":"test"})")["subflows"].size(), 2u);
   EXPECT_EQ(ask(R"({"cmd":"test"})")["left_s"], 2);
   EXPECT_EQ(ask(R"({"cmd":"test-stop"})")["ok"], true);
   EXPECT_EQ(daemon.tested, "");
   EXPECT_EQ(ask(R"({"cmd":"test-start","peer":"x"})")["error"], "there is no peer x");
-  for (const char* wrong : {R"("seconds":0)", R"("seconds":61)", R"("bytes":0)", R"("bytes":10737418241)"}) {
+  for (const char* wrong :
+       {R"("seconds":0)", R"("seconds":61)", R"("bytes":0)", R"("bytes":10737418241)"}) {
     json answer = ask(std::string(R"({"cmd":"test-start","peer":"hub",)") + wrong + "}");
-    EXPECT_EQ(answer["error"], "a test takes up to 60 seconds and 10 GiB, and more than nothing") << wrong;
+    EXPECT_EQ(answer["error"], "a test takes up to 60 seconds and 10 GiB, and more than nothing")
+        << wrong;
   }
   EXPECT_EQ(ask(R"({"cmd":"test-start","peer":"hub","bytes":-1})")["ok"], false);
   EXPECT_EQ(ask(R"({"cmd":"test-start","peer":"hub","metered":1})")["ok"], false);
@@ -142,7 +148,7 @@ TEST_F(ControlSessionTest, TraceTellsWhatIsWrongWithTheFile) {
   EXPECT_EQ(ask(R"({"cmd":"trace-on"})"), (json{{"ok", false}, {"error", daemon.traceProblem}}));
 }
 
-// A reader sees the end of a pipe once nobody holds its other end.
+// A reader sees the end of a pipe once its other end is closed everywhere.
 TEST_F(ControlSessionTest, DescriptorThatNobodyAskedForIsClosed) {
   for (const char* line : {R"({"cmd":"version"})", "hello"}) {
     int ends[2];
@@ -169,7 +175,8 @@ TEST_F(ControlSessionTest, RefusesWhatIsNoRequest) {
     EXPECT_EQ(answer["ok"], false) << line;
     EXPECT_FALSE(answer["error"].get<std::string>().empty()) << line;
   }
-  EXPECT_THAT(ask(R"({"cmd":"stop"})")["error"].get<std::string>(), HasSubstr("known: status, paths"));
+  EXPECT_THAT(ask(R"({"cmd":"stop"})")["error"].get<std::string>(),
+              HasSubstr("known: status, paths"));
   EXPECT_EQ(ask(R"({"cmd":"version"})")["ok"], true) << "a mistake does not end the session";
 }
 
@@ -229,11 +236,13 @@ TEST_F(ControlSessionTest, EndWithoutRequestFinishes) {
 TEST_F(ControlSessionTest, DeadlinesOfIdleAndSlowClients) {
   EXPECT_EQ(session.deadline(), kStart + ControlSession::kIdleTimeout);
   session.onInput("{", kStart + 30s);
-  EXPECT_EQ(session.deadline(), kStart + ControlSession::kIdleTimeout) << "single bytes buy no time";
+  EXPECT_EQ(session.deadline(), kStart + ControlSession::kIdleTimeout)
+      << "single bytes buy no time";
   session.onInput("}\n", kStart + 40s);  // no request: the answer is there at once
   EXPECT_EQ(session.deadline(), kStart + 40s + ControlSession::kAnswerTimeout);
   session.onWritten(1, kStart + 45s);
-  EXPECT_EQ(session.deadline(), kStart + 40s + ControlSession::kAnswerTimeout) << "the whole answer counts";
+  EXPECT_EQ(session.deadline(), kStart + 40s + ControlSession::kAnswerTimeout)
+      << "the whole answer counts";
   session.onWritten(session.output().size(), kStart + 46s);
   EXPECT_EQ(session.deadline(), kStart + 46s + ControlSession::kIdleTimeout);
 }
@@ -276,7 +285,8 @@ TEST_F(ControlSessionTest, TheFlowsOfOnePeerAreMadeAFewInATurn) {
 
 TEST_F(ControlSessionTest, AnHourOfAPathIsMadeAFewStepsInATurn) {
   for (int64_t i = 0; i < 100; ++i) daemon.past.add(*daemon.peerStatus(0, 0), 1000 + 10 * i);
-  for (int i = 0; i < 100; ++i) daemon.past.add(Event{Event::Kind::kSubflowUp, "hub", "up", "wifi"}, 5);
+  for (int i = 0; i < 100; ++i)
+    daemon.past.add(Event{Event::Kind::kSubflowUp, "hub", "up", "wifi"}, 5);
   json path = historyObject(*daemon.past.path("hub", "wifi")).whole();
   path["ok"] = true;
   EXPECT_EQ(ask(R"({"cmd":"history","peer":"hub","path":"wifi"})"), path);

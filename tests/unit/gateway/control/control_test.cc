@@ -42,13 +42,14 @@ class ControlTest : public testing::Test {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path_.string().copy(address.sun_path, sizeof address.sun_path - 1);
-    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0) << std::strerror(errno);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0)
+        << std::strerror(errno);
     return fd;
   }
   void turn(int times = 8) {
     for (int i = 0; i < times; ++i) ev_run(loop_, EVRUN_NOWAIT);
   }
-  // What has arrived; "EOF" when the server closed.
+  // The received text; "EOF" when the server has closed.
   std::string received(int fd) {
     turn();
     std::string text;
@@ -133,7 +134,8 @@ TEST_F(ControlTest, DescriptorOfTheClientReachesTheDaemon) {
 
 // A pipe's reader sees its end once the daemon holds none of the descriptors.
 TEST_F(ControlTest, DescriptorsInNumbersAreClosed) {
-  if (std::getenv("BRAID_EMULATED")) GTEST_SKIP() << "qemu-user keeps descriptors that do not fit the buffer";
+  if (std::getenv("BRAID_EMULATED"))
+    GTEST_SKIP() << "qemu-user keeps descriptors that do not fit the buffer";
   ControlPath path(path_);
   ControlServer server(loop_, path, "", daemon_);
   int ends[2];
@@ -183,14 +185,15 @@ TEST_F(ControlTest, RefusesASecondDaemonAtOnceAndLeavesTheFirstAlone) {
   ControlServer first(loop_, path, "", daemon_);
   std::string told = startError();
   EXPECT_THAT(told, testing::StartsWith("lock " + path_.string() + ".lock: held by a process of "));
-  EXPECT_THAT(told, HasSubstr("another daemon has the control socket " + path_.string() + ": stop it first"));
+  EXPECT_THAT(told, HasSubstr("another daemon has the control socket " + path_.string() +
+                              ": stop it first"));
   EXPECT_THAT(told, testing::Not(HasSubstr("\n")));
   int fd = connectClient();
   say(fd, "{\"cmd\":\"version\"}\n");
   EXPECT_THAT(received(fd), HasSubstr("1.2.3"));
 }
 
-// Of a release that had no lock file.
+// A socket of an older release without lock file.
 TEST_F(ControlTest, RefusesADaemonThatOnlyAnswers) {
   ControlPath path(path_);
   ControlServer first(loop_, path, "", daemon_);
@@ -201,7 +204,7 @@ TEST_F(ControlTest, RefusesADaemonThatOnlyAnswers) {
 TEST_F(ControlTest, WhoLocksTheFolderHoldsNobodyUp) {
   UniqueFd folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   ASSERT_EQ(flock(folder.get(), LOCK_EX), 0);
-  alarm(10);  // the daemon waited for it without end
+  alarm(10);  // without the check the daemon would wait for it forever
   EXPECT_EQ(startError(), "");
   alarm(0);
 }
@@ -223,7 +226,8 @@ TEST_F(ControlTest, LeavesOtherFilesAlone) {
 }
 
 TEST_F(ControlTest, SaysWhatIsMissing) {
-  EXPECT_THAT(startError("no-such-group-here"), HasSubstr("no group 'no-such-group-here'; create it"));
+  EXPECT_THAT(startError("no-such-group-here"),
+              HasSubstr("no group 'no-such-group-here'; create it"));
   EXPECT_FALSE(std::filesystem::exists(path_)) << "a failed start leaves nothing behind";
   path_ = folder_ / "missing" / "t.sock";
   EXPECT_THAT(startError(), HasSubstr("create the folder"));
@@ -243,7 +247,8 @@ TEST_F(ControlTest, TooLongALineIsAnsweredAndClosed) {
   ControlServer server(loop_, path, "", daemon_);
   int fd = connectClient();
   say(fd, std::string(ControlSession::kMaxLine + 1, 'x'));
-  EXPECT_THAT(received(fd), testing::AllOf(HasSubstr("at most 4096 bytes"), testing::EndsWith("EOF")));
+  EXPECT_THAT(received(fd),
+              testing::AllOf(HasSubstr("at most 4096 bytes"), testing::EndsWith("EOF")));
   EXPECT_EQ(server.clients(), 0u);
 }
 

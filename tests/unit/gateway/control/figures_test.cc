@@ -1,4 +1,4 @@
-// The figures that the control socket tells, against section "Figures" of docs/operations.md.
+// Compares the figures of the control socket with section "Figures" of docs/operations.md.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 #include "gateway/control/gateway_status.h"
 #include "gateway/control/history.h"
-#include "tunnel/status.h"
+#include "tunnel/api/status.h"
 
 namespace braid::figures_test {
 namespace {
@@ -31,7 +31,7 @@ std::vector<FieldInfo> drops() {
   return out;
 }
 
-/// Those of each object of an answer.
+/// The fields of each object in an answer.
 std::vector<std::vector<FieldInfo>> objects() {
   return {fieldsOf<GatewayStatus>(),
           fieldsOf<UplinkStatus>(),
@@ -57,8 +57,8 @@ std::vector<std::vector<FieldInfo>> objects() {
 std::string documented(const std::vector<FieldInfo>& fields) {
   std::string text = "\n\n| name | unit | kind | meaning |\n| --- | --- | --- | --- |\n";
   for (const FieldInfo& f : fields)
-    text += std::string("| `") + f.name + "` | " + unitName(f.unit) + " | " + kindName(f.kind) + " | " +
-            f.help + " |\n";
+    text += std::string("| `") + f.name + "` | " + unitName(f.unit) + " | " + kindName(f.kind) +
+            " | " + f.help + " |\n";
   return text + "\n";
 }
 
@@ -81,25 +81,26 @@ TEST(Figures, NamesDifferWithinAnObject) {
   }
 }
 
-/// What the end of a name says; nullopt: nothing.
+/// The unit at the end of a name; nullopt: none.
 std::optional<FieldUnit> unitIn(std::string_view name) {
-  constexpr std::pair<const char*, FieldUnit> kEnds[] = {{"_bytes_per_s", FieldUnit::kBytesPerSecond},
-                                                         {"_unix_s", FieldUnit::kUnixSeconds},
-                                                         {"_ms", FieldUnit::kMilliseconds},
-                                                         {"_s", FieldUnit::kSeconds},
-                                                         {"bytes", FieldUnit::kBytes},
-                                                         {"packets", FieldUnit::kPackets}};
+  constexpr std::pair<const char*, FieldUnit> kEnds[] = {
+      {"_bytes_per_s", FieldUnit::kBytesPerSecond},
+      {"_unix_s", FieldUnit::kUnixSeconds},
+      {"_ms", FieldUnit::kMilliseconds},
+      {"_s", FieldUnit::kSeconds},
+      {"bytes", FieldUnit::kBytes},
+      {"packets", FieldUnit::kPackets}};
   for (auto [end, unit] : kEnds)
     if (name.ends_with(end)) return unit;
   return std::nullopt;
 }
 
-// A count and a fraction may go without.
+// The names of fields with a unit end in that unit. Counts, packets and fractions may omit it.
 TEST(Figures, NamesCarryTheirUnit) {
   for (const auto& object : objects()) {
     for (const FieldInfo& f : object) {
-      bool isPlain =
-          f.unit == FieldUnit::kNone || f.unit == FieldUnit::kPackets || f.unit == FieldUnit::kFraction;
+      bool isPlain = f.unit == FieldUnit::kNone || f.unit == FieldUnit::kPackets ||
+                     f.unit == FieldUnit::kFraction;
       EXPECT_EQ(unitIn(f.name).value_or(isPlain ? f.unit : FieldUnit::kNone), f.unit) << f.name;
     }
   }

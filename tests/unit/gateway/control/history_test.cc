@@ -16,7 +16,8 @@ PeerStatus peerNamed(const std::string& name) {
   return peer;
 }
 
-SubflowStatus& addSubflow(PeerStatus& peer, const std::string& uplink, const std::string& state = "active") {
+SubflowStatus& addSubflow(PeerStatus& peer, const std::string& uplink,
+                          const std::string& state = "active") {
   SubflowStatus& s = peer.subflows.emplace_back();
   s.uplink = uplink;
   s.remote = "203.0.113.1:4433";
@@ -94,7 +95,8 @@ TEST(History, TheBytesOfAPathAreThoseOfTheStepsThatAreKept) {
   EXPECT_EQ(history.path("hub", "wifi")->bytes, 1'000'000 + 15 * (History::kSteps - 1));
   wifi.sentBytes += 10;
   history.add(hub, 1000 + 10 * static_cast<int64_t>(History::kSteps));
-  EXPECT_EQ(history.path("hub", "wifi")->bytes, 15 * (History::kSteps - 1) + 10) << "the first step is gone";
+  EXPECT_EQ(history.path("hub", "wifi")->bytes, 15 * (History::kSteps - 1) + 10)
+      << "the first step is gone";
 }
 
 TEST(History, KeepsAnHour) {
@@ -154,8 +156,9 @@ TEST(History, StrangersPushNothingOut) {
   history.add(peerNamed("hub"), 1);
   history.add(Event{Event::Kind::kPeerUp, "hub", "is up"}, 1000);
   for (int i = 0; i < 2000; ++i)
-    history.add(Event{Event::Kind::kHandshakeFailed, "198.51.100.1:" + std::to_string(i), "a stranger"},
-                2000 + i);
+    history.add(
+        Event{Event::Kind::kHandshakeFailed, "198.51.100.1:" + std::to_string(i), "a stranger"},
+        2000 + i);
   EXPECT_EQ(history.events().size(), 1u);
   EXPECT_EQ(history.stranger().count, 2000u);
   EXPECT_EQ(history.stranger().peer, "198.51.100.1:1999");

@@ -15,10 +15,10 @@ using nlohmann::json;
 
 TEST(StatusJson, SubflowCarriesEveryFigure) {
   SubflowStatus s;
-  s.id = 3, s.uplink = "lte", s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433", s.state = "active",
-  s.deadWay = "in";
-  s.srtt = 12500us, s.rttvar = 2ms, s.minRtt = 10ms, s.queueDelay = 2500us, s.window = 1, s.inFlight = 2,
-  s.pacingRate = 3, s.deliveryRate = 4, s.deliveredBytes = 21;
+  s.id = 3, s.uplink = "lte", s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433",
+  s.state = "active", s.deadWay = "in";
+  s.srtt = 12500us, s.rttvar = 2ms, s.minRtt = 10ms, s.queueDelay = 2500us, s.window = 1,
+  s.inFlight = 2, s.pacingRate = 3, s.deliveryRate = 4, s.deliveredBytes = 21;
   s.sentPackets = 5, s.sentBytes = 6, s.receivedPackets = 7, s.receivedBytes = 8, s.lostPackets = 9;
   s.spuriousLosses = 10, s.retransmittedBytes = 11, s.ecn = "capable", s.ceMarks = 12, s.mtu = 1400;
   s.preference = {PathUse::kBackup, 3, 1, 625'000}, s.resting = s.suppressed = true;
@@ -37,10 +37,12 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
 
 TEST(StatusJson, PeerCarriesEveryFigure) {
   PeerStatus p;
-  p.name = "hub", p.pin = "sha256:x", p.up = true, p.age = 1500ms, p.keyEpoch = 2, p.cipher = "aes-128-gcm";
+  p.name = "hub", p.pin = "sha256:x", p.up = true, p.age = 1500ms, p.keyEpoch = 2,
+  p.cipher = "aes-128-gcm";
   p.innerMtu = 1400, p.innerSentPackets = 3, p.innerSentBytes = 4, p.innerReceivedPackets = 5;
   p.innerReceivedBytes = 6, p.retransmitted = 7, p.heldPackets = 8, p.heldBytes = 9;
-  p.recovery = "cofuso", p.blocks = 10, p.paritiesReceived = 11, p.blocksDecoded = 12, p.restored = 13;
+  p.recovery = "cofuso", p.blocks = 10, p.paritiesReceived = 11, p.blocksDecoded = 12,
+  p.restored = 13;
   p.evicted = 14, p.suppressions = 15, p.wholeParities = 16, p.version = 17;
   p.orderMemory = 19, p.decodeMemory = 20;
   p.subflows.resize(2), p.flowCount = 3;
@@ -51,7 +53,8 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.streamSentBytes = 26, p.streamReceivedBytes = 27, p.streamsReset = 28, p.streamsRefused = 29;
   p.streamsUnreachable = 30, p.streamsTimedOut = 31, p.streamsLimited = 32, p.streamsGone = 33;
   p.streamsForbidden = 34, p.streamsTurnedAway = 35, p.sentBytes = 36, p.receivedBytes = 37;
-  EXPECT_EQ(peerJson(p), json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
+  EXPECT_EQ(peerJson(p),
+            json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
     "cipher":"aes-128-gcm","inner_mtu_bytes":1400,"inner_sent_packets":3,"inner_sent_bytes":4,
     "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
     "subflow_count":2,"flow_count":3,"recovery":"cofuso","blocks":10,"parities_received":11,
@@ -69,9 +72,10 @@ TEST(StatusJson, FlowAndGateway) {
       json::parse(
           R"({"name":"udp","delivery":"timely","packets":1,"bytes":2,"queued_bytes":3,"drops":4,"marks":5,"unacked_packets":6})"));
   json gateway = gatewayJson(FakeGateway().gatewayStatus());
-  EXPECT_EQ(gateway["uplinks"][0],
-            json::parse(
-                R"({"name":"wifi","interface":"wlan0","up":true,"addresses":["192.0.2.7"],"gateway":null,
+  EXPECT_EQ(
+      gateway["uplinks"][0],
+      json::parse(
+          R"({"name":"wifi","interface":"wlan0","up":true,"addresses":["192.0.2.7"],"gateway":null,
                     "use":"normal","weight":1,"up_limit_bytes_per_s":0,"down_limit_bytes_per_s":0,
                     "metered":null})"));
   GatewayStatus preferring;
@@ -84,14 +88,16 @@ TEST(StatusJson, FlowAndGateway) {
   EXPECT_EQ(uplink["metered"],
             json::parse(R"({"used_bytes":5,"cap_bytes":10,"closed":true,"until_unix_s":99})"));
   gateway.erase("uplinks");
-  EXPECT_EQ(gateway,
-            json::parse(R"({"version":"1.2.3","config":"","pin":"","device":"braid0","mode":"","pid":0,
+  EXPECT_EQ(
+      gateway,
+      json::parse(R"({"version":"1.2.3","config":"","pin":"","device":"braid0","mode":"","pid":0,
     "uptime_s":0.0,"device_mtu_bytes":0,"log_lines_lost":0,"listen":[]})"));
 }
 
 TEST(StatusJson, HostDropsCarryEveryFigure) {
   HostDrops d;
-  d.overflowed = 1, d.truncated = 2, d.noBuffer = 3, d.queueDrops = 4, d.sendErrors = 5, d.tooBig = 6;
+  d.overflowed = 1, d.truncated = 2, d.noBuffer = 3, d.queueDrops = 4, d.sendErrors = 5,
+  d.tooBig = 6;
   d.socketClosed = 7, d.readTooBig = 8, d.readNoBuffer = 9, d.writeFull = 10, d.writeErrors = 11;
   GatewayStatus gateway;
   gateway.drops = d;
@@ -105,7 +111,8 @@ TEST(StatusJson, HostTrafficCarriesEveryFigure) {
   GatewayStatus gateway;
   gateway.traffic = {{1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14}};
   EXPECT_EQ(statusJson(gateway, {})["host_traffic"],
-            json::parse(R"({"socket_received_packets":1,"socket_received_bytes":2,"socket_receive_errors":3,
+            json::parse(
+                R"({"socket_received_packets":1,"socket_received_bytes":2,"socket_receive_errors":3,
     "socket_sent_packets":4,"socket_sent_bytes":5,"socket_blocked":6,"socket_no_memory":7,
     "device_read_packets":8,"device_read_bytes":9,"device_read_errors":10,"device_written_packets":11,
     "device_written_bytes":12,"device_reads":13,"device_writes":14})"));
@@ -127,8 +134,9 @@ TEST(StatusJson, RecoveryHasOptionsTimesAndTrace) {
   EXPECT_EQ(answer["k_max"], 64);
   EXPECT_EQ(answer["m_max"], 3);
   EXPECT_EQ(answer["decode_us"], json::parse("[12.5,40.0,null]")) << "one was not measured";
-  EXPECT_EQ(answer["trace"],
-            json::parse(R"({"on":true,"written":5,"dropped":2,"problem":"No space left on device"})"));
+  EXPECT_EQ(
+      answer["trace"],
+      json::parse(R"({"on":true,"written":5,"dropped":2,"problem":"No space left on device"})"));
   EXPECT_TRUE(recoveryJson({}, {})["trace"]["problem"].is_null());
   EXPECT_EQ(answer["peers"][0]["blocks_decoded"], 0);
   EXPECT_FALSE(answer["peers"][0].contains("age_s")) << "of the peer only what recovery did";
@@ -168,10 +176,11 @@ TEST(StatusJson, StatusHasAllDropsAndNoFlows) {
   EXPECT_FALSE(status["peers"][0].contains("flows"));
   std::set<std::string> keys;
   for (const auto& [key, value] : status.items()) keys.insert(key);
-  EXPECT_EQ(keys, (std::set<std::string>{"peers", "gateway", "host_drops", "host_traffic", "drops",
-                                         "ack_shim", "buffers_in_use", "buffers_limit", "buffers_queued",
-                                         "buffers_sent", "buffers_held", "memory_bytes", "memory_limit_bytes",
-                                         "handshakes", "streams"}));
+  EXPECT_EQ(keys,
+            (std::set<std::string>{"peers", "gateway", "host_drops", "host_traffic", "drops",
+                                   "ack_shim", "buffers_in_use", "buffers_limit", "buffers_queued",
+                                   "buffers_sent", "buffers_held", "memory_bytes",
+                                   "memory_limit_bytes", "handshakes", "streams"}));
 }
 
 TEST(StatusJson, TheAckShimHasAllItsActuators) {
@@ -184,8 +193,9 @@ TEST(StatusJson, TheAckShimHasAllItsActuators) {
   ASSERT_EQ(j["actuators"].size(), kActuators);
   EXPECT_EQ(j["actuators"][2], json::parse(R"({"name":"hole","fired":3,"useful":2,"spurious":1})"));
   j.erase("actuators");
-  EXPECT_EQ(j,
-            json::parse(R"({"on":true,"flows":7,"cached_packets":0,"acks_sent":0,"acks_dropped":0,"silent":0,
+  EXPECT_EQ(
+      j, json::parse(
+             R"({"on":true,"flows":7,"cached_packets":0,"acks_sent":0,"acks_dropped":0,"silent":0,
     "helpless":4,"foreign_packets":0,"half_open_flows":0,"proven_flows":0,"table_full":0,"cache_full":0,
     "no_buffer":0})"));
   EXPECT_EQ(statusJson({}, {})["ack_shim"]["on"], false);

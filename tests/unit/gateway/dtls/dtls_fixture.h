@@ -18,7 +18,7 @@ namespace braid {
 
 using Bytes = std::vector<uint8_t>;
 
-/// A folder that goes away with the test.
+/// A folder that is deleted at the end of the test.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -83,15 +83,16 @@ class DtlsPair {
 
   void start(const Pin& peer = bob().pin) { initiator = initiators.initiate(peer, realNow()); }
 
-  /// What the network makes of a datagram: the index counts all datagrams of both directions.
+  /// Returns false for a datagram that the network loses. `index` counts the datagrams of both
+  /// directions together.
   std::function<bool(size_t index, bool toResponder)> passes = [](size_t, bool) { return true; };
-  bool reversed = false;                     ///< datagrams that are ready together arrive in reverse order
-  bool duplicated = false;                   ///< each arrives twice
-  std::vector<std::pair<bool, Bytes>> seen;  ///< all that was sent, with its direction
-  bool joins = false;                        ///< the responder's end does not come with the initiator's
-  Duration patience = 3s;                    ///< of run()
+  bool reversed = false;                     ///< datagrams sent together arrive in reverse order
+  bool duplicated = false;                   ///< each datagram arrives twice
+  std::vector<std::pair<bool, Bytes>> seen;  ///< all datagrams sent, with their direction
+  bool joins = false;      ///< the end of the initiator does not imply that of the responder
+  Duration patience = 3s;  ///< longest duration of run()
 
-  /// Until both are at an end, or for so long.
+  /// Exchanges datagrams until both sides have ended, at most for `patience`.
   void run() {
     Time end = realNow() + patience;
     while (realNow() < end) {
@@ -106,7 +107,9 @@ class DtlsPair {
       if (responder) responder->onTimer(realNow());
     }
   }
-  static bool ended(const std::unique_ptr<Handshake>& h) { return h->state() != Handshake::State::kRunning; }
+  static bool ended(const std::unique_ptr<Handshake>& h) {
+    return h->state() != Handshake::State::kRunning;
+  }
 
   bool done() const {
     return initiator->state() == Handshake::State::kDone && responder &&

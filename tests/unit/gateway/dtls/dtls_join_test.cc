@@ -1,4 +1,4 @@
-// Joining by a handshake of its own.
+// Joining, which uses a separate handshake.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 using State = Handshake::State;
 using testing::HasSubstr;
 
-struct Desk : JoinDesk {
+struct Desk : JoinHandler {
   bool isOpen() const override { return open; }
   std::optional<JoinMessage> onRequest(const Pin& pin, const JoinBinding& b, ByteView request,
                                        Time) override {
@@ -45,14 +45,14 @@ struct Asker : JoinAsker {
   std::string answer;
 };
 
-// Mallory's pin is none that Bob accepts.
+// Bob does not accept Mallory's pin.
 struct DtlsJoinTest : testing::Test {
   DtlsJoinTest() {
     pair.initiators.setJoinAsker(&asker);
-    pair.responders.setJoinDesk(&desk);
+    pair.responders.setJoinHandler(&handler);
     pair.joins = true;
   }
-  Desk desk;
+  Desk handler;
   Asker asker;
   DtlsPair pair{DtlsPair::quick(), DtlsPair::quick(), mallory(), bob()};
 };
@@ -61,22 +61,22 @@ TEST_F(DtlsJoinTest, WhoseHandshakeNamesItIsHeardAndAnswered) {
   pair.start();
   pair.run();
   EXPECT_EQ(pair.initiator->state(), State::kDone);
-  EXPECT_EQ(desk.text, "may?");
-  EXPECT_EQ(desk.seen, mallory().pin) << "the pin was proven by the handshake";
+  EXPECT_EQ(handler.text, "may?");
+  EXPECT_EQ(handler.seen, mallory().pin) << "the pin was proven by the handshake";
   EXPECT_EQ(asker.answer, std::string("yes") + '\1');
-  EXPECT_EQ(desk.binding, asker.binding);
+  EXPECT_EQ(handler.binding, asker.binding);
   EXPECT_EQ(asker.answers, 1);
   EXPECT_EQ(pair.responder->state(), State::kRunning) << "to answer again; it never is a session";
 }
 
 TEST_F(DtlsJoinTest, AResponderWithoutInvitationsRefusesItAsAnUnknownProtocol) {
   RecordProperty("rule", "join.open");
-  desk.open = false;
+  handler.open = false;
   pair.start();
   pair.run();
   EXPECT_EQ(pair.responder->state(), State::kFailed);
   EXPECT_THAT(std::string(pair.initiator->error()), HasSubstr("no open invitation"));
-  EXPECT_EQ(desk.asked, 0);
+  EXPECT_EQ(handler.asked, 0);
   EXPECT_EQ(asker.requests, 0);
 }
 
@@ -86,7 +86,7 @@ TEST_F(DtlsJoinTest, AStrangerWhoWantsASessionIsRefusedHoweverOpenTheDeskIs) {
   pair.run();
   EXPECT_EQ(pair.responder->state(), State::kFailed);
   EXPECT_THAT(std::string(pair.responder->error()), HasSubstr("a stranger with the pin"));
-  EXPECT_EQ(desk.asked, 0);
+  EXPECT_EQ(handler.asked, 0);
 }
 
 TEST_F(DtlsJoinTest, NothingOfASessionComesOfIt) {
@@ -98,11 +98,11 @@ TEST_F(DtlsJoinTest, NothingOfASessionComesOfIt) {
 }
 
 TEST_F(DtlsJoinTest, ARequestThatWaitsForItsDecisionIsRepeatedUntilItIsAnswered) {
-  desk.answersFrom = 3;
+  handler.answersFrom = 3;
   pair.start();
   pair.run();
   EXPECT_EQ(pair.initiator->state(), State::kDone);
-  EXPECT_EQ(desk.asked, 3);
+  EXPECT_EQ(handler.asked, 3);
   EXPECT_EQ(asker.requests, 1) << "in the same words: the keys seal one message";
 }
 
@@ -112,7 +112,7 @@ TEST_F(DtlsJoinTest, LossOfEachDatagramIsRepaired) {
     Asker otherAsker;
     DtlsPair other(DtlsPair::quick(), DtlsPair::quick(), mallory(), bob());
     other.initiators.setJoinAsker(&otherAsker);
-    other.responders.setJoinDesk(&otherDesk);
+    other.responders.setJoinHandler(&otherDesk);
     other.joins = true;
     other.passes = [&](size_t index, bool) { return index != lost; };
     other.start();
@@ -132,7 +132,7 @@ TEST_F(DtlsJoinTest, TheFirstAnswerIsTheOnlyOneUnderItsKeys) {
   ASSERT_FALSE(request.empty());
   pair.responder->onDatagram(request, realNow());
   EXPECT_EQ(drain(*pair.responder, pair.pool), std::vector<Bytes>{answer});
-  EXPECT_EQ(desk.asked, 1) << "the desk is not asked again";
+  EXPECT_EQ(handler.asked, 1) << "the handler is not asked again";
 }
 
 TEST_F(DtlsJoinTest, EachBitOfTheMessagesIsGuarded) {
@@ -149,20 +149,20 @@ TEST_F(DtlsJoinTest, EachBitOfTheMessagesIsGuarded) {
   for (size_t bit = 8; bit < 8 * 24; bit += 9) {
     Bytes changed = request;
     changed[bit / 8 % changed.size()] ^= static_cast<uint8_t>(1 << bit % 8);
-    if (bit % 4 == 0) continue;  // few enough for the bound of requests
+    if (bit % 4 == 0) continue;  // few enough for the limit of requests
     pair.responder->onDatagram(changed, realNow());
-    EXPECT_EQ(desk.asked, 0) << bit;
+    EXPECT_EQ(handler.asked, 0) << bit;
   }
   pair.responder->onDatagram(Bytes(request.begin(), request.begin() + 10), realNow());
   pair.responder->onDatagram(Bytes{1}, realNow());
-  EXPECT_EQ(desk.asked, 0);
+  EXPECT_EQ(handler.asked, 0);
   pair.responder->onDatagram(request, realNow());
-  EXPECT_EQ(desk.asked, 1);
+  EXPECT_EQ(handler.asked, 1);
 }
 
 TEST_F(DtlsJoinTest, AHandshakeLooksAtABoundedNumberOfRequests) {
   RecordProperty("rule", "join.many");
-  desk.answersFrom = 1'000'000;
+  handler.answersFrom = 1'000'000;
   pair.patience = 300ms;
   pair.passes = [&](size_t, bool) { return !isJoinBody(pair.seen.back().second); };
   pair.start();
@@ -173,7 +173,7 @@ TEST_F(DtlsJoinTest, AHandshakeLooksAtABoundedNumberOfRequests) {
   }
   ASSERT_FALSE(request.empty());
   for (int i = 0; i < 1000; ++i) pair.responder->onDatagram(request, realNow());
-  EXPECT_EQ(desk.asked, 24);
+  EXPECT_EQ(handler.asked, 24);
 }
 
 TEST_F(DtlsJoinTest, EndsQuietlyWhenItsTimeIsOver) {
@@ -185,7 +185,7 @@ TEST_F(DtlsJoinTest, EndsQuietlyWhenItsTimeIsOver) {
 }
 
 TEST_F(DtlsJoinTest, WhoIsNotAnsweredIsToldSo) {
-  desk.answersFrom = 1'000'000;
+  handler.answersFrom = 1'000'000;
   pair.patience = 300ms;
   pair.start();
   pair.run();
@@ -202,7 +202,8 @@ TEST(JoinChannelTest, BothSidesUnderstandEachOtherAndNobodyHimself) {
   secrets.binding.fill(3);
   for (AeadKind kind : {AeadKind::kAes128Gcm, AeadKind::kAes256Gcm, AeadKind::kChaCha20Poly1305}) {
     secrets.aead = kind;
-    JoinChannel one(secrets, JoinChannel::Side::kInitiator), two(secrets, JoinChannel::Side::kResponder);
+    JoinChannel one(secrets, JoinChannel::Side::kInitiator),
+        two(secrets, JoinChannel::Side::kResponder);
     Bytes question{1, 2, 3}, answer{4};
     Bytes body = one.seal(question);
     EXPECT_EQ(two.open(body), question);
@@ -215,7 +216,8 @@ TEST(JoinChannelTest, BothSidesUnderstandEachOtherAndNobodyHimself) {
 
 TEST(JoinChannelTest, TheLongestMessageFitsAndALongerOneIsNotSealed) {
   JoinSecrets secrets;
-  JoinChannel one(secrets, JoinChannel::Side::kInitiator), two(secrets, JoinChannel::Side::kInitiator);
+  JoinChannel one(secrets, JoinChannel::Side::kInitiator),
+      two(secrets, JoinChannel::Side::kInitiator);
   EXPECT_EQ(one.seal(Bytes(kMaxJoinMessage, 7)).size(), kMaxHandshakeBody);
   EXPECT_TRUE(two.seal(Bytes(kMaxJoinMessage + 1, 7)).empty());
 }

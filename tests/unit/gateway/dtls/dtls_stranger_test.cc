@@ -1,14 +1,14 @@
-// What OpenSSL keeps for somebody who has shown no certificate yet, and from whom the handshake must not take less
-// than it asks.
+// Handshakes with unknown peers: the memory that OpenSSL holds for a peer that has not shown a
+// certificate yet, and the requirements that a peer must not be able to evade.
 
 #include <gmock/gmock.h>
 #include <malloc.h>
 #include <openssl/err.h>
 
 #include "base/random.h"
-#include "gateway/dtls/dtls_filter.h"
+#include "gateway/dtls/dtls.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
-#include "tunnel/wire/pin.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid::dtls_stranger_test {
 namespace {
@@ -38,7 +38,8 @@ Bytes operator+(Bytes a, const Bytes& b) {
 }
 
 TEST(DtlsFilter, SplitsADatagramWhereItsEncryptedRecordsBegin) {
-  Bytes clear = record(22, 0, message(16, 10, 10)) + record(20, 0, {1}), sealed = record(22, 1, Bytes(48));
+  Bytes clear = record(22, 0, message(16, 10, 10)) + record(20, 0, {1}),
+        sealed = record(22, 1, Bytes(48));
   Bytes whole = clear + sealed;
   DtlsFilter::Parts parts = DtlsFilter::split(whole);
   EXPECT_TRUE(std::ranges::equal(parts.clear, clear));
@@ -51,9 +52,10 @@ TEST(DtlsFilter, SplitsADatagramWhereItsEncryptedRecordsBegin) {
 TEST(DtlsFilter, CutsOffWhatMayNotPass) {
   RecordProperty("rule", "handshake.message handshake.early");
   Bytes good = record(20, 0, {1});
-  for (const Bytes& bad : {record(22, 0, message(11, DtlsFilter::kMaxMessage + 1, 20)),
-                           record(22, 0, message(11, 20, 20) + message(11, DtlsFilter::kMaxMessage + 1, 20)),
-                           record(22, 0, Bytes(5))}) {
+  for (const Bytes& bad :
+       {record(22, 0, message(11, DtlsFilter::kMaxMessage + 1, 20)),
+        record(22, 0, message(11, 20, 20) + message(11, DtlsFilter::kMaxMessage + 1, 20)),
+        record(22, 0, Bytes(5))}) {
     Bytes bytes = good + bad + good;
     EXPECT_TRUE(std::ranges::equal(DtlsFilter::split(bytes).clear, good));
   }
@@ -146,7 +148,7 @@ TEST_F(DtlsStranger, aFinishedHandshakeTakesLittle) {
   EXPECT_LT(used() - before, 10 * (48u << 10)) << "each keeps its provider's context here, too";
 }
 
-// An OpenSSL client that is not ours, to leave out what ours always has.
+// A plain OpenSSL client, which can leave out things that Braid's own client always has.
 class ForeignClient {
  public:
   explicit ForeignClient(const std::function<void(SSL_CTX*)>& configure)
@@ -160,7 +162,7 @@ class ForeignClient {
     SSL_set_connect_state(ssl_.get());
   }
   void beServer() { SSL_set_accept_state(ssl_.get()); }
-  /// The alert that came (RFC 5246 section 7.2); 0: none.
+  /// The received alert (RFC 5246 section 7.2); 0: none.
   int alert() const { return alert_; }
   void step(ByteView in) {
     pipe_.openInput(in);
@@ -226,7 +228,8 @@ TEST_F(DtlsStranger, withoutExtendedMasterSecretIsRefused) {
   EXPECT_EQ(client.alert(), SSL_AD_HANDSHAKE_FAILURE) << "it is told, and waits for no session";
 }
 
-// The review of docs/protocol.md: both sides finished, and one had no session without knowing why.
+// Found by the review of docs/protocol.md: both sides finished the handshake, but one had no
+// session and no error.
 TEST_F(DtlsStranger, aResponderWithoutExtendedMasterSecretIsRefused) {
   ForeignClient server([](SSL_CTX* context) {
     SSL_CTX_use_certificate(context, bob().certificate.get());
@@ -234,7 +237,8 @@ TEST_F(DtlsStranger, aResponderWithoutExtendedMasterSecretIsRefused) {
     SSL_CTX_set_options(context, SSL_OP_NO_EXTENDED_MASTER_SECRET);
     SSL_CTX_set_alpn_select_cb(
         context,
-        [](SSL*, const unsigned char** out, unsigned char* size, const unsigned char*, unsigned, void*) {
+        [](SSL*, const unsigned char** out, unsigned char* size, const unsigned char*, unsigned,
+           void*) {
           *out = reinterpret_cast<const unsigned char*>("braid/2");
           *size = 7;
           return SSL_TLSEXT_ERR_OK;

@@ -6,8 +6,7 @@
 
 #include "base/random.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
-#include "tunnel/wire/handshake_seal.h"
-#include "tunnel/wire/pin.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid::dtls_test {
 namespace {
@@ -74,7 +73,8 @@ TEST(Dtls, datagramsFitTheirEnvelope) {
 
 // The loss of any one datagram, in either direction, is repaired.
 TEST(Dtls, survivesTheLossOfEachDatagram) {
-  DtlsOptions patient;  // a slow machine would add retransmissions to the handshake without loss
+  // on a slow machine even a handshake without loss would have retransmissions
+  DtlsOptions patient;
   patient.retransmit = 60s;
   DtlsPair whole(patient, patient);
   whole.start();
@@ -114,7 +114,7 @@ TEST(Dtls, survivesReorderingAndDuplication) {
   EXPECT_EQ(pair.initiator->secrets().sessionId, pair.responder->secrets().sessionId);
 }
 
-// Each record in a datagram of its own, in reverse order within a flight.
+// Sends each record in a separate datagram, in reverse order within a flight.
 TEST(Dtls, survivesRecordsInReverseOrder) {
   DtlsPair pair;
   pair.start();
@@ -147,7 +147,8 @@ TEST(Dtls, initiatorRefusesAnotherPin) {
   EXPECT_THAT(errorOf(pair.initiator), HasSubstr(formatPin(mallory().pin)));
   ASSERT_TRUE(pair.responder);
   EXPECT_EQ(pair.responder->state(), State::kFailed);
-  EXPECT_THAT(errorOf(pair.responder), HasSubstr(formatPin(bob().pin)));  // the one to configure over there
+  EXPECT_THAT(errorOf(pair.responder),
+              HasSubstr(formatPin(bob().pin)));  // the pin to configure at the other side
 }
 
 TEST(Dtls, responderRefusesAStranger) {
@@ -189,7 +190,7 @@ TEST(Dtls, otherProtocolVersionIsAClearError) {
   EXPECT_THAT(errorOf(pair.initiator), HasSubstr("another version"));
 }
 
-// The build of a later release, which speaks one version more.
+// A later release, which supports one more protocol version.
 DtlsOptions newerBuild() {
   DtlsOptions newer = DtlsPair::quick();
   newer.versions = {2, 3};
@@ -222,7 +223,8 @@ TEST(Dtls, twoNewBuildsSpeakTheNewVersion) {
   EXPECT_EQ(pair.initiator->secrets().initiatorSecret, pair.responder->secrets().initiatorSecret);
 }
 
-// RFC 8701: so that a responder that chokes on a name which it does not know is found now.
+// As in RFC 8701, an unknown name is offered, so that a responder that cannot handle unknown names
+// is found now.
 TEST(Dtls, aHelloOffersANameWithoutAMeaning) {
   const std::string own =
       "\x07"
@@ -257,15 +259,16 @@ struct CipherCase {
 
 class DtlsCipher : public testing::TestWithParam<CipherCase> {};
 using enum AeadKind;
-INSTANTIATE_TEST_SUITE_P(Choices, DtlsCipher,
-                         testing::Values(CipherCase{{}, {}, true, true, kAes128Gcm},
-                                         CipherCase{{}, {}, false, true, kChaCha20Poly1305},
-                                         CipherCase{{}, {}, true, false, kChaCha20Poly1305},
-                                         CipherCase{{}, {}, false, false, kChaCha20Poly1305},
-                                         CipherCase{kAes256Gcm, {}, true, true, kAes256Gcm},
-                                         CipherCase{{}, kAes256Gcm, true, true, kAes256Gcm},
-                                         CipherCase{{}, kAes128Gcm, false, false, kAes128Gcm},
-                                         CipherCase{kChaCha20Poly1305, {}, true, true, kChaCha20Poly1305}));
+INSTANTIATE_TEST_SUITE_P(
+    Choices, DtlsCipher,
+    testing::Values(CipherCase{{}, {}, true, true, kAes128Gcm},
+                    CipherCase{{}, {}, false, true, kChaCha20Poly1305},
+                    CipherCase{{}, {}, true, false, kChaCha20Poly1305},
+                    CipherCase{{}, {}, false, false, kChaCha20Poly1305},
+                    CipherCase{kAes256Gcm, {}, true, true, kAes256Gcm},
+                    CipherCase{{}, kAes256Gcm, true, true, kAes256Gcm},
+                    CipherCase{{}, kAes128Gcm, false, false, kAes128Gcm},
+                    CipherCase{kChaCha20Poly1305, {}, true, true, kChaCha20Poly1305}));
 
 TEST_P(DtlsCipher, isTheOneThatSuitsBoth) {
   DtlsOptions one = DtlsPair::quick(), two = DtlsPair::quick();
@@ -293,8 +296,8 @@ TEST(Dtls, noCipherInCommonFailsBothSides) {
   EXPECT_THAT(errorOf(pair.initiator), HasSubstr("no cipher in common"));
 }
 
-// The initiator misses the responder's last flight and retransmits; the responder, long finished, must
-// answer.
+// The initiator misses the responder's last flight and retransmits. The responder has finished long
+// ago but must still answer.
 TEST(Dtls, aFinishedResponderAnswersARetransmittedFlight) {
   DtlsPair pair;
   pair.start();
@@ -314,7 +317,7 @@ TEST(Dtls, aFinishedResponderAnswersARetransmittedFlight) {
   EXPECT_TRUE(pair.done());
 }
 
-// A true retransmission has new record numbers; the same bytes again are a replay.
+// A real retransmission has new record numbers. The same bytes again are a replay.
 TEST(Dtls, aFinishedResponderIgnoresAReplayedFlight) {
   DtlsPair pair;
   pair.start();
@@ -379,7 +382,7 @@ TEST(Dtls, retransmissionsSlowDown) {
     Duration wait = handshake->deadline() - realNow();
     EXPECT_GT(wait, last) << i;
     last = wait;
-    // OpenSSL calls the last 15 ms over; the deadline follows it.
+    // OpenSSL treats a timer as expired 15 ms early; the deadline accounts for that.
     std::this_thread::sleep_for(std::max<Duration>(wait, 0ns) + 20ms);
     handshake->onTimer(realNow());
   }

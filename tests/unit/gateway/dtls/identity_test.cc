@@ -28,7 +28,9 @@ class IdentityTest : public testing::Test {
     text << std::ifstream(path).rdbuf();
     return text.str();
   }
-  static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+  static void write(const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
+  }
   static mode_t mode(const std::string& path) {
     struct stat info {};
     EXPECT_EQ(stat(path.c_str(), &info), 0);
@@ -112,7 +114,8 @@ TEST_F(IdentityTest, doesNotFollowALinkToMakeAKey) {
 
 TEST_F(IdentityTest, nameBounds) {
   EXPECT_THROW(generateIdentity(folder.file("a"), folder.file("b"), ""), IdentityError);
-  EXPECT_THROW(generateIdentity(folder.file("a"), folder.file("b"), std::string(65, 'x')), IdentityError);
+  EXPECT_THROW(generateIdentity(folder.file("a"), folder.file("b"), std::string(65, 'x')),
+               IdentityError);
   EXPECT_NO_THROW(generateIdentity(folder.file("a"), folder.file("b"), std::string(64, 'x')));
 }
 
@@ -137,12 +140,15 @@ bool setAcl(const std::string& path, uint32_t user, uint16_t group) {
   struct {
     uint32_t version = 2;
     Entry entries[5];
-  } list{.entries = {
-             {0x01, 4, kNone}, {0x02, 4, user}, {0x04, group, kNone}, {0x10, 4, kNone}, {0x20, 0, kNone}}};
+  } list{.entries = {{0x01, 4, kNone},
+                     {0x02, 4, user},
+                     {0x04, group, kNone},
+                     {0x10, 4, kNone},
+                     {0x20, 0, kNone}}};
   return setxattr(path.c_str(), "system.posix_acl_access", &list, sizeof list, 0) == 0;
 }
 
-// systemd from 254 on: mode 0440 of root's, and a list that names the service's user.
+// systemd from 254 on: owner root, mode 0440, and an access control list with the service's user.
 class CredentialTest : public IdentityTest {
  protected:
   void SetUp() override {
@@ -187,9 +193,9 @@ TEST_F(CredentialTest, NothingElseIsRelaxed) {
   EXPECT_EQ(error(), "");
   TemporaryFolder other;
   std::filesystem::create_symlink(key, other.file("edge.key"));
-  EXPECT_THAT(
-      loadError(other.file("edge.key"), certificate, std::filesystem::path(other.file("x")).parent_path()),
-      HasSubstr(kPrivate))
+  EXPECT_THAT(loadError(other.file("edge.key"), certificate,
+                        std::filesystem::path(other.file("x")).parent_path()),
+              HasSubstr(kPrivate))
       << "a link out of the folder";
 }
 
@@ -201,7 +207,8 @@ TEST_F(IdentityTest, refusesACertificateOfAnotherKey) {
 TEST_F(IdentityTest, missingAndMalformedFilesAreNamed) {
   EXPECT_THAT(loadError(folder.file("none"), certificate),
               AllOf(HasSubstr("none"), HasSubstr("No such file")));
-  EXPECT_THAT(loadError(key, folder.file("none")), AllOf(HasSubstr("none"), HasSubstr("No such file")));
+  EXPECT_THAT(loadError(key, folder.file("none")),
+              AllOf(HasSubstr("none"), HasSubstr("No such file")));
   EXPECT_THAT(loadError(folder.file("."), certificate), HasSubstr("is not a file"));
   write(folder.file("bad.crt"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
   EXPECT_THAT(loadError(key, folder.file("bad.crt")), HasSubstr("no PEM certificate"));
@@ -221,7 +228,8 @@ TEST_F(IdentityTest, onlyEllipticCurveKeys) {
   EXPECT_THAT(loadError(folder.file("rsa.key"), certificate), HasSubstr("elliptic-curve"));
 }
 
-// The review of docs/protocol.md: a P-384 key was taken, and no handshake came to an end with it.
+// Found by the review of docs/protocol.md: a P-384 key was accepted, but no handshake succeeded
+// with it.
 TEST_F(IdentityTest, onlyTheCurveThatPeersTake) {
   RecordProperty("rule", "handshake.key");
   for (const char* curve : {"P-384", "P-521", "secp256k1"}) {
@@ -242,7 +250,8 @@ TEST_F(IdentityTest, aPassphraseIsRefusedWithoutAsking) {
   Identity identity = loadIdentity(key, certificate);
   BIO* file = BIO_new_file(folder.file("locked.key").c_str(), "w");
   char secret[] = "secret";
-  PEM_write_bio_PKCS8PrivateKey(file, identity.key.get(), EVP_aes_128_cbc(), secret, 6, nullptr, nullptr);
+  PEM_write_bio_PKCS8PrivateKey(file, identity.key.get(), EVP_aes_128_cbc(), secret, 6, nullptr,
+                                nullptr);
   BIO_free(file);
   chmod(folder.file("locked.key").c_str(), 0600);
   EXPECT_THAT(loadError(folder.file("locked.key"), certificate), HasSubstr("passphrase"));

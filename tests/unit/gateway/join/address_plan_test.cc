@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "gateway/join/public_addresses.h"
-#include "host/fake/fake_host_network.h"
+#include "host/fake/fake_network.h"
 
 namespace braid::address_plan_test {
 namespace {
@@ -18,7 +17,8 @@ Prefix net(const char* text) {
 
 struct AddressPlanTest : testing::Test {
   AddressPlanTest() {
-    config.device.addresses = {{*Address::parse("10.99.0.1"), 24}, {*Address::parse("fd99::1"), 64}};
+    config.device.addresses = {{*Address::parse("10.99.0.1"), 24},
+                               {*Address::parse("fd99::1"), 64}};
     config.device.networks = {net("10.1.0.0/16")};
   }
   void addPeer(const char* name, std::vector<Prefix> prefixes) {
@@ -44,14 +44,16 @@ TEST_F(AddressPlanTest, TheLowestFreeAddressOfEachFamilyIsGiven) {
   addPeer("a", {net("10.99.0.2/32"), net("fd99::2/128")});
   addPeer("b", {net("10.99.0.4/32"), net("0.0.0.0/0")});
   EXPECT_THAT(given(), ElementsAre("10.99.0.3/24", "fd99::3/64"));
-  EXPECT_THAT(given("a"), ElementsAre("10.99.0.2/24", "fd99::2/64")) << "who is replaced keeps its addresses";
+  EXPECT_THAT(given("a"), ElementsAre("10.99.0.2/24", "fd99::2/64"))
+      << "who is replaced keeps its addresses";
 }
 
 TEST_F(AddressPlanTest, AFullNetworkSaysWhatToDo) {
   config.device.addresses = {{*Address::parse("10.99.0.1"), 30}};
   EXPECT_THAT(given(), ElementsAre("10.99.0.2/30"));
   addPeer("a", {net("10.99.0.2/32")});
-  EXPECT_THAT(std::get<std::string>(freeAddresses(config, "new")), HasSubstr("give it a wider one"));
+  EXPECT_THAT(std::get<std::string>(freeAddresses(config, "new")),
+              HasSubstr("give it a wider one"));
   config.device.addresses.clear();
   EXPECT_THAT(std::get<std::string>(freeAddresses(config, "new")), HasSubstr("device.addresses"));
 }
@@ -70,29 +72,35 @@ TEST_F(AddressPlanTest, WhoIsTheWayToHalfOfEverythingHasNotAllAddresses) {
 TEST_F(AddressPlanTest, NetworksThatOthersHaveAreRefusedByName) {
   addPeer("shop", {net("192.168.5.0/24")});
   EXPECT_EQ(refusal({net("192.168.7.0/24"), net("fd00:7::/64")}), "");
-  EXPECT_THAT(refusal({net("192.168.0.0/16")}), HasSubstr("overlaps 192.168.5.0/24 of the gateway shop"));
+  EXPECT_THAT(refusal({net("192.168.0.0/16")}),
+              HasSubstr("overlaps 192.168.5.0/24 of the gateway shop"));
   EXPECT_THAT(refusal({net("192.168.5.128/25")}), HasSubstr("of the gateway shop"));
-  EXPECT_THAT(refusal({net("10.1.2.0/24")}), HasSubstr("overlaps 10.1.0.0/16 behind the concentrator"));
+  EXPECT_THAT(refusal({net("10.1.2.0/24")}),
+              HasSubstr("overlaps 10.1.0.0/16 behind the concentrator"));
   EXPECT_THAT(refusal({net("10.99.0.0/25")}), HasSubstr("the tunnel's own 10.99.0.0/24"));
-  EXPECT_THAT(refusal({net("172.16.3.0/24")}, {net("172.16.0.0/12")}), HasSubstr("behind the concentrator"));
+  EXPECT_THAT(refusal({net("172.16.3.0/24")}, {net("172.16.0.0/12")}),
+              HasSubstr("behind the concentrator"));
   EXPECT_EQ(refusal({net("172.16.3.0/24")}, {net("0.0.0.0/0")}), "")
       << "everything is reached there but what is closer";
-  EXPECT_EQ(refusal({net("172.16.3.0/24"), net("192.168.7.0/24")}, {net("0.0.0.0/1"), net("128.0.0.0/1")}),
+  EXPECT_EQ(refusal({net("172.16.3.0/24"), net("192.168.7.0/24")},
+                    {net("0.0.0.0/1"), net("128.0.0.0/1")}),
             "")
       << "the same in halves";
   EXPECT_EQ(refuseNetworks({net("192.168.5.0/24")}, {}, {}, config, "shop"), "") << "its own";
 }
 
 TEST_F(AddressPlanTest, WhatNoHostHasIsRefused) {
-  for (const char* text : {"0.0.0.0/0", "::/0", "127.0.0.0/8", "224.0.0.0/4", "fe80::/64", "ff00::/8",
-                           "169.254.1.0/24", "100.100.100.200/32", "100.64.0.0/10", "fd00:ec2::/48"})
+  for (const char* text :
+       {"0.0.0.0/0", "::/0", "127.0.0.0/8", "224.0.0.0/4", "fe80::/64", "ff00::/8",
+        "169.254.1.0/24", "100.100.100.200/32", "100.64.0.0/10", "fd00:ec2::/48"})
     EXPECT_NE(refusal({net(text)}), "") << text;
   EXPECT_THAT(refusal({net("192.168.7.0/24"), net("192.168.7.128/25")}),
               HasSubstr("another of this gateway"));
 }
 
 TEST_F(AddressPlanTest, OnlyPrivateNetworksAreHadByAnInvitation) {
-  for (const char* text : {"32.0.0.0/3", "128.0.0.0/3", "2000::/3", "8.8.8.8/32", "8.0.0.0/6", "f800::/6"})
+  for (const char* text :
+       {"32.0.0.0/3", "128.0.0.0/3", "2000::/3", "8.8.8.8/32", "8.0.0.0/6", "f800::/6"})
     EXPECT_THAT(refusal({net(text)}), HasSubstr("is not private")) << text;
 }
 
@@ -128,7 +136,8 @@ TEST(PublicAddressesTest, WhatIsListenedOnIsNamedAndInThePlaceOfAnyTheAddressesW
     link.index = index;
     link.name = name;
     link.up = true;
-    for (const char* a : addresses) link.addresses.insert({*Address::parse(a), 24, 0, true, false, false});
+    for (const char* a : addresses)
+      link.addresses.insert({*Address::parse(a), 24, 0, true, false, false});
     table.setLink(link);
     if (hasRoute) table.addDefaultRoute({Address::Family::kV4, index, {}, 0});
   };

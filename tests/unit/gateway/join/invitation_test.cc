@@ -29,8 +29,9 @@ std::string problemOf(std::string_view line) {
 TEST(InvitationTest, ALineSaysWhatWasPutIntoIt) {
   Invitation made = sample();
   std::string line = formatInvitation(made);
-  EXPECT_THAT(line, testing::StartsWith(
-                        "braid-invitation-1/203.0.113.1:4433,[2001:db8::1]:4433,gw.example.net:5000/"));
+  EXPECT_THAT(line,
+              testing::StartsWith(
+                  "braid-invitation-1/203.0.113.1:4433,[2001:db8::1]:4433,gw.example.net:5000/"));
   EXPECT_THAT(line, HasSubstr("/2026-11-25T08:10:00Z/"));
   EXPECT_THAT(line, Not(HasSubstr(" "))) << "it is one word";
   auto parsed = parseInvitation(line);
@@ -50,7 +51,8 @@ TEST(InvitationTest, WhatATerminalBrokeIntoLinesIsRead) {
 
 TEST(InvitationTest, EachCutAndEachChangeIsRecognised) {
   const std::string line = formatInvitation(sample());
-  for (size_t size = 0; size < line.size(); ++size) EXPECT_NE(problemOf(line.substr(0, size)), "") << size;
+  for (size_t size = 0; size < line.size(); ++size)
+    EXPECT_NE(problemOf(line.substr(0, size)), "") << size;
   EXPECT_THAT(problemOf(line.substr(0, line.size() - 20)), HasSubstr("not whole"));
   for (size_t at = 0; at < line.size(); ++at) {
     std::string changed = line;
@@ -68,10 +70,11 @@ TEST(InvitationTest, WhatIsNoneIsNamedAsWhatItIs) {
   line[line.find('1')] = '2';
   EXPECT_THAT(problemOf(line), HasSubstr("another release"));
   EXPECT_THAT(problemOf(std::string(100'000, 'a')), HasSubstr("is no invitation"));
-  EXPECT_THAT(problemOf(line.substr(0, 18) + std::string(100'000, 'a')), HasSubstr("another release"));
+  EXPECT_THAT(problemOf(line.substr(0, 18) + std::string(100'000, 'a')),
+              HasSubstr("another release"));
 }
 
-// What is printed goes to logs of installers and to screens.
+// Printed text is shown on screens and written to installers' logs.
 TEST(InvitationTest, NoProblemRepeatsAnyPartOfTheLine) {
   const std::string line = formatInvitation(sample());
   std::string secret = line.substr(line.size() - 60, 20);

@@ -31,7 +31,7 @@ TEST(JoinMessagesTest, ARequestIsReadAsItWasWritten) {
   EXPECT_EQ(read->networks, sampleRequest().networks);
 }
 
-// The name stands in a comment of the configuration that the other side writes as root.
+// The other side, as root, writes the name into a comment of its configuration.
 TEST(JoinMessagesTest, ANameThatIsMoreThanANameIsMalformed) {
   for (const char* name : {"", "x\nforwarding: on\n#", "a b", "../x", ".x", "-x", "a/b"}) {
     JoinAnswer answer = sampleAnswer();
@@ -101,7 +101,8 @@ TEST(JoinMessagesTest, WhatIsCutLongerOrOutOfRangeIsRefused) {
   EXPECT_FALSE(readRequest(tooMany));
   JoinMessage unknownCode = answer;
   unknownCode[1] = 77;
-  EXPECT_EQ(readAnswer(unknownCode)->code, JoinCode::kRefused) << "a later release may have further reasons";
+  EXPECT_EQ(readAnswer(unknownCode)->code, JoinCode::kRefused)
+      << "a later release may have further reasons";
 }
 
 }  // namespace

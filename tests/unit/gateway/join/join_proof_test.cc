@@ -1,4 +1,4 @@
-#include "gateway/join/join_proof.h"
+#include "gateway/join/invitation.h"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,8 @@ TEST_F(JoinProofTest, ItIsWorthNothingInAnotherHandshakeOrForOtherPinsOrWishes) 
   std::vector<uint8_t> otherWish{1, 4, 10, 0, 0, 0, 9};
   const std::function<void(JoinStatement&)> changes[] = {
       [](JoinStatement& s) { s.binding[31] ^= 1; }, [](JoinStatement& s) { s.edge[0] ^= 1; },
-      [](JoinStatement& s) { s.concentrator[5] ^= 0x80; }, [&](JoinStatement& s) { s.wish = otherWish; }};
+      [](JoinStatement& s) { s.concentrator[5] ^= 0x80; },
+      [&](JoinStatement& s) { s.wish = otherWish; }};
   for (const auto& change : changes) {
     JoinStatement other = statement;
     change(other);
@@ -62,7 +63,8 @@ TEST_F(JoinProofTest, ThePublicHalfIsNotTheSecret) {
   EXPECT_NE(idOf(key), idOf(publicKeyOf(secretOf(8))));
   InvitationSecret stolen;
   stolen.bytes = key;
-  EXPECT_FALSE(verifyJoin(key, signJoin(stolen, statement), statement)) << "who reads the file cannot join";
+  EXPECT_FALSE(verifyJoin(key, signJoin(stolen, statement), statement))
+      << "who reads the file cannot join";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The vector of docs/protocol.md for joining, made anew.
+// Recomputes the test vector for joining in docs/protocol.md.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,8 @@ TEST(JoinVectors, Joining) {
   std::vector<Prefix> networks{*Prefix::parse("192.168.7.0/24"), *Prefix::parse("fd00:0:0:7::/64")};
   JoinMessage wish = wishOf(networks);
   EXPECT_EQ(wish, v["networks"]);
-  JoinStatement statement{secrets.binding, arrayOf<32>(v["edge_pin"]), arrayOf<32>(v["own_pin"]), wish};
+  JoinStatement statement{secrets.binding, arrayOf<32>(v["edge_pin"]), arrayOf<32>(v["own_pin"]),
+                          wish};
   JoinSignature signature = signJoin(secret, statement);
   EXPECT_EQ(signature, arrayOf<64>(v["signature"]));
   EXPECT_TRUE(verifyJoin(key, arrayOf<64>(v["signature"]), statement));
@@ -35,7 +36,8 @@ TEST(JoinVectors, Joining) {
   EXPECT_EQ(request, v["request"]);
   EXPECT_TRUE(readRequest(v["request"]));
   secrets.aead = AeadKind::kChaCha20Poly1305;
-  EXPECT_EQ(JoinChannel(secrets, JoinChannel::Side::kInitiator).seal(request), v["request_chacha20"]);
+  EXPECT_EQ(JoinChannel(secrets, JoinChannel::Side::kInitiator).seal(request),
+            v["request_chacha20"]);
   secrets.aead = AeadKind::kAes128Gcm;
   EXPECT_EQ(JoinChannel(secrets, JoinChannel::Side::kInitiator).seal(request), v["request_aes128"]);
 
@@ -46,7 +48,8 @@ TEST(JoinVectors, Joining) {
   answer.edge = {{*Address::parse("10.99.0.2"), 24}};
   answer.networks = {*Prefix::parse("10.1.0.0/16")};
   EXPECT_EQ(writeAnswer(answer), v["answer"]);
-  EXPECT_EQ(JoinChannel(secrets, JoinChannel::Side::kResponder).seal(v["answer"]), v["answer_aes128"]);
+  EXPECT_EQ(JoinChannel(secrets, JoinChannel::Side::kResponder).seal(v["answer"]),
+            v["answer_aes128"]);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "host/linux/durable_file.h"
+#include "host/linux/files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,12 +15,12 @@
 
 namespace {
 
-std::vector<std::string>* synced = nullptr;  // what was synced, while somebody asks
-int refusedWith = 0;                         // what each sync fails with
+std::vector<std::string>* synced = nullptr;  // records the synced files while it is set
+int refusedWith = 0;                         // the error of each sync
 
 }  // namespace
 
-// In the place of the C library's.
+// Replaces the C library's function.
 extern "C" int fsync(int file) {
   if (!synced) return static_cast<int>(::syscall(SYS_fsync, file));
   if (refusedWith != 0) return errno = refusedWith, -1;
@@ -98,7 +98,8 @@ TEST_F(DurableFileTest, ALinkInItsPlaceIsReplacedAndNotFollowed) {
 }
 
 TEST_F(DurableFileTest, AFolderThatIsNotThereIsNamed) {
-  EXPECT_THAT(writeDurableFile((folder / "no" / "book").string(), "one", 0600), HasSubstr("No such file"));
+  EXPECT_THAT(writeDurableFile((folder / "no" / "book").string(), "one", 0600),
+              HasSubstr("No such file"));
   EXPECT_THAT(syncFolder((folder / "no").string()), HasSubstr("No such file"));
 }
 

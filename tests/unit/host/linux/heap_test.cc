@@ -1,4 +1,4 @@
-#include "host/linux/heap.h"
+#include "host/linux/memory.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -13,7 +13,7 @@ TEST(Heap, ALargeBlockIsTheMachinesAgainWhateverWasFreedBefore) {
   if (::mallinfo2().arena == 0) GTEST_SKIP() << "not glibc's heap: of a sanitizer";
   constexpr size_t kTable =
       4 << 20;  // glibc takes blocks of up to 32 MB from its heap once it has learned to
-  // Volatile, because an optimizer leaves out what is taken and given back without being used.
+  // Volatile, because an optimizer removes an allocation that is freed without being used.
   void* volatile first = std::malloc(kTable);
   std::free(first);
   size_t before = ::mallinfo2().arena;

@@ -1,4 +1,4 @@
-#include "host/linux/lock_file.h"
+#include "host/linux/files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -66,7 +66,7 @@ TEST_F(LockFileTest, WhatAKilledProcessLeftIsTaken) {
 TEST_F(LockFileTest, ThatOfAnotherStays) {
   std::optional<LockFile> lock;
   lock.emplace(path, "wait");
-  fs::remove(path);  // by somebody who cleans up
+  fs::remove(path);  // deleted by somebody who cleans up
   LockFile second(path, "wait");
   lock.reset();
   EXPECT_TRUE(fs::exists(path));
@@ -83,7 +83,8 @@ TEST_F(LockFileTest, WhatOthersMayOpenIsRefusedAndStaysAsItIs) {
   for (mode_t mode : {0604u, 0640u, 0620u}) {
     UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     ASSERT_EQ(fchmod(file.get(), mode), 0);
-    EXPECT_THAT(problem(), HasSubstr("is no file that its owner alone may open; remove it")) << mode;
+    EXPECT_THAT(problem(), HasSubstr("is no file that its owner alone may open; remove it"))
+        << mode;
     EXPECT_EQ(info().st_mode & 07777, mode);
   }
   fs::remove(path);
@@ -99,7 +100,7 @@ TEST_F(LockFileTest, NamesAFolderThatIsMissing) {
   EXPECT_THAT(problem(), HasSubstr("No such file or directory; create the folder"));
 }
 
-// A daemon of that user must be able to take over from one of root that was killed.
+// A daemon of that user must be able to replace a killed daemon of root.
 TEST_F(LockFileTest, WhatRootMakesBelongsToTheFoldersOwner) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   ASSERT_EQ(chown(folder.c_str(), kSomebody, static_cast<gid_t>(-1)), 0);

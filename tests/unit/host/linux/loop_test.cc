@@ -15,7 +15,7 @@
 namespace braid::loop_test {
 namespace {
 
-// Through libev, which is C, nothing may be thrown.
+// Exceptions must not pass through libev, which is C.
 TEST(Loop, ThrowsWhatACallbackThrew) {
   Loop loop;
   int calls = 0;
@@ -31,7 +31,7 @@ TEST(Loop, ThrowsWhatACallbackThrew) {
   EXPECT_EQ(calls, 2);
 }
 
-// A daemon that has said farewell must not be told to end, or to read its configuration, once more.
+// A daemon that is already ending must not be told again to end or to reload its configuration.
 TEST(Loop, CallsNobodyAfterItsStop) {
   Loop loop;
   int stops = 0;
@@ -88,12 +88,12 @@ TEST(Timer, DisarmedAndMovedDeadlinesDoNotFire) {
   EXPECT_EQ(fired, 0);
   timer.arm(monotonicNow() + 1ms);
   ::usleep(3000);
-  timer.arm(monotonicNow() + 1h);  // expired meanwhile, and then moved
+  timer.arm(monotonicNow() + 1h);  // a timer that has expired and is then moved
   loop.runOnce(false);
   EXPECT_EQ(fired, 0);
 }
 
-// Seconds until the only timer of this process wakes it.
+// Seconds until the only timer of this process fires.
 long secondsUntilWakeUp() {
   for (const auto& file : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
     std::ifstream in(file.path());

@@ -1,4 +1,4 @@
-#include "host/linux/memory_reserve.h"
+#include "host/linux/memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "host/linux/netlink_apply.h"
+#include "host/linux/netlink_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "host/linux/netlink_message.h"
+#include "host/linux/netlink.h"
 
 namespace braid::netlink_table_test {
 namespace {
@@ -43,7 +43,7 @@ class NetlinkApplyTest : public testing::Test {
     m.put(IFLA_OPERSTATE, operational);
     applyNetlink(m.header(), table_);
   }
-  /// `lifetime`: seconds left; UINT32_MAX: for ever.
+  /// `lifetime`: seconds left; UINT32_MAX: forever.
   void addressThatLives(uint16_t type, int index, const char* local, uint32_t lifetime) {
     NetlinkRequest m(type, 0);
     auto& body = m.body<ifaddrmsg>();
@@ -55,7 +55,8 @@ class NetlinkApplyTest : public testing::Test {
     mnl_attr_put(&m.header(), IFA_CACHEINFO, sizeof info, &info);
     applyNetlink(m.header(), table_);
   }
-  void address(uint16_t type, int index, const char* local, uint32_t flags = 0, const char* peer = nullptr) {
+  void address(uint16_t type, int index, const char* local, uint32_t flags = 0,
+               const char* peer = nullptr) {
     NetlinkRequest m(type, 0);
     auto& body = m.body<ifaddrmsg>();
     body.ifa_family = socketFamily(ip(local).family);
@@ -270,8 +271,8 @@ TEST_F(NetlinkApplyTest, AGoneLinkTakesItsRoutesAlong) {
 }
 
 TEST_F(NetlinkApplyTest, ShortMessagesChangeNothing) {
-  for (uint16_t type :
-       {RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE, RTM_DELROUTE, RTM_NEWRULE}) {
+  for (uint16_t type : {RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWROUTE,
+                        RTM_DELROUTE, RTM_NEWRULE}) {
     NetlinkRequest m(type, 0);
     applyNetlink(m.header(), table_);
   }
@@ -369,13 +370,14 @@ TEST_F(NetlinkApplyTest, ForwardingOfTheWholeHostThatEndsIsALoss) {
   };
   EXPECT_THAT(tell(NETCONFA_IFINDEX_ALL, 1), IsEmpty());
   EXPECT_THAT(tell(3, 0), IsEmpty()) << "one interface";
-  EXPECT_THAT(tell(NETCONFA_IFINDEX_ALL, 0), ElementsAre("addresses, routes or rules of ours may be gone"));
+  EXPECT_THAT(tell(NETCONFA_IFINDEX_ALL, 0),
+              ElementsAre("addresses, routes or rules of ours may be gone"));
   NetlinkRequest empty(RTM_NEWNETCONF, 0);
   applyNetlink(empty.header(), table_);
   EXPECT_THAT(changes(), IsEmpty());
 }
 
-// A DHCP lease that ran out: nobody took anything away.
+// A DHCP lease that expired; nobody removed the address.
 TEST_F(NetlinkApplyTest, AnAddressWhoseLifetimeRanOutIsNoLossOfOurs) {
   const std::string word = "addresses, routes or rules of ours may be gone";
   link(RTM_NEWLINK, 3, "eth1");

@@ -16,20 +16,19 @@
 #include <string_view>
 #include <vector>
 
-#include "host/system_error.h"
-#include "host/unique_fd.h"
+#include "host/system.h"
 
 namespace braid::netlink_config_test {
 namespace {
 
-/// The number that the next descriptor gets.
+/// The number of the next file descriptor.
 int nextDescriptor() {
   int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ::close(fd);
   return fd;
 }
 
-/// From now on what is written to the netlink socket of this number is not answered.
+/// From now on, messages written to the netlink socket with this descriptor get no answer.
 void silence(int fd) {
   struct stat info {};
   ASSERT_EQ(::fstat(fd, &info), 0);
@@ -46,7 +45,7 @@ uint32_t mtuOfLo() {
   return static_cast<uint32_t>(request.ifr_mtu);
 }
 
-// What an interface had before is put back in the end: a guess must not stand for it.
+// The old value of an interface's setting is restored at the end, so it must be known, not guessed.
 TEST(NetlinkConfig, WhatCannotBeReadOfAnInterfaceIsNotGuessed) {
   int fd = nextDescriptor();
   NetlinkConfig config;
@@ -67,8 +66,8 @@ TEST(NetlinkConfig, WhatCannotBeReadOfAnInterfaceIsNotGuessed) {
   EXPECT_THAT(config.done(), testing::IsEmpty());
 }
 
-// UBSan opens a pipe when it first looks at the type of an object. It remembers the type, so it is shown one before
-// there are no descriptors left.
+// UBSan opens a pipe when it first checks the type of an object, and then remembers the type. So
+// the check is triggered before the descriptors run out.
 void showAnError() {
   try {
     throw SystemError(ENODEV, "shown");
@@ -77,7 +76,7 @@ void showAnError() {
   }
 }
 
-// if_nametoindex() opens a socket, and where it cannot have one there seems to be no such interface.
+// if_nametoindex() opens a socket. When that fails, the interface seems not to exist.
 TEST(NetlinkConfig, WhatIsNotTakenBackIsToldAlsoWithoutDescriptors) {
   uint32_t mtu = mtuOfLo();
   showAnError();
@@ -91,7 +90,8 @@ TEST(NetlinkConfig, WhatIsNotTakenBackIsToldAlsoWithoutDescriptors) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   std::vector<std::string> failures = config.undo();
   EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_THAT(failures, testing::ElementsAre(testing::StartsWith("cannot look at interface 'lo': ")));
+  EXPECT_THAT(failures,
+              testing::ElementsAre(testing::StartsWith("cannot look at interface 'lo': ")));
 }
 
 }  // namespace

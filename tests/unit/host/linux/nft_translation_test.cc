@@ -1,6 +1,6 @@
-// The rules of `nat` and `forwards`, as the messages that the kernel gets.
+// The netlink messages to the kernel for the rules of `nat` and `forwards`.
 
-#include "host/linux/nft_translation.h"
+#include "host/linux/nft_rules.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "host/linux/netlink_socket.h"
-#include "inet/protocol.h"
+#include "host/linux/netlink.h"
+#include "inet/ip.h"
 
 namespace braid::nft_translation_test {
 namespace {
@@ -35,8 +35,10 @@ std::string hex(const nlattr* a) {
 template <typename F>
 void forEachWithin(const nlattr* nest, F&& visit) {
   const auto* a = static_cast<const nlattr*>(mnl_attr_get_payload(nest));
-  const char* end = static_cast<const char*>(mnl_attr_get_payload(nest)) + mnl_attr_get_payload_len(nest);
-  for (; mnl_attr_ok(a, static_cast<int>(end - reinterpret_cast<const char*>(a))); a = mnl_attr_next(a))
+  const char* end =
+      static_cast<const char*>(mnl_attr_get_payload(nest)) + mnl_attr_get_payload_len(nest);
+  for (; mnl_attr_ok(a, static_cast<int>(end - reinterpret_cast<const char*>(a)));
+       a = mnl_attr_next(a))
     visit(a);
 }
 
@@ -103,18 +105,19 @@ std::vector<std::string> rulesOf(const Translation& what, const std::string& cha
   std::vector<uint32_t> room(batch.bytes().size() / 4 + 1);
   std::memcpy(room.data(), batch.bytes().data(), batch.bytes().size());
   std::vector<std::string> out;
-  forEachMessage(
-      {reinterpret_cast<const uint8_t*>(room.data()), batch.bytes().size()}, [&](const nlmsghdr& m) {
-        if (m.nlmsg_type != (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWRULE)) return;
-        std::string of, text;
-        forEachAttribute(m, sizeof(nfgenmsg), [&](const nlattr* a) {
-          if (mnl_attr_get_type(a) == NFTA_RULE_CHAIN) of = mnl_attr_get_str(a);
-          if (mnl_attr_get_type(a) != NFTA_RULE_EXPRESSIONS) return;
-          forEachWithin(
-              a, [&](const nlattr* element) { text += (text.empty() ? "" : "; ") + expression(element); });
-        });
-        if (of == chain) out.push_back(text);
-      });
+  forEachMessage({reinterpret_cast<const uint8_t*>(room.data()), batch.bytes().size()},
+                 [&](const nlmsghdr& m) {
+                   if (m.nlmsg_type != (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWRULE)) return;
+                   std::string of, text;
+                   forEachAttribute(m, sizeof(nfgenmsg), [&](const nlattr* a) {
+                     if (mnl_attr_get_type(a) == NFTA_RULE_CHAIN) of = mnl_attr_get_str(a);
+                     if (mnl_attr_get_type(a) != NFTA_RULE_EXPRESSIONS) return;
+                     forEachWithin(a, [&](const nlattr* element) {
+                       text += (text.empty() ? "" : "; ") + expression(element);
+                     });
+                   });
+                   if (of == chain) out.push_back(text);
+                 });
   return out;
 }
 
@@ -122,49 +125,64 @@ Address address(const char* text) {
   return *Address::parse(text);
 }
 
-// Of linux/netfilter/nf_tables.h: meta 6 is the interface that a packet came by, 7 the one that it leaves by, 15 its
-// family, 16 its protocol; at1+12 and at1+8 are the sources of IPv4 and IPv6, at2+2 is the destination port; fib 1 looks
-// at the source, 2 at the destination, of the type 02000000 are this host's; ct 2 is the state, & 20000000 of it says that
-// the destination was changed; the verdict -5 is "return".
+// From linux/netfilter/nf_tables.h: meta 6 is the input interface of a packet, 7 its output
+// interface, 15 its family, 16 its protocol. at1+12 and at1+8 are the sources of IPv4 and IPv6,
+// at2+2 is the destination port. fib 1 looks up the source, 2 the destination; type 02000000 means
+// this host's address. ct 2 is the state; & 20000000 says that the destination was changed. The
+// verdict -5 is "return".
 
 TEST(NftTranslation, WhatComesFromTheTunnelIsMasqueradedOutOfOtherInterfacesOnly) {
-  Translation what{
-      .device = "braid0", .masqueradeV4 = true, .masqueradeV6 = true, .sources = {}, .forwards = {}};
+  Translation what{.device = "braid0",
+                   .masqueradeV4 = true,
+                   .masqueradeV6 = true,
+                   .sources = {},
+                   .forwards = {}};
   EXPECT_THAT(rulesOf(what, "prerouting"), IsEmpty());
-  EXPECT_THAT(rulesOf(what, "postrouting"),
-              ElementsAre("meta7; == 'braid0'; verdict -5",
-                          "meta15; == 02; meta6; == 'braid0'; at1+12; in sources4; masq",
-                          "meta15; == 02; meta6; == ''; at1+12; in sources4; fib1; != 02000000; masq",
-                          "meta15; == 0a; meta6; == 'braid0'; at1+8; in sources6; masq",
-                          "meta15; == 0a; meta6; == ''; at1+8; in sources6; fib1; != 02000000; masq"));
+  EXPECT_THAT(
+      rulesOf(what, "postrouting"),
+      ElementsAre("meta7; == 'braid0'; verdict -5",
+                  "meta15; == 02; meta6; == 'braid0'; at1+12; in sources4; masq",
+                  "meta15; == 02; meta6; == ''; at1+12; in sources4; fib1; != 02000000; masq",
+                  "meta15; == 0a; meta6; == 'braid0'; at1+8; in sources6; masq",
+                  "meta15; == 0a; meta6; == ''; at1+8; in sources6; fib1; != 02000000; masq"));
 }
 
 TEST(NftTranslation, Ipv6IsLeftAloneWhenIpv4IsMeant) {
-  Translation what{
-      .device = "braid0", .masqueradeV4 = true, .masqueradeV6 = false, .sources = {}, .forwards = {}};
+  Translation what{.device = "braid0",
+                   .masqueradeV4 = true,
+                   .masqueradeV6 = false,
+                   .sources = {},
+                   .forwards = {}};
   for (const std::string& rule : rulesOf(what, "postrouting"))
     EXPECT_EQ(rule.find("sources6"), std::string::npos);
 }
 
 TEST(NftTranslation, APortOfThisHostLeadsToAnotherOne) {
-  Translation what{
-      .device = "braid0", .masqueradeV4 = false, .masqueradeV6 = false, .sources = {}, .forwards = {}};
+  Translation what{.device = "braid0",
+                   .masqueradeV4 = false,
+                   .masqueradeV6 = false,
+                   .sources = {},
+                   .forwards = {}};
   what.forwards.push_back({ip::kTcp, 8080, 8080, address("10.1.0.9"), 80, {}, false});
   what.forwards.push_back(
       {ip::kUdp, 5000, 5010, address("fd00::9"), 0, {*Prefix::parse("fd77::/16")}, false});
   EXPECT_THAT(
       rulesOf(what, "prerouting"),
-      ElementsAre("meta15; == 02; meta6; != 'braid0'; meta16; == 06; at2+2; == 1f90; fib2; == 02000000; "
-                  "load 0a010009; load 0050; dnat with port",
-                  "meta15; == 0a; meta6; != 'braid0'; meta16; == 11; at2+2; >= 1388; <= 1392; fib2; == "
-                  "02000000; meta15; == 0a; at1+8; & ffff0000000000000000000000000000; == "
-                  "fd770000000000000000000000000000; load fd000000000000000000000000000009; dnat"));
+      ElementsAre(
+          "meta15; == 02; meta6; != 'braid0'; meta16; == 06; at2+2; == 1f90; fib2; == 02000000; "
+          "load 0a010009; load 0050; dnat with port",
+          "meta15; == 0a; meta6; != 'braid0'; meta16; == 11; at2+2; >= 1388; <= 1392; fib2; == "
+          "02000000; meta15; == 0a; at1+8; & ffff0000000000000000000000000000; == "
+          "fd770000000000000000000000000000; load fd000000000000000000000000000009; dnat"));
   EXPECT_THAT(rulesOf(what, "postrouting"), ElementsAre("meta7; == 'braid0'; verdict -5"));
 }
 
 TEST(NftTranslation, EachNetworkOfFromHasARule) {
-  Translation what{
-      .device = "braid0", .masqueradeV4 = false, .masqueradeV6 = false, .sources = {}, .forwards = {}};
+  Translation what{.device = "braid0",
+                   .masqueradeV4 = false,
+                   .masqueradeV6 = false,
+                   .sources = {},
+                   .forwards = {}};
   what.forwards.push_back({ip::kTcp,
                            80,
                            80,
@@ -176,14 +194,17 @@ TEST(NftTranslation, EachNetworkOfFromHasARule) {
 }
 
 TEST(NftTranslation, TheOtherHostMaySeeThisOneInPlaceOfTheSource) {
-  Translation what{
-      .device = "braid0", .masqueradeV4 = false, .masqueradeV6 = false, .sources = {}, .forwards = {}};
+  Translation what{.device = "braid0",
+                   .masqueradeV4 = false,
+                   .masqueradeV6 = false,
+                   .sources = {},
+                   .forwards = {}};
   what.forwards.push_back({ip::kTcp, 8080, 8080, address("10.1.0.9"), 80, {}, true});
-  EXPECT_THAT(
-      rulesOf(what, "postrouting"),
-      ElementsAre("meta7; == 'braid0'; meta15; == 02; at1+16; & ffffffff; == 0a010009; meta16; == 06; at2+2; "
-                  "== 0050; ct2; & 20000000; != 00000000; masq",
-                  "meta7; == 'braid0'; verdict -5"));
+  EXPECT_THAT(rulesOf(what, "postrouting"),
+              ElementsAre("meta7; == 'braid0'; meta15; == 02; at1+16; & ffffffff; == 0a010009; "
+                          "meta16; == 06; at2+2; "
+                          "== 0050; ct2; & 20000000; != 00000000; masq",
+                          "meta7; == 'braid0'; verdict -5"));
 }
 
 }  // namespace

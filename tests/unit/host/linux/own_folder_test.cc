@@ -1,4 +1,4 @@
-#include "host/linux/own_folder.h"
+#include "host/linux/files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,7 +55,8 @@ TEST_F(OwnFolderTest, WhatIsThereStaysAsItIs) {
 
 TEST_F(OwnFolderTest, SaysWhyItCannotBeMade) {
   std::string what = "cannot make the folder " + folder.string() + ": ";
-  EXPECT_EQ(makeOwnFolder(folder / "below"), "cannot make the folder " + (folder / "below").string() + ": " +
+  EXPECT_EQ(makeOwnFolder(folder / "below"), "cannot make the folder " +
+                                                 (folder / "below").string() + ": " +
                                                  folder.string() + ": No such file or directory");
   fs::create_symlink("nowhere", folder);
   EXPECT_EQ(makeOwnFolder(folder), what + "File exists") << "a link is not followed";
@@ -63,7 +64,8 @@ TEST_F(OwnFolderTest, SaysWhyItCannotBeMade) {
   fs::remove(folder);
   std::ofstream(folder) << "precious";
   EXPECT_EQ(makeOwnFolder(folder), what + "File exists");
-  EXPECT_EQ(makeOwnFolder(folder / "below"), "cannot make the folder " + (folder / "below").string() + ": " +
+  EXPECT_EQ(makeOwnFolder(folder / "below"), "cannot make the folder " +
+                                                 (folder / "below").string() + ": " +
                                                  folder.string() + " is no folder");
 }
 

@@ -1,4 +1,4 @@
-#include "host/linux/program_pages.h"
+#include "host/linux/memory.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,14 +8,15 @@
 namespace braid::program_pages_test {
 namespace {
 
-// Of a constant that nothing else looks at: large enough for whole pages of its own.
+// A constant that nothing else uses, large enough to fill whole pages.
 constexpr size_t kPages = 64, kPage = 4096;
 struct Table {
   uint8_t bytes[kPages * kPage];
 };
 constexpr Table makeTable() {
   Table out{};
-  for (size_t i = 0; i < sizeof out.bytes; i += 512) out.bytes[i] = static_cast<uint8_t>(i / 512 + 1);
+  for (size_t i = 0; i < sizeof out.bytes; i += 512)
+    out.bytes[i] = static_cast<uint8_t>(i / 512 + 1);
   return out;
 }
 alignas(kPage) constexpr Table kTable = makeTable();
@@ -27,7 +28,7 @@ unsigned sumOfTable() {
   return sum;
 }
 
-// Resident pages that belong to files.
+// Number of resident file-backed pages.
 size_t filePages() {
   size_t size = 0, resident = 0, shared = 0;
   std::ifstream("/proc/self/statm") >> size >> resident >> shared;

@@ -20,8 +20,8 @@ class SystemResolverTest : public testing::Test {
   }
   Loop loop_;
   std::map<HostPort, std::vector<Endpoint>> results_;
-  SystemResolver resolver_{loop_,
-                           [this](const HostPort& n, const std::vector<Endpoint>& e) { results_[n] = e; }};
+  SystemResolver resolver_{
+      loop_, [this](const HostPort& n, const std::vector<Endpoint>& e) { results_[n] = e; }};
 };
 
 TEST_F(SystemResolverTest, GivesEachAddressOnceWithThePort) {
@@ -29,11 +29,13 @@ TEST_F(SystemResolverTest, GivesEachAddressOnceWithThePort) {
   resolver_.request({"192.0.2.7", 5000});
   runUntil(2);
   EXPECT_THAT((results_[{"localhost", 4433}]), Contains(*Endpoint::parse("127.0.0.1:4433")));
-  EXPECT_THAT((results_[{"192.0.2.7", 5000}]), testing::ElementsAre(*Endpoint::parse("192.0.2.7:5000")));
+  EXPECT_THAT((results_[{"192.0.2.7", 5000}]),
+              testing::ElementsAre(*Endpoint::parse("192.0.2.7:5000")));
 }
 
 TEST_F(SystemResolverTest, WhatCannotBeResolvedGivesNothing) {
-  HostPort impossible{std::string(64, 'x'), 1};  // a label has 63 bytes at most (RFC 1035 section 2.3.4)
+  HostPort impossible{std::string(64, 'x'),
+                      1};  // a label has 63 bytes at most (RFC 1035 section 2.3.4)
   resolver_.request(impossible);
   runUntil(1);
   EXPECT_THAT(results_.at(impossible), IsEmpty());

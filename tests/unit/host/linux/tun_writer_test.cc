@@ -1,4 +1,4 @@
-#include "host/linux/tun_writer.h"
+#include "host/linux/tun_io.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/linux/virtio_header.h"
-#include "host/unique_fd.h"
+#include "host/system.h"
 #include "tests/unit/inet/packets.h"
 
 namespace braid::tun_writer_test {
@@ -17,7 +16,7 @@ namespace {
 
 using test::Bytes;
 
-/// A device of one queue that takes each write as a datagram.
+/// A device with one queue that receives each write as a datagram.
 struct TunWriterTest : testing::Test {
   TunWriterTest() {
     int ends[2];
@@ -27,10 +26,11 @@ struct TunWriterTest : testing::Test {
     writer.emplace(std::vector<int>{ends[1]}, 0, true, true);
   }
 
-  /// The `at`th segment of 100 bytes of a flow.
+  /// Segment number `at` of a flow, 100 bytes.
   static Bytes segment(uint16_t port, uint32_t at) {
     Bytes payload(100, static_cast<uint8_t>(at));
-    return test::tcpV6({.sport = port, .seq = 1 + at * 100, .flags = TcpFields::kAck, .payload = payload});
+    return test::tcpV6(
+        {.sport = port, .seq = 1 + at * 100, .flags = TcpFields::kAck, .payload = payload});
   }
   static uint32_t number(uint16_t port) { return *runNumber(segment(port, 0), 0); }
   void write(const Bytes& packet) {
@@ -44,7 +44,8 @@ struct TunWriterTest : testing::Test {
       bool isTcp = packet[0] >> 4 == 6;
       ByteView payload = isTcp ? packet.subspan(ip::kV6Header + ip::kTcpHeader) : ByteView();
       writes.push_back(payload.size());
-      if (isTcp) test::append(came[load16(packet.data() + ip::kV6Header)], {payload.begin(), payload.end()});
+      if (isTcp)
+        test::append(came[load16(packet.data() + ip::kV6Header)], {payload.begin(), payload.end()});
     }
   }
   /// TCP payload of each write, in bytes; 0: another packet.
@@ -62,7 +63,7 @@ struct TunWriterTest : testing::Test {
   std::map<uint16_t, Bytes> came;  ///< payload of each flow by its port, as it was written
 };
 
-// Found by review: each packet without ports ended the runs of all flows.
+// Found by review: each packet without ports ended the packet runs of all flows.
 TEST_F(TunWriterTest, PacketsOfAnotherProtocolDoNotEndARun) {
   for (uint32_t i = 0; i < 3; ++i) {
     write(segment(1000, i));
@@ -79,10 +80,11 @@ TEST_F(TunWriterTest, AFragmentIsBehindAllThatCameBefore) {
   EXPECT_EQ(takeWrites(), (std::vector<size_t>{200, 0, 100}));
 }
 
-// Found by review: two flows of one place ended each other's run with each packet.
+// Found by review: two flows with the same table place ended each other's run with each packet.
 TEST_F(TunWriterTest, TwoFlowsOfOnePlaceHaveARunEach) {
   uint16_t other = 1001;
-  while (number(other) % 32 != number(1000) % 32 || number(other) / 32 % 32 == number(1000) % 32) ++other;
+  while (number(other) % 32 != number(1000) % 32 || number(other) / 32 % 32 == number(1000) % 32)
+    ++other;
   for (uint32_t i = 0; i < 4; ++i) {
     write(segment(1000, i));
     write(segment(other, i));
@@ -90,12 +92,13 @@ TEST_F(TunWriterTest, TwoFlowsOfOnePlaceHaveARunEach) {
   EXPECT_EQ(takeWrites(), (std::vector<size_t>{400, 400}));
 }
 
-// Three flows, two places: nothing is lost, and each flow's bytes stay in order.
+// Three flows share two table places: nothing is lost, and each flow's bytes stay in order.
 TEST_F(TunWriterTest, WhereBothPlacesAreTakenTheFirstOneLeaves) {
   std::vector<uint16_t> ports;
   uint32_t places = number(1000) % 1024;
   for (uint32_t port = 1000; ports.size() < 3 && port < 65536; ++port) {
-    if (number(static_cast<uint16_t>(port)) % 1024 == places) ports.push_back(static_cast<uint16_t>(port));
+    if (number(static_cast<uint16_t>(port)) % 1024 == places)
+      ports.push_back(static_cast<uint16_t>(port));
   }
   ASSERT_EQ(ports.size(), 3u);
   for (uint32_t i = 0; i < 4; ++i) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "host/system_error.h"
+#include "host/system.h"
 #include "tests/older_kernel.h"
 
 namespace braid::udp_socket_test {
@@ -43,7 +43,8 @@ std::vector<uint8_t> text(const std::string& s) {
 // Loopback needs no privileges; what needs interfaces is in tests/e2e/gwio_test.cc.
 class UdpSocketTest : public testing::TestWithParam<bool> {
  protected:
-  Datagram datagram(const UdpSocket& to, const std::vector<uint8_t>& bytes, Ecn ecn = Ecn::kNotEct) {
+  Datagram datagram(const UdpSocket& to, const std::vector<uint8_t>& bytes,
+                    Ecn ecn = Ecn::kNotEct) {
     Datagram d;
     d.route = {1, {}, to.local()};
     d.ecn = ecn;
@@ -137,7 +138,7 @@ TEST_P(UdpSocketTest, RefusesADatagramOfTheOtherFamily) {
 }
 
 TEST_P(UdpSocketTest, SourceAddressOfTheRouteIsUsed) {
-  if (!GetParam()) return;  // ::1 is all that IPv6 has on loopback
+  if (!GetParam()) return;  // ::1 is the only IPv6 address of loopback
   UdpSocket any(3, on(*Address::parse("0.0.0.0")));
   Datagram d = datagram(b_, {1});
   d.route.local = *Address::parse("127.0.0.9");
@@ -211,7 +212,8 @@ TEST_P(UdpSocketTest, FullReceiveBufferIsCounted) {
     a_.enqueue(datagram(slow, {1}));  // carries the counter
     a_.flush(observer_);
     receiveAll(slow);
-    EXPECT_EQ(slow.counters().overflowed + slow.counters().receivedDatagrams, uint64_t(101 * (round + 1)));
+    EXPECT_EQ(slow.counters().overflowed + slow.counters().receivedDatagrams,
+              uint64_t(101 * (round + 1)));
   }
 }
 

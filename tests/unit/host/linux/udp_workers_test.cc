@@ -1,4 +1,4 @@
-// Sockets whose datagrams other threads seal, send, receive and open.
+// Sockets with worker threads that seal, send, receive and open their datagrams.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::shared_ptr<Aead> keys(AeadUse use) {
   return std::make_shared<Aead>(AeadKind::kChaCha20Poly1305, use, kKey, kIv);
 }
 
-/// Two sockets, each with a loop's callbacks; the parameter: with offloads.
+/// Two sockets, each with callbacks of a loop. The parameter: with offloads.
 class UdpWorkers : public testing::TestWithParam<bool> {
  protected:
   static constexpr size_t kSize = 600;
@@ -102,14 +102,15 @@ TEST_P(UdpWorkers, CarryEachDatagramOnceAndInOrder) {
   constexpr uint32_t kAll = 6000, kUnderWay = 800;
   uint32_t sent = 0;
   while (got_.size() < kAll && !HasFatalFailure()) {
-    uint32_t burst = sent % 7 == 0 ? 3 : 200;  // alone, and with others
+    uint32_t burst = sent % 7 == 0 ? 3 : 200;  // a single one, and one among others
     for (; burst > 0 && sent < kAll && sent < got_.size() + kUnderWay; --burst) {
       if (a_.full()) a_.flush(observer_);
       ASSERT_TRUE(a_.enqueue(datagram(sent++)));
     }
     a_.flush(observer_);
     size_t before = got_.size();
-    if (sent == kAll || sent >= got_.size() + kUnderWay) runUntil([&] { return got_.size() > before; });
+    if (sent == kAll || sent >= got_.size() + kUnderWay)
+      runUntil([&] { return got_.size() > before; });
     loop_.runOnce(false);
   }
   ASSERT_EQ(got_.size(), kAll);
@@ -174,10 +175,11 @@ TEST_P(UdpWorkers, WhatTheCipherRefusesDoesNotLeave) {
   EXPECT_EQ(good_, 20u);
 }
 
-/// A library that changes the bytes and fails, once, at its third call.
+/// A cipher library that once, at its third call, changes the bytes and fails.
 class FailsOnce final : public AeadCipher {
  public:
-  bool seal(const AeadNonce&, ByteView, std::span<const ByteView> pieces, uint8_t* out, unsigned) override {
+  bool seal(const AeadNonce&, ByteView, std::span<const ByteView> pieces, uint8_t* out,
+            unsigned) override {
     for (size_t i = 0; i < pieces[0].size(); ++i) out[i] = pieces[0][i] ^ 0xff;
     return ++calls_ != 3;
   }
@@ -187,8 +189,8 @@ class FailsOnce final : public AeadCipher {
   std::atomic<int> calls_ = 0;
 };
 
-// Found by review: a datagram that was not the first of its batch was given to the cipher again, which could turn its
-// bytes back into what they say.
+// Found by review: a datagram that was not the first of its batch was given to the cipher a second
+// time, which could decrypt its bytes again.
 TEST_P(UdpWorkers, WhatTheCipherFailedAtIsNotSealedAgain) {
   std::array<uint8_t, Aead::kIvSize> iv{};
   auto fragile = std::make_shared<Aead>(std::make_unique<FailsOnce>(), AeadUse::kSeal, iv);

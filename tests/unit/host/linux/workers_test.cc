@@ -45,7 +45,7 @@ TEST_F(WorkersTest, AJobIsDoneElsewhereAndToldOnTheLoop) {
   EXPECT_EQ(number, 1u);
 }
 
-// Neither counter is guarded by anything but the job.
+// Only the job itself protects the two counters from concurrent access.
 TEST_F(WorkersTest, WhatAJobTouchesPassesToAndFro) {
   constexpr size_t kRounds = 2000, kJobs = 5;
   workers_.start(3);
@@ -59,7 +59,8 @@ TEST_F(WorkersTest, WhatAJobTouchesPassesToAndFro) {
     Job job;
   };
   std::vector<std::unique_ptr<Ping>> pings;
-  for (size_t i = 0; i < kJobs; ++i) workers_.post(pings.emplace_back(std::make_unique<Ping>(workers_))->job);
+  for (size_t i = 0; i < kJobs; ++i)
+    workers_.post(pings.emplace_back(std::make_unique<Ping>(workers_))->job);
   for (auto& ping : pings) {
     runUntil([&] { return ping->told == kRounds; });
     EXPECT_EQ(ping->worked, kRounds);
@@ -97,7 +98,7 @@ TEST_F(WorkersTest, WhoCannotWaitDoesWhatNobodyHasBegun) {
   EXPECT_EQ(told, 0);
 }
 
-// The loop does not wake for a job that has nothing to tell, unless its owner wants to know.
+// A job without a result does not wake the loop, unless its owner wants to be told.
 TEST_F(WorkersTest, AQuietJobIsLookedAtOrToldWithOthers) {
   workers_.start(1);
   int told = 0;

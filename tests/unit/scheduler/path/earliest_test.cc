@@ -28,8 +28,8 @@ struct Bench {
   bool small = false;
 
   std::optional<size_t> pick(const std::vector<PathView>& paths, uint64_t drain, Time now = kNow) {
-    return policy.pick(paths, {.bytes = 1500, .drain = drain, .queued = drain, .small = small}, patience,
-                       now);
+    return policy.pick(paths, {.bytes = 1500, .drain = drain, .queued = drain, .small = small},
+                       patience, now);
   }
 };
 
@@ -97,7 +97,8 @@ TEST(Earliest, WaitingUsesThePatienceUp) {
   EXPECT_EQ(b.pick(paths, 109'375, kNow + 10ms), std::nullopt);
   EXPECT_EQ(b.patience.since, kNow);
   EXPECT_FALSE(b.patience.bulk);
-  // Too long a queue ends the wait. Before 30 - 10 ms it may be a burst that has just come.
+  // A queue that stays too long ends the wait. Before 30 - 10 ms it may be a burst that has just
+  // arrived.
   EXPECT_EQ(b.pick(paths, 109'376, kNow + 10ms), 1u);
   EXPECT_FALSE(b.patience.bulk);
   EXPECT_EQ(b.pick(paths, 62'500, kNow + 10ms), std::nullopt);
@@ -112,7 +113,7 @@ TEST(Earliest, WhatWaitedForTheFastPathAndGotItIsNotBulk) {
   EXPECT_EQ(b.pick({open(20ms), open(60ms)}, 3000, kNow + 1ms), 0u);
   EXPECT_FALSE(b.patience.bulk);
   EXPECT_EQ(b.pick({closed(20ms, 1ms), open(60ms)}, 1500, kNow + 1ms), std::nullopt);
-  // Nor by a slower one that is open alone, where there is none faster.
+  // Nor does it wait for a slower path when that is the only open one and none is faster.
   EXPECT_EQ(b.pick({open(60ms)}, 1500, kNow + 100ms), 0u);
   EXPECT_FALSE(b.patience.bulk);
 }
@@ -122,7 +123,7 @@ TEST(Earliest, ALongQueueDoesNotUsePatienceUp) {
   std::vector<PathView> paths{closed(20ms, 0ms), open(60ms)};
   EXPECT_EQ(b.pick(paths, 300'000), 1u);
   EXPECT_FALSE(b.patience.bulk);
-  // Its end waits, so that both paths are through at the same time.
+  // The end of the queue waits, so that both paths finish at the same time.
   EXPECT_EQ(b.pick(paths, 125'000, kNow + 20ms), std::nullopt);
 }
 
@@ -153,8 +154,9 @@ TEST(Earliest, SaysWhenToAskAgain) {
   EXPECT_EQ(b.patience.until, kNow + 100us) << "never at once";
 }
 
-// Whatever the paths say, a flow whose queue does not become shorter is held up no longer than 1.25 times
-// what the slowest open path takes, less what the fastest does; from then on it takes all that is open.
+// Whatever the state of the paths, a flow with a queue that does not shrink waits at most for 1.25
+// times the delay of the slowest open path minus that of the fastest one. From then on it uses
+// every open path.
 TEST(Earliest, WaitingIsBoundedAndBulkConservesWork) {
   Random random(7);
   for (int run = 0; run < 2000; ++run) {

@@ -11,7 +11,8 @@ PathView path(Duration srtt, Duration rttvar, uint64_t window, bool open, bool u
   return {.srtt = srtt, .rttvar = rttvar, .window = window, .open = open, .usable = usable};
 }
 
-std::optional<size_t> pick(Ecf& policy, std::span<const PathView> paths, uint64_t bytes, uint64_t queued) {
+std::optional<size_t> pick(Ecf& policy, std::span<const PathView> paths, uint64_t bytes,
+                           uint64_t queued) {
   FlowPatience patience;
   return policy.pick(paths, {.bytes = bytes, .queued = queued}, patience, Time{});
 }

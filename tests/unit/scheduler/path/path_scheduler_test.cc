@@ -18,7 +18,8 @@ TEST(MakePathScheduler, ByName) {
 }
 
 TEST(MakePathScheduler, EveryNameIsKnown) {
-  for (std::string_view name : kPathSchedulerNames) EXPECT_NE(makePathScheduler(name), nullptr) << name;
+  for (std::string_view name : kPathSchedulerNames)
+    EXPECT_NE(makePathScheduler(name), nullptr) << name;
 }
 
 TEST(MakePathScheduler, UnknownName) {

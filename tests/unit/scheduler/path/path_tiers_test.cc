@@ -8,32 +8,32 @@ namespace {
 using enum PathUse;
 
 TEST(PathTiers, OnlyTheBestUseThatIsUsableCarriesData) {
-  EXPECT_EQ(dutyOf(kNormal, kNormal, false), PathDuty::kAll);
-  EXPECT_EQ(dutyOf(kMetered, kNormal, false), PathDuty::kNone);
-  EXPECT_EQ(dutyOf(kBackup, kNormal, false), PathDuty::kNone);
-  EXPECT_EQ(dutyOf(kMetered, kMetered, false), PathDuty::kAll);
-  EXPECT_EQ(dutyOf(kBackup, kMetered, false), PathDuty::kNone) << "metered before backup";
-  EXPECT_EQ(dutyOf(kBackup, kBackup, false), PathDuty::kAll);
+  EXPECT_EQ(dutyOf(kNormal, kNormal, false), PathRole::kAll);
+  EXPECT_EQ(dutyOf(kMetered, kNormal, false), PathRole::kNone);
+  EXPECT_EQ(dutyOf(kBackup, kNormal, false), PathRole::kNone);
+  EXPECT_EQ(dutyOf(kMetered, kMetered, false), PathRole::kAll);
+  EXPECT_EQ(dutyOf(kBackup, kMetered, false), PathRole::kNone) << "metered before backup";
+  EXPECT_EQ(dutyOf(kBackup, kBackup, false), PathRole::kAll);
 }
 
 TEST(PathTiers, SaturationBringsInMeteredOnesOnly) {
-  EXPECT_EQ(dutyOf(kNormal, kNormal, true), PathDuty::kAll);
-  EXPECT_EQ(dutyOf(kMetered, kNormal, true), PathDuty::kOverflow);
-  EXPECT_EQ(dutyOf(kBackup, kNormal, true), PathDuty::kNone);
+  EXPECT_EQ(dutyOf(kNormal, kNormal, true), PathRole::kAll);
+  EXPECT_EQ(dutyOf(kMetered, kNormal, true), PathRole::kOverflow);
+  EXPECT_EQ(dutyOf(kBackup, kNormal, true), PathRole::kNone);
 }
 
-// One that is not usable now must not have to wait for its duty when it comes back.
+// A path that is not usable now must not have to wait for its role when it returns.
 TEST(PathTiers, BetterOnesThanTheBestUsableMayCarryData) {
-  EXPECT_EQ(dutyOf(kNormal, kBackup, false), PathDuty::kAll);
-  EXPECT_EQ(dutyOf(kMetered, kBackup, false), PathDuty::kAll);
+  EXPECT_EQ(dutyOf(kNormal, kBackup, false), PathRole::kAll);
+  EXPECT_EQ(dutyOf(kMetered, kBackup, false), PathRole::kAll);
 }
 
-// ---- saturation
+// ---- overflow hysteresis
 
 constexpr Time kStart = Time{} + 100s;
 
-TEST(Saturation, ASecondOfWaitingBringsHelp) {
-  Saturation s;
+TEST(OverflowHysteresis, ASecondOfWaitingBringsHelp) {
+  OverflowHysteresis s;
   s.onWaiting(kStart);
   EXPECT_EQ(s.nextDeadline(kStart), kStart + 1s);
   s.onTimer(kStart + 999ms);
@@ -42,17 +42,17 @@ TEST(Saturation, ASecondOfWaitingBringsHelp) {
   EXPECT_TRUE(s.helps());
 }
 
-TEST(Saturation, SecondsBeforeTheFirstWaitDoNotCount) {
-  Saturation s;
+TEST(OverflowHysteresis, SecondsBeforeTheFirstWaitDoNotCount) {
+  OverflowHysteresis s;
   s.onDrained(kStart);
   s.onWaiting(kStart + 50s);
   s.onTimer(kStart + 50s + 999ms);
   EXPECT_FALSE(s.helps());
 }
 
-// Each page waits for 300 ms, which take 1.2 s to be forgotten.
-TEST(Saturation, PagesDoNot) {
-  Saturation s;
+// Each page waits for 300 ms; this wait decays within 1.2 s.
+TEST(OverflowHysteresis, PagesDoNot) {
+  OverflowHysteresis s;
   for (int page = 0; page < 100; ++page) {
     Time begin = kStart + page * 1500ms;
     s.onWaiting(begin);
@@ -61,9 +61,10 @@ TEST(Saturation, PagesDoNot) {
   }
 }
 
-// A sender that waits half of the time gains 0.5 - 0.5 / 4 = 0.375 s each second: full in the third.
-TEST(Saturation, WaitingHalfOfTheTimeDoes) {
-  Saturation s;
+// A sender that waits half of the time gains 0.5 - 0.5 / 4 = 0.375 s each second: full in the
+// third.
+TEST(OverflowHysteresis, WaitingHalfOfTheTimeDoes) {
+  OverflowHysteresis s;
   int rounds = 0;
   for (; !s.helps() && rounds < 100; ++rounds) {
     s.onWaiting(kStart + rounds * 100ms);
@@ -72,8 +73,8 @@ TEST(Saturation, WaitingHalfOfTheTimeDoes) {
   EXPECT_EQ(rounds, 27) << "26 rounds of 37.5 ms, and the wait of the next";
 }
 
-TEST(Saturation, HelpEndsFourSecondsAfterTheLastWait) {
-  Saturation s;
+TEST(OverflowHysteresis, HelpEndsFourSecondsAfterTheLastWait) {
+  OverflowHysteresis s;
   s.onWaiting(kStart);
   s.onDrained(kStart + 2s);
   EXPECT_TRUE(s.helps());
@@ -85,8 +86,8 @@ TEST(Saturation, HelpEndsFourSecondsAfterTheLastWait) {
   EXPECT_EQ(s.nextDeadline(kStart + 6s), kNever);
 }
 
-TEST(Saturation, WhileItHelpsOnlyWhatHasWaitedTenMillisecondsIsUrgent) {
-  Saturation s;
+TEST(OverflowHysteresis, WhileItHelpsOnlyWhatHasWaitedTenMillisecondsIsUrgent) {
+  OverflowHysteresis s;
   s.onWaiting(kStart);
   EXPECT_FALSE(s.isUrgent(kStart + 500ms)) << "no help yet";
   s.onTimer(kStart + 1s);

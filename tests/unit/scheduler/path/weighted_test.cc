@@ -19,7 +19,7 @@ std::optional<size_t> pick(Weighted& policy, std::span<const PathView> paths) {
   return policy.pick(paths, {.bytes = kBytes}, patience, Time{});
 }
 
-/// Sends so many datagrams and gives what each path got of them.
+/// Sends `datagrams` datagrams and returns how many each path got.
 std::vector<uint64_t> send(Weighted& policy, std::vector<PathView>& paths, int datagrams) {
   std::vector<uint64_t> got(paths.size());
   for (int i = 0; i < datagrams; ++i) {

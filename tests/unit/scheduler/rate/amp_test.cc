@@ -63,14 +63,14 @@ struct AmpGroup : testing::Test {
   }
   Amp& operator[](size_t i) { return *subflows[i]; }
   bool suppressed(size_t i) { return subflows[i]->suppressedAt() != kNever; }
-  /// All of them at the minimum window; rounds begin at `now`.
+  /// Brings all subflows to the minimum window. Rounds begin at `now`.
   Time now = at(1s);
   void squeezeAll() {
     for (auto& s : subflows) now = squeeze(*s, at(1s));
     beginRounds();
   }
   void beginRounds() { subflows[0]->onAck(ackOf(*subflows[0], 10, now - 100ms)); }
-  /// One window of the initial subflow passes.
+  /// Lets one window of the initial subflow pass.
   void round(uint64_t marks = 1) {
     ackMarked(*subflows[0], 10, marks, now);
     now += 100ms;
@@ -90,7 +90,7 @@ TEST_F(AmpGroup, OneDatagramPerRoundOverAllSubflows) {
   make(4);
   for (auto& s : subflows) s->onMarks(1, at(1s), at(1100ms));
   for (auto& s : subflows) s->onAck(ackOf(*s, 7500, at(1200ms)));
-  // The first grows by 250; later ones see a total that has grown a little.
+  // The first grows by 250. The later ones see a slightly larger total.
   EXPECT_EQ((*this)[0].window(), 7750u);
   EXPECT_NEAR(group.totalWindow(), 31000, 15);
 }
@@ -221,7 +221,8 @@ TEST_F(AmpGroup, SuppressedSubflowsAreNoPartOfTheTotal) {
   double before = static_cast<double>((*this)[0].window());
   EXPECT_NEAR(group.totalWindow(), before, 1);
   (*this)[0].onAck(ackOf((*this)[0], 1000, now));
-  EXPECT_NEAR(static_cast<double>((*this)[0].window()), before + 1e6 / before, 2) << "like a single TCP";
+  EXPECT_NEAR(static_cast<double>((*this)[0].window()), before + 1e6 / before, 2)
+      << "like a single TCP";
 }
 
 TEST_F(AmpGroup, ASingleSubflowIsNeverSuppressed) {

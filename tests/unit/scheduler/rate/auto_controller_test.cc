@@ -81,7 +81,7 @@ TEST_F(AutoControllerTest, AnotherPathBeginsAnew) {
   EXPECT_EQ(choice(), "wan");
   EXPECT_EQ(a.window(), 10 * kBytes);
   mark();
-  EXPECT_EQ(choice(), "wan");  // the RTT belonged to the old one
+  EXPECT_EQ(choice(), "wan");  // the RTT belonged to the old path
 }
 
 TEST_F(AutoControllerTest, OnlyThoseThatChoseAmpAreCoupled) {

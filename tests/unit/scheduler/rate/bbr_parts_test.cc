@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "scheduler/rate/bbr_bandwidth.h"
-#include "scheduler/rate/bbr_bound.h"
+#include "scheduler/rate/rivals/bbr.h"
 
 namespace braid::bbr_parts_test {
 namespace {

@@ -35,7 +35,8 @@ TEST(ControllerGroup, AlphaOfRfc6356) {
 }
 
 TEST(ControllerGroup, AlphaWithEqualRttsIsTheLargestShare) {
-  EXPECT_DOUBLE_EQ(Pair(6000, 20ms, 2000, 20ms).group.alpha(), 0.75);  // AMP section 4.2: w_max / w_total
+  EXPECT_DOUBLE_EQ(Pair(6000, 20ms, 2000, 20ms).group.alpha(),
+                   0.75);  // AMP section 4.2: w_max / w_total
 }
 
 TEST(ControllerGroup, AlphaWithoutAnRttIsOne) {
@@ -81,7 +82,8 @@ TEST(ControllerGroup, LeavingEndsTheSuppressionOfTheInitialSubflow) {
 
 // ---- shared bottlenecks
 
-/// 100 intervals of delays that swing by `by` ms, two intervals up, two down, from the interval `from` on.
+/// 100 intervals of delays that swing by `by` ms, two intervals up, two down, from the interval
+/// `from` on.
 Time swing(Member& m, int from, double by) {
   Time now = Time{} + from * DelaySeries::kInterval;
   for (int i = from; i < from + 100; ++i, now += DelaySeries::kInterval) {
@@ -117,7 +119,7 @@ TEST(ControllerGroup, WhoTakesNoPartSharesNothing) {
   p.group.setUsable(p.second, false, now);
   EXPECT_EQ(p.group.sharing(p.second, now), 1u);
   EXPECT_EQ(p.group.sharing(p.first, now + DelaySeries::kInterval), 1u);
-  EXPECT_EQ(p.second.user.bottleneck, 0u);  // what it had in common is forgotten
+  EXPECT_EQ(p.second.user.bottleneck, 0u);  // the common history is discarded
 }
 
 TEST(ControllerGroup, SharingIsDecidedOncePerInterval) {

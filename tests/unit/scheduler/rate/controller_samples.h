@@ -1,6 +1,7 @@
 #pragma once
 
-// What the tests of rate control tell a controller. Datagrams of 1000 bytes keep the numbers readable.
+// Samples that the tests of rate control give to a controller. Datagrams have 1000 bytes to keep
+// the numbers readable.
 
 #include "scheduler/rate/controller.h"
 
@@ -23,8 +24,9 @@ inline AckSample ackOf(const Controller& c, uint64_t bytes, Time sentAt, Duratio
           .inFlight = c.window()};
 }
 
-/// The same with marks, which it also reports as the subflow does.
-inline void ackMarked(Controller& c, uint64_t bytes, uint64_t marks, Time sentAt, Duration rtt = 100ms) {
+/// Such an ACK with marks, which it also reports to the controller as the subflow does.
+inline void ackMarked(Controller& c, uint64_t bytes, uint64_t marks, Time sentAt,
+                      Duration rtt = 100ms) {
   AckSample ack = ackOf(c, bytes, sentAt, rtt);
   ack.marks = marks;
   c.onAck(ack);
@@ -35,7 +37,7 @@ inline LossSample lossOf(uint64_t packets, Time sentAt, Time now) {
   return {.now = now, .bytes = packets * kBytes, .packets = packets, .largestSentAt = sentAt};
 }
 
-/// Marks in every window until the window is at its least. Gives the time after it.
+/// Reports marks in every window until the window is minimal. Returns the time after that.
 inline Time squeeze(Controller& c, Time from = at(1s)) {
   for (int i = 0; i < 40; ++i, from += 100ms) c.onMarks(1, from, from + 100ms);
   return from + 100ms;

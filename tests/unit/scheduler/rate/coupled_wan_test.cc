@@ -1,4 +1,4 @@
-#include "scheduler/rate/coupled_wan.h"
+#include "scheduler/rate/wan.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,8 @@
 namespace braid::coupled_wan_test {
 namespace {
 
-/// Two subflows of one group. That sharing() finds those with one bottleneck: shared_bottleneck_test.cc.
+/// Two subflows of one group. shared_bottleneck_test.cc tests that sharing() finds those with one
+/// bottleneck.
 struct CoupledWanTest : testing::Test {
   ControllerGroup group;
   CoupledWan a{kBytes, 10, &group};
@@ -37,7 +38,7 @@ TEST_F(CoupledWanTest, IsNotSuppressed) {
   group.leave(amp);
 }
 
-// A mark over a long round trip ends the start of `wan`.
+// A mark on a path with a long round trip ends the start phase of `wan`.
 TEST_F(CoupledWanTest, WhatWanSendsAtOnceIsAlsoThatOfAuto) {
   std::unique_ptr<Controller> c = makeController("auto", {.datagram = kBytes}, &group);
   uint64_t delivered = 0;
@@ -56,7 +57,7 @@ TEST_F(CoupledWanTest, LeavesItsGroup) {
   auto c = std::make_unique<CoupledWan>(kBytes, 10, &group);
   c->setUsable(true, at(0s));
   c.reset();
-  ack(a, at(1s));  // would touch the one that has gone
+  ack(a, at(1s));  // would access the removed subflow
 }
 
 TEST_F(CoupledWanTest, WithoutAGroupItIsAlone) {

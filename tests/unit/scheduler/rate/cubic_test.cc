@@ -9,11 +9,12 @@
 namespace braid::cubic_test {
 namespace {
 
-/// After a loss with 10 datagrams: 7, W_max 10, K = cbrt(3 / 0.4) = 1.95743 s.
+/// The state after a loss at a window of 10 datagrams: window 7, W_max 10, K = cbrt(3 / 0.4) =
+/// 1.95743 s.
 struct CubicTest : testing::Test {
   Cubic c{kBytes};
   void SetUp() override { c.onLoss(lossOf(1, at(1s), at(1100ms))); }
-  /// An ACK that arrives at `t`, of so many bytes; RTT 100 ms.
+  /// An ACK of `bytes` bytes arrives at `t`; RTT 100 ms.
   void ack(uint64_t bytes, Duration t) { c.onAck(ackOf(c, bytes, at(t) - 100ms)); }
 };
 

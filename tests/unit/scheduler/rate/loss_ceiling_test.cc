@@ -1,4 +1,4 @@
-#include "scheduler/rate/loss_ceiling.h"
+#include "scheduler/rate/wan_detectors.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@ namespace {
 
 /// Rounds of 100 ms in which 1 MB/s (100 packets) is sent.
 struct LossCeilingTest : testing::Test {
-  LossCeiling c{1000};
+  PolicerDetector c{1000};
   Time now = at(0s);
-  double known = 0;  // what has arrived of late, bytes per second
+  double known = 0;  // recent arrival rate, bytes per second
   static Time at(Duration t) { return Time{} + t; }
   /// `lost` of 100 packets of 1000 bytes.
   void round(uint64_t lost, bool queue = false, bool ofCeiling = true) {
@@ -88,7 +88,7 @@ TEST_F(LossCeilingTest, UsualLossIsTriedAfterTenSecondsThenTwentyThenForty) {
   EXPECT_EQ(n, 11);  // 0.02 * (1 - (15/16)^11) = 0.0102
   EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 980e3);
   rounds(60, 2);
-  EXPECT_FALSE(bound());  // it did not halve
+  EXPECT_FALSE(bound());  // the rate was not halved
   // The trial ends after 1 round of lag and more than 20 losses, 11 rounds; 48 are over.
   for (n = 48; !bound() && n < 900; ++n) round(2);
   EXPECT_EQ(n, 100);
@@ -132,7 +132,7 @@ TEST_F(LossCeilingTest, LossThatStaysBelowItWasNotCausedByTheRate) {
   rounds(2, 20);
   rounds(4, 20);
   EXPECT_TRUE(bound());
-  round(20);  // the first round tells of the time before, four more are the trial
+  round(20);  // the first round still reflects the time before; the next four are the trial
   EXPECT_FALSE(bound());
   EXPECT_NEAR(c.floor(), 0.2, 1e-9);
 }
@@ -170,7 +170,7 @@ TEST_F(LossCeilingTest, HoldsWhenTryingLosesMore) {
   rounds(2, 20);
   rounds(20, 0);
   round(9);  // was on its way
-  round(3);  // the bucket still gives
+  round(3);  // the bucket still has tokens
   EXPECT_DOUBLE_EQ(c.rate(), 1.1 * 1.1 * 0.95 * 800e3);
   round(9);
   EXPECT_DOUBLE_EQ(c.rate(), 1.1 * 1.1 * 0.95 * 800e3);
@@ -195,8 +195,9 @@ TEST_F(LossCeilingTest, ThePauseDoublesUpToSixteenSeconds) {
 TEST_F(LossCeilingTest, GoesWhenTwiceWhatArrivesCostsNothing) {
   rounds(2, 20);
   rounds(20, 0);
-  round(0);                                         // lag
-  for (int i = 0; i < 9 && bound(); ++i) round(0);  // 0.95 * 0.8 * 1.1^n > 2: n = 11, one of them before
+  round(0);  // lag
+  for (int i = 0; i < 9 && bound(); ++i)
+    round(0);  // 0.95 * 0.8 * 1.1^n > 2: n = 11, one of them before
   EXPECT_TRUE(bound());
   round(0);
   EXPECT_FALSE(bound());

@@ -71,17 +71,19 @@ TEST(Pacer, RateChangeHoldsAtOnce) {
   EXPECT_EQ(pacer.nextSend(), kNever);
 }
 
-// The round trips of a fabric go from 0.1 to 5 ms when a CPU is busy, and the rate with them.
+// In a data centre, the RTT rises from 0.1 to 5 ms when a CPU is busy, and the rate falls
+// accordingly.
 TEST(Pacer, ABurstAtAHighRateIsNoDebtAtALowerOne) {
   Pacer pacer(1000);
   pacer.setRate(500e6);
-  for (int i = 0; i < 1000; ++i) pacer.onSent(1000, at(1s));  // of a burst of 1,500
+  for (int i = 0; i < 1000; ++i) pacer.onSent(1000, at(1s));  // of an allowed burst of 1,500
   pacer.setRate(10e6);
   EXPECT_LE(pacer.nextSend(), at(1s)) << "some of the burst is left";
   for (int i = 0; i < 30; ++i) pacer.onSent(1000, at(1s));
   EXPECT_EQ(pacer.nextSend(), at(1s) + 100us) << "the burst of the lower rate is spent";
   pacer.setRate(500e6);
-  EXPECT_EQ(pacer.nextSend(), at(1s) + 2us) << "and a higher rate gives none that has not been earned";
+  EXPECT_EQ(pacer.nextSend(), at(1s) + 2us)
+      << "and a higher rate gives none that has not been earned";
   pacer.onSent(2000, at(1s));
   pacer.setRate(1e6);
   EXPECT_EQ(pacer.nextSend(), at(1s) + 3ms) << "what left ahead is paid back";

@@ -31,7 +31,8 @@ TEST(Rtt, SecondSampleByHand) {
   RttEstimator rtt;
   rtt.onSample(100ms, 0ms, at(1s));
   rtt.onSample(140ms, 20ms, at(2s));
-  // adjusted 120; rttvar 3/4 * 50 + 1/4 * |100 - 120| = 42.5; smoothed 7/8 * 100 + 1/8 * 120 = 102.5
+  // adjusted 120; rttvar 3/4 * 50 + 1/4 * |100 - 120| = 42.5; smoothed 7/8 * 100 + 1/8 * 120 =
+  // 102.5
   EXPECT_EQ(rtt.variation(), 42500us);
   EXPECT_EQ(rtt.smoothed(), 102500us);
   EXPECT_EQ(rtt.latest(), 140ms);

@@ -1,4 +1,4 @@
-#include "scheduler/rate/shared_bottleneck.h"
+#include "scheduler/rate/controller_group.h"
 
 #include <gtest/gtest.h>
 
@@ -215,8 +215,8 @@ TEST(BottleneckGrouping, NobodySharesWithTheIdle) {
   EXPECT_EQ(u.sharing(), (Users::Counts{1, 1}));
 }
 
-/// 50 intervals of which the second feed has `apart` the other way round. "+-" by turns: the coefficient is
-/// 1 - 2 * apart / 50, for an even number apart.
+/// Feeds 50 intervals that alternate "+-". In the first `apart` of them the second feed has the
+/// opposite sign. For an even `apart` the correlation coefficient is 1 - 2 * apart / 50.
 void mostlyTogether(Users& u, size_t apart) {
   u.feeds[0].swing(50, "+-");
   u.feeds[1].swing(apart, "-+").swing(50 - apart, "+-");

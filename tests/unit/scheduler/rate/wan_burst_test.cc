@@ -1,4 +1,4 @@
-#include "scheduler/rate/wan_burst.h"
+#include "scheduler/rate/wan.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ constexpr uint64_t kLeast = 10 * kBytes;
 constexpr Duration kBase = 100ms;
 constexpr Duration kTarget = 10ms;
 
-/// A path of 100 ms; more than half of the 10 ms that are aimed at is a queue.
+/// A path of 100 ms with a delay target of 10 ms. More than half of the target counts as a queue.
 struct WanBurstTest : testing::Test {
   WanBurst burst{kLeast};
   Time now = at(10s);
@@ -30,7 +30,8 @@ struct WanBurstTest : testing::Test {
                  .marks = with.marks},
                 kBase);
   }
-  /// A burst of so many packets a second after the one before, and what becomes of it, in two ACKs.
+  /// Sends a burst of `packets` packets, one second after the previous one, and reports its fate in
+  /// two ACKs.
   void send(uint64_t packets, With with) {
     begin();
     uint64_t acked = packets - with.lost;
@@ -43,13 +44,13 @@ struct WanBurstTest : testing::Test {
     now += 1s;
     burst.begin(kTarget, now);
   }
-  /// Packets that the next burst may send at once.
+  /// Number of packets that the next burst may send at once.
   double size() {
     begin();
     now -= 1s;
     return burst.size() / static_cast<double>(kBytes);
   }
-  /// Bursts until 80 packets may go at once.
+  /// Sends bursts until 80 packets may be sent at once.
   void grow() {
     for (uint64_t packets : {10, 20, 40}) send(packets);
     ASSERT_EQ(size(), 80);
@@ -59,7 +60,7 @@ struct WanBurstTest : testing::Test {
 TEST_F(WanBurstTest, ABurstThatCameThroughLetsOneTwiceAsLargeGo) {
   EXPECT_EQ(size(), 10);
   for (uint64_t packets : {10, 20, 40}) {
-    send(packets, {.rtt = 105ms});  // half of what is aimed at
+    send(packets, {.rtt = 105ms});  // half of the target
     EXPECT_EQ(size(), 2 * packets);
   }
 }
@@ -140,10 +141,10 @@ TEST_F(WanBurstTest, WhatMayGoAtOnceAnywayIsNeverTooLarge) {
 TEST_F(WanBurstTest, WhatIsUsuallyLostIsThePathsOwn) {
   grow();
   for (int i = 0; i < 200; ++i) send(10, {.lost = 1});
-  send(40, {.lost = 8});  // 20 %; 10 % are usual
+  send(40, {.lost = 8});  // 20 % loss, while 10 % is usual
   EXPECT_EQ(size(), 80);
   for (int i = 0; i < 200; ++i) send(10);
-  send(40, {.lost = 6});  // 15 %, and hardly any are usual now
+  send(40, {.lost = 6});  // 15 % loss, while hardly any is usual now
   EXPECT_EQ(size(), 20);
 }
 

@@ -1,4 +1,4 @@
-#include "scheduler/rate/wan_competition.h"
+#include "scheduler/rate/wan_detectors.h"
 
 #include <gtest/gtest.h>
 
@@ -7,19 +7,19 @@
 namespace braid::wan_competition_test {
 namespace {
 
-/// Somebody keeps 60 ms of queue on a path of 100 ms.
+/// Cross traffic keeps a queue of 60 ms on a path of 100 ms.
 struct WanCompetitionTest : testing::Test {
   WanCompetition c{kBytes, 10};
-  WanPath path = pathOf(100ms, 160ms, 1e6);
+  PathModel path = pathOf(100ms, 160ms, 1e6);
   void SetUp() override { c.begin(150e3, path); }
-  /// Rounds until the next look, this one included.
+  /// Rounds until the next check, including this one.
   int untilLook() {
     for (int n = 1; n < 1000; ++n) {
       if (c.isLookDue(60ms)) return n;
     }
     return 0;
   }
-  void lose(uint64_t packets, const WanPath& on) {
+  void lose(uint64_t packets, const PathModel& on) {
     WanRound round;
     round.packets = packets;
     c.onLoss(lossOf(packets, at(2s), at(2s)), round, on, static_cast<double>(c.window()));
@@ -60,10 +60,11 @@ TEST_F(WanCompetitionTest, TheLongestQueueIsForgotten) {
 }
 
 TEST_F(WanCompetitionTest, UsualLossIsNotCongestion) {
-  // A tenth is lost; an eighth of that counts: 1.9 of 150 packets, three times that and one more are 6.6.
+  // A tenth is lost; an eighth of that counts: 1.9 of 150 packets, three times that and one more
+  // are 6.6.
   WanRound round = roundAt(0.9e6, 160ms, at(2s));
   round.lost = 10e3;
-  path.onRound(round, at(2s), WanPath::Rate::kAll);
+  path.onRound(round, at(2s), PathModel::Rate::kAll);
   lose(6, path);
   EXPECT_EQ(c.window(), 150'000u);
   lose(7, path);

@@ -1,4 +1,4 @@
-#include "scheduler/rate/wan_foreign_queue.h"
+#include "scheduler/rate/wan_detectors.h"
 
 #include <gtest/gtest.h>
 
@@ -7,14 +7,18 @@
 namespace braid::wan_foreign_queue_test {
 namespace {
 
-using Owner = WanForeignQueue::Owner;
+using Owner = CompetitionDetector::Owner;
 
 /// 6.25 MB/s: the target is 5 ms.
 struct WanForeignQueueTest : testing::Test {
-  WanForeignQueue foreign{kBytes};
+  CompetitionDetector foreign{kBytes};
   WanTarget target{kBytes};
-  bool round(Duration queue) { return foreign.onRound(pathOf(100ms, 100ms + queue, 6.25e6), target); }
-  Owner look(Duration queue) { return foreign.onLook(pathOf(100ms, 100ms + queue, 6.25e6), target); }
+  bool round(Duration queue) {
+    return foreign.onRound(pathOf(100ms, 100ms + queue, 6.25e6), target);
+  }
+  Owner look(Duration queue) {
+    return foreign.onLook(pathOf(100ms, 100ms + queue, 6.25e6), target);
+  }
 };
 
 TEST_F(WanForeignQueueTest, TwoRoundsAboveOneAndAHalfTargetsAreAReasonToLook) {
@@ -31,13 +35,13 @@ TEST_F(WanForeignQueueTest, ARoundBetweenThemBeginsAnew) {
 }
 
 TEST_F(WanForeignQueueTest, TheTargetIsThatOfTheHighestRateButOwnQueueIsAllowed) {
-  WanPath path = pathOf(100ms, 110ms, 6.25e6);
-  path.onRound(roundAt(0, 110ms, at(2s)), at(2s), WanPath::Rate::kAll);
-  path.onRound(roundAt(1.5625e6, 111ms, at(3s)), at(3s), WanPath::Rate::kAll);
+  PathModel path = pathOf(100ms, 110ms, 6.25e6);
+  path.onRound(roundAt(0, 110ms, at(2s)), at(2s), PathModel::Rate::kAll);
+  path.onRound(roundAt(1.5625e6, 111ms, at(3s)), at(3s), PathModel::Rate::kAll);
   // Now 2.34 MB/s: the target is 6.93 ms, 1.2 of it 8.3 ms, 1.5 of that of 6.1 MB/s 7.5 ms.
   EXPECT_FALSE(foreign.onRound(path, target));
   EXPECT_TRUE(foreign.onRound(path, target));
-  path.onRound(roundAt(2.34375e6, 108ms, at(4s)), at(4s), WanPath::Rate::kAll);
+  path.onRound(roundAt(2.34375e6, 108ms, at(4s)), at(4s), PathModel::Rate::kAll);
   foreign.restart();
   EXPECT_FALSE(foreign.onRound(path, target));
   EXPECT_FALSE(foreign.onRound(path, target));
@@ -53,8 +57,9 @@ TEST_F(WanForeignQueueTest, ThreeLooksInTurnMakeItSomebodyElses) {
 }
 
 TEST_F(WanForeignQueueTest, OneAndAHalfDatagramsAreNoQueue) {
-  WanPath path = pathOf(100ms, 112ms, 6.25e6);
-  path.onRound(roundAt(100e3, 112ms, at(2s)), at(2s), WanPath::Rate::kNothing);  // 15 ms for 1.5 datagrams
+  PathModel path = pathOf(100ms, 112ms, 6.25e6);
+  path.onRound(roundAt(100e3, 112ms, at(2s)), at(2s),
+               PathModel::Rate::kNothing);  // 15 ms for 1.5 datagrams
   EXPECT_FALSE(foreign.onRound(path, target));
   EXPECT_FALSE(foreign.onRound(path, target));
   EXPECT_EQ(foreign.onLook(path, target), Owner::kSelf);

@@ -1,4 +1,4 @@
-#include "scheduler/rate/wan_look.h"
+#include "scheduler/rate/wan_detectors.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@ namespace {
 
 /// 1 MB/s over 100 ms with 50 ms of queue: the path holds 100 KB of a window of 150 KB.
 struct WanLookTest : testing::Test {
-  WanLook look;
-  WanPath path = pathOf(100ms, 150ms, 1e6);
+  RttProbe look;
+  PathModel path = pathOf(100ms, 150ms, 1e6);
 };
 
 TEST_F(WanLookTest, LowersTheWindowToAPartOfWhatThePathHolds) {

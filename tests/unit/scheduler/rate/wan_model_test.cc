@@ -11,11 +11,11 @@ constexpr double kTarget = 10e-3;  // seconds
 
 /// 1 MB/s over 100 ms: 100 KB, and 10 KB for the target.
 struct WanModelTest : testing::Test {
-  WanModel model{kBytes, 10};
+  FastWindow model{kBytes, 10};
 };
 
 TEST_F(WanModelTest, BeginsWithTheProductAndTheTarget) {
-  WanPath path = pathOf(100ms, 150ms, 1e6);
+  PathModel path = pathOf(100ms, 150ms, 1e6);
   EXPECT_DOUBLE_EQ(model.begin(200e3, path, kTarget), 110e3);
   EXPECT_DOUBLE_EQ(model.begin(50e3, path, kTarget), 50e3);
 }
@@ -34,14 +34,14 @@ TEST_F(WanModelTest, GoesHalfWayToWhatTheEquationSays) {
 }
 
 TEST_F(WanModelTest, DoublesItsStepsFromTheFourthRoundWithLittleQueued) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   for (double factor : {1, 1, 1, 2, 4}) {
     EXPECT_NEAR(model.onRound(100e3, path, kTarget), 100e3 + factor * 5e3, 1e-6);
   }
 }
 
 TEST_F(WanModelTest, AMarkEndsTheSteadyRounds) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   for (int i = 0; i < 3; ++i) model.onRound(100e3, path, kTarget);
   EXPECT_DOUBLE_EQ(model.onMarkedRound(100e3), 85e3);
   EXPECT_NEAR(model.onRound(100e3, path, kTarget), 105e3, 1e-6);
@@ -53,7 +53,7 @@ TEST_F(WanModelTest, FallsToFourDatagramsAtMost) {
 }
 
 TEST_F(WanModelTest, AnUnusedWindowOnlyFalls) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   WanRound round = roundAt(1e6, 100ms, at(2s));
   EXPECT_DOUBLE_EQ(model.onUnusedRound(100e3, round, path, kTarget), 100e3);
   round.rtts = 125ms;  // the mean; the smallest found no queue
@@ -61,7 +61,7 @@ TEST_F(WanModelTest, AnUnusedWindowOnlyFalls) {
 }
 
 TEST_F(WanModelTest, AWindowThatIsTooSmallForABurstGrowsByAQuarterUnlessItQueues) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   WanRound round = roundAt(1e6, 100ms, at(2s));
   round.tooSmall = true;
   EXPECT_DOUBLE_EQ(model.onUnusedRound(100e3, round, path, kTarget), 125e3);

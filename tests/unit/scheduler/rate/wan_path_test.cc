@@ -1,4 +1,4 @@
-#include "scheduler/rate/wan_path.h"
+#include "scheduler/rate/wan_model.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace braid::wan_path_test {
 namespace {
 
-using Rate = WanPath::Rate;
+using Rate = PathModel::Rate;
 
 AckSample sample(Duration rtt, Time now, Duration minRtt = 100ms) {
   AckSample ack;
@@ -76,29 +76,29 @@ TEST(WanRounds, TheOneAfterAPauseTellsNothing) {
 
 // ---- the path
 
-TEST(WanPath, TheRateIsTheMeanOfItAndTheLastRound) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+TEST(PathModel, TheRateIsTheMeanOfItAndTheLastRound) {
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   path.onRound(roundAt(2e6, 100ms, at(2s)), at(2s), Rate::kAll);
   EXPECT_DOUBLE_EQ(path.rate(), 1.5e6);
 }
 
-TEST(WanPath, ALowerBoundOnlyRaisesTheRate) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+TEST(PathModel, ALowerBoundOnlyRaisesTheRate) {
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   path.onRound(roundAt(0.5e6, 100ms, at(2s)), at(2s), Rate::kAtLeast);
   EXPECT_DOUBLE_EQ(path.rate(), 1e6);
   path.onRound(roundAt(1.1e6, 100ms, at(3s)), at(3s), Rate::kAtLeast);
   EXPECT_DOUBLE_EQ(path.rate(), 1.1e6);
 }
 
-TEST(WanPath, ALoweredWindowSaysNothingOfTheRate) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+TEST(PathModel, ALoweredWindowSaysNothingOfTheRate) {
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   path.onRound(roundAt(2e6, 100ms, at(2s)), at(2s), Rate::kNothing);
   EXPECT_DOUBLE_EQ(path.rate(), 1e6);
   EXPECT_DOUBLE_EQ(path.arrived(), 2e6);
 }
 
-TEST(WanPath, TheHighestRateFadesInTenSeconds) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+TEST(PathModel, TheHighestRateFadesInTenSeconds) {
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   path.onRound(roundAt(0, 100ms, at(2s)), at(2s), Rate::kAll);
   EXPECT_DOUBLE_EQ(path.highest(), 0.99e6);
   WanRound silence = roundAt(0, 100ms, at(20s));
@@ -107,24 +107,24 @@ TEST(WanPath, TheHighestRateFadesInTenSeconds) {
   EXPECT_DOUBLE_EQ(path.highest(), path.rate());
 }
 
-TEST(WanPath, AnEighthOfALossyRoundIsUsualLoss) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+TEST(PathModel, AnEighthOfALossyRoundIsUsualLoss) {
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   WanRound round = roundAt(1e6, 100ms, at(2s));
   round.lost = round.acked;
   path.onRound(round, at(2s), Rate::kAll);
   EXPECT_DOUBLE_EQ(path.loss(), 0.5 / 8);
 }
 
-TEST(WanPath, ACompetitorHidesTheBaseRttForAMinute) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+TEST(PathModel, ACompetitorHidesTheBaseRttForAMinute) {
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   path.onAck(sample(150ms, at(60s), 140ms), true);
   EXPECT_EQ(path.base(), 100ms);
   path.onAck(sample(150ms, at(62s), 140ms), true);
   EXPECT_EQ(path.base(), 140ms);
 }
 
-TEST(WanPath, ALookCountsAsSeen) {
-  WanPath path = pathOf(100ms, 100ms, 1e6);
+TEST(PathModel, ALookCountsAsSeen) {
+  PathModel path = pathOf(100ms, 100ms, 1e6);
   path.onLook(at(9s));
   EXPECT_EQ(path.baseSeen(), at(9s));
   path.onAck(sample(150ms, at(15s), 140ms), false);

@@ -1,4 +1,4 @@
-#include "scheduler/rate/wan_target.h"
+#include "scheduler/rate/wan_model.h"
 
 #include <gtest/gtest.h>
 

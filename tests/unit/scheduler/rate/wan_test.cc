@@ -9,8 +9,8 @@
 namespace braid::wan_test {
 namespace {
 
-/// Datagrams of 1000 bytes, a path of 100 ms. A round is five ACKs of a fifth of the window each, the last of
-/// which acknowledges what was sent after the round began.
+/// Datagrams of 1000 bytes on a path of 100 ms. A round is five ACKs of a fifth of the window each.
+/// The last of them acknowledges data sent after the round began.
 struct WanTest : testing::Test {
   Wan w{kBytes};
   Time now = at(1s);
@@ -62,7 +62,7 @@ struct WanTest : testing::Test {
   }
   void lose(uint64_t packets) { w.onLoss(lossOf(packets, now, now)); }
   double window() const { return static_cast<double>(w.window()); }
-  /// In the model at 1 MB/s: a window of about 100 KB.
+  /// Brings the controller into its model phase at 1 MB/s, with a window of about 100 KB.
   void leaveStart() {
     while (w.window() < 100000) round(100ms);
     round(113ms, {.acked = 113000});
@@ -105,7 +105,8 @@ TEST_F(WanTest, StartTakesFourMillisecondsOfAShortPathForAQueue) {
 }
 
 TEST_F(WanTest, StartEndsWhenBurstsQueueOnAverage) {
-  // Twice 12.5 ms on average ends it, although the first packet of each burst finds the queue empty.
+  // Two rounds with 12.5 ms on average end the start, although the first packet of each burst finds
+  // the queue empty.
   round(100ms);
   round(131ms, {.first = 100ms});  // 24.8 ms on average
   EXPECT_EQ(w.mode(), Wan::Mode::kStart);
@@ -149,7 +150,9 @@ TEST_F(WanTest, StartEndsWithAMark) {
 
 TEST_F(WanTest, TheModelBeginsWithTheProductAndTheTarget) {
   round(100ms);
-  round(120ms, {.acked = 120000});  // 1 MB/s: 100 KB and 5 ms * cbrt(6.25) of queue; but no more than it had
+  round(
+      120ms,
+      {.acked = 120000});  // 1 MB/s: 100 KB and 5 ms * cbrt(6.25) of queue; but no more than it had
   EXPECT_EQ(w.window(), 109210u);
 }
 
@@ -247,7 +250,7 @@ TEST_F(WanTest, AWindowThatIsNotUsedFallsToTheInitialOneAtMost) {
   EXPECT_EQ(w.window(), 10000u);
 }
 
-// Responses with pauses between them never have the window full on average, but each is held back by it.
+// Responses with pauses never fill the window on average, but the window limits each of them.
 TEST_F(WanTest, ABurstAfterAPauseThatFillsTheWindowWidensIt) {
   leaveStart();
   auto burst = [&](uint64_t bytes, Duration pause, Duration rtt) {
@@ -274,7 +277,7 @@ TEST_F(WanTest, AFullWindowWithoutAPauseBeforeItIsNoReason) {
   EXPECT_EQ(w.window(), before);
 }
 
-/// A response of so many datagrams into an idle path, of which the last `lost` are lost.
+/// Responses of `packets` datagrams on an idle path, of which the last `lost` are lost.
 struct WanBurstsTest : WanTest {
   void respond(uint64_t packets, Duration rtt, uint64_t lost = 0) {
     now += 1s;
@@ -294,7 +297,7 @@ struct WanBurstsTest : WanTest {
       w.onAck(ack);
     }
   }
-  /// Datagrams that may go at once now that another response begins.
+  /// Number of datagrams that may be sent at once when the next response begins.
   double burst() {
     w.onSent(kBytes, kBytes, now + 1s);
     return w.burst() / static_cast<double>(kBytes);
@@ -370,13 +373,14 @@ TEST_F(WanTest, WindowIsWidenedForWhatIsLost) {
   round(108ms, {.acked = 108000});
   double before = window();
   lose(10);
-  round(108ms,
-        {.acked = 90000, .lasts = 90ms});  // rate 1 MB/s; 10 of 100 lost, one eighth of that is counted
+  round(108ms, {.acked = 90000,
+                .lasts = 90ms});  // rate 1 MB/s; 10 of 100 lost, one eighth of that is counted
   EXPECT_NEAR(window(), before + (before / 1.08 + 9210.1 + 0.0125 * before - before) / 2, 2);
 }
 
 TEST_F(WanTest, WithTheTargetQueuedNoLossWidensTheWindow) {
-  // A buffer that overflows has its queue: what it loses would be made up for by more that overflows.
+  // Losses of an overflowing buffer must not be compensated, because more data would only overflow
+  // it more.
   leaveStart();
   round(110ms, {.acked = 110000});
   double before = window();
@@ -394,7 +398,7 @@ TEST_F(WanTest, AMarkTakesFifteenPercentOncePerRound) {
   EXPECT_NEAR(window(), 0.85 * before, 1);
 }
 
-/// As many packets of `sentAt` as make persistent congestion.
+/// The loss of packets sent at `sentAt` that amounts to persistent congestion.
 LossSample persistentLoss(Time sentAt, Time now) {
   LossSample loss = lossOf(10, sentAt, now);
   loss.persistent = true;
@@ -414,8 +418,8 @@ TEST_F(WanTest, PersistentCongestionLeavesTheLeastWindowWhichDoublesEachRound) {
   EXPECT_EQ(w.mode(), Wan::Mode::kStart) << "ten lost packets of before are not of a round of now";
 }
 
-// The ACK that ends a silence covers what arrived before it, counts the marks of then, and what it does not cover is
-// lost a little later.
+// The ACK that ends a silence covers the packets that arrived before it and counts their marks. The
+// packets that it does not cover are declared lost a little later.
 TEST_F(WanTest, WhatLeftBeforePersistentCongestionSaysNothingOfTheNewStart) {
   leaveStart();
   Time before = now - 10ms;
@@ -485,7 +489,7 @@ TEST_F(WanTest, ForgetsAnRttThatWasNotSeenForTenSeconds) {
 
 // ---- competition
 
-/// Somebody keeps the queue at 60 ms whatever is done here.
+/// Cross traffic keeps the queue at 60 ms, whatever this controller does.
 struct WanForeignTest : WanTest {
   void SetUp() override { leaveStart(); }
   void compete() {
@@ -502,7 +506,7 @@ TEST_F(WanForeignTest, TwoRoundsWithMuchQueuedLowerTheWindow) {
   EXPECT_LT(window(), 0.65 * before);  // 0.85 * 100/160 = 0.53
 }
 
-// Five packets of which four counted as lost: no more than the fifth was in flight.
+// Five packets, of which four counted as lost: only the fifth was in flight.
 TEST_F(WanForeignTest, AnAckOfMoreThanWasInFlightEndsTheLook) {
   round(160ms);
   round(160ms);
@@ -526,7 +530,7 @@ TEST_F(WanForeignTest, AQueueThatGoesWasOurs) {
     round(160ms);
     round(160ms);
     round(160ms, {.inFlight = 0.9});  // the flight of before
-    round(100ms);                     // and now the queue has gone
+    round(100ms);                     // now the queue is empty
     ASSERT_EQ(w.mode(), Wan::Mode::kModel);
   }
 }
@@ -643,7 +647,7 @@ TEST_F(WanTest, ABufferThatHoldsLessThanTheTargetMakesACeiling) {
 }
 
 TEST_F(WanTest, LossOfTheStartMakesNoCeiling) {
-  // What arrives then is what left a round before, at half the rate.
+  // The packets that arrive then were sent one round before, at half the rate.
   round(100ms);
   round(100ms);
   lose(20);
@@ -682,7 +686,7 @@ TEST_F(WanTest, TheFirstAckAfterAPauseSaysNothing) {
   leaveStart();
   rounds(3, 105ms);
   uint64_t before = w.window();
-  now += 6s;  // time to look for the RTT without a queue, too
+  now += 6s;  // it is also time to measure the RTT without a queue
   w.onSent(1000, 1000, now);
   now += 100ms;
   AckSample ack;

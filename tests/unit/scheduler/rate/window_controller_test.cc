@@ -9,9 +9,10 @@
 namespace braid::window_controller_test {
 namespace {
 
-/// Grows by 100 bytes an ACK, keeps 80 % after a mark.
+/// Grows by 100 bytes per ACK, keeps 80 % after a mark.
 struct Plain final : WindowController {
-  explicit Plain(uint64_t datagram = kBytes, uint64_t initial = 10) : WindowController(datagram, initial) {}
+  explicit Plain(uint64_t datagram = kBytes, uint64_t initial = 10)
+      : WindowController(datagram, initial) {}
   void grow(const AckSample&) override { setWindow(cwnd() + 100); }
   double afterMark() const override { return cwnd() * 0.8; }
 };

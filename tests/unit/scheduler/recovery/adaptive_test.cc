@@ -12,7 +12,8 @@ namespace {
 
 constexpr Time kNow{1s};
 
-/// Open, with a history that leaves no doubt of this loss rate, and quiet for longer than any pause.
+/// An open path with a long enough history that its loss rate is certain. It has been silent for
+/// longer than any pause.
 RecoveryPath known(double lossRate, size_t uncoded = 0, Duration srtt = 40ms, double burst = 1) {
   return {.usable = true,
           .open = true,
@@ -28,9 +29,11 @@ RecoveryPath known(double lossRate, size_t uncoded = 0, Duration srtt = 40ms, do
           .unacked = uncoded};
 }
 
-std::optional<Protection> choose(Adaptive& policy, const std::vector<RecoveryPath>& paths, bool ended = false,
-                                 size_t left = 0, RecoveryChance chance = RecoveryChance::kIdle) {
-  return policy.choose({.chance = chance, .paths = paths, .now = kNow, .ended = ended, .paritiesLeft = left});
+std::optional<Protection> choose(Adaptive& policy, const std::vector<RecoveryPath>& paths,
+                                 bool ended = false, size_t left = 0,
+                                 RecoveryChance chance = RecoveryChance::kIdle) {
+  return policy.choose(
+      {.chance = chance, .paths = paths, .now = kNow, .ended = ended, .paritiesLeft = left});
 }
 
 struct AdaptiveTest : testing::Test {
@@ -71,16 +74,19 @@ TEST(AdaptiveParities, AreTheLeastThatLeaveTheResidual) {
     for (double burst : {1.0, 1.3, 2.0, 4.0}) {
       size_t m = Adaptive::paritiesFor(expected, burst, 16);
       if (m < 16) {
-        EXPECT_LE(tailOf(expected, burst, m), Adaptive::kResidual * 1.001) << expected << " in " << burst;
+        EXPECT_LE(tailOf(expected, burst, m), Adaptive::kResidual * 1.001)
+            << expected << " in " << burst;
       }
       if (m > 0) {
-        EXPECT_GT(tailOf(expected, burst, m - 1), Adaptive::kResidual * 0.999) << expected << " in " << burst;
+        EXPECT_GT(tailOf(expected, burst, m - 1), Adaptive::kResidual * 0.999)
+            << expected << " in " << burst;
       }
     }
   }
 }
 
-// Each packet begins a run with the same chance: what a lossy path does, and the formula approximates.
+// Simulates a lossy path, on which each packet begins a run of losses with the same probability.
+// The formula approximates this.
 TEST(AdaptiveParities, HoldAgainstRandomLosses) {
   constexpr int kBlocks = 100'000;
   constexpr size_t kSymbols = 60;
@@ -113,10 +119,11 @@ TEST(AdaptiveParities, BurstsNeedMoreForTheSameNumberOfLosses) {
   EXPECT_GT(Adaptive::paritiesFor(0.2, 4, 16), Adaptive::paritiesFor(0.2, 1, 16));
 }
 
-// ---- the loss rate to reckon with
+// ---- the loss rate that the policy assumes
 
 TEST(AdaptiveLossRate, IsThePriorWithItsDoubtAtFirst) {
-  double doubt = std::sqrt(Adaptive::kPriorLoss * (1 - Adaptive::kPriorLoss) / Adaptive::kPriorPackets);
+  double doubt =
+      std::sqrt(Adaptive::kPriorLoss * (1 - Adaptive::kPriorLoss) / Adaptive::kPriorPackets);
   EXPECT_DOUBLE_EQ(Adaptive::lossRate({}), Adaptive::kPriorLoss + Adaptive::kDoubt * doubt);
 }
 
@@ -144,7 +151,7 @@ TEST_F(AdaptiveTest, NothingWithoutUnprotectedPackets) {
 }
 
 TEST_F(AdaptiveTest, WaitsForAPauseOfAnEighthOfTheRtt) {
-  RecoveryPath path = known(0.02);  // before its packets are counted
+  RecoveryPath path = known(0.02);  // before the path's own packets count
   path.lastSent = kNow;
   EXPECT_EQ(notBefore({path}), kNow + 5ms);
   path.lastSent = kNow - 5ms + 1ns;
@@ -262,7 +269,9 @@ TEST_F(AdaptiveTest, DecodeTimeBoundsTheParities) {
   RecoveryOptions options;
   for (size_t i = 0; i < options.decodeTime.size(); ++i) options.decodeTime[i] = (i + 1) * 1ms;
   Adaptive bounded(options);
-  auto parities = [&](Duration srtt) { return choose(bounded, {known(0), known(0.3, 30, srtt)})->parities; };
+  auto parities = [&](Duration srtt) {
+    return choose(bounded, {known(0), known(0.3, 30, srtt)})->parities;
+  };
   EXPECT_EQ(parities(400ms), 16u);
   EXPECT_EQ(parities(40ms), 9u) << "10 ms is a quarter";
   EXPECT_EQ(parities(1ms), 1u);

@@ -14,7 +14,8 @@ namespace {
 constexpr uint64_t kWindow = 14'000;
 using Kind = Protection::Kind;
 
-/// Open, 50 ms, 100 packets sent and none lost; `uncoded` un-ACKed packets, none of them protected.
+/// An open path with an RTT of 50 ms, 100 packets sent and none lost; `uncoded` unacknowledged
+/// packets, none of them protected.
 RecoveryPath clean(size_t uncoded = 0, Duration srtt = 50ms) {
   return {.usable = true,
           .open = true,
@@ -25,7 +26,7 @@ RecoveryPath clean(size_t uncoded = 0, Duration srtt = 50ms) {
           .uncoded = uncoded};
 }
 
-/// A path with L = percent / 100 by the default weights: both loss rates are that.
+/// A path with L = percent / 100 by the default weights; both loss rates have this value.
 RecoveryPath lossy(uint64_t percent, size_t uncoded = 0, Duration srtt = 50ms) {
   RecoveryPath path = clean(uncoded, srtt);
   path.sent = 100 * percent;
@@ -47,12 +48,12 @@ RecoveryPath coded(RecoveryPath path, size_t uncopied) {
   return path;
 }
 
-std::optional<Protection> choose(const std::vector<RecoveryPath>& paths, const RecoveryOptions& options = {},
-                                 size_t paritiesLeft = 0) {
+std::optional<Protection> choose(const std::vector<RecoveryPath>& paths,
+                                 const RecoveryOptions& options = {}, size_t paritiesLeft = 0) {
   return CoFuso{options, 1}.choose({.paths = paths, .now = Time{1s}, .paritiesLeft = paritiesLeft});
 }
 
-/// "K+M" of the block over the only path, or what else was chosen.
+/// "K+M" of the block over the only path, or the name of another choice.
 std::string block(const RecoveryPath& path, const RecoveryOptions& options = {}) {
   const auto protection = choose({path}, options);
   if (!protection) return "nothing";
@@ -60,7 +61,8 @@ std::string block(const RecoveryPath& path, const RecoveryOptions& options = {})
   return std::to_string(protection->symbols) + "+" + std::to_string(protection->parities);
 }
 
-// Section 6.1.1: three cold subflows with windows of ten, 29 packets sent, one spare chance, on the last one.
+// Section 6.1.1: three cold subflows with windows of ten, 29 packets sent, one spare chance, on the
+// last one.
 TEST(CoFuso, TargetedDropOfSection611IsCoveredByOneParityOverTheFirstSubflow) {
   std::vector<RecoveryPath> paths{closed(clean(10)), closed(clean(10)), clean(9)};
   for (RecoveryPath& path : paths) path.sent = path.uncoded;
@@ -77,8 +79,8 @@ TEST(CoFuso, OnlyWhenThereIsNothingNewToSend) {
   const std::vector<RecoveryPath> paths{clean(5)};
   CoFuso policy{{}, 1};
   EXPECT_FALSE(policy.choose({.chance = RecoveryChance::kTurn, .paths = paths, .now = Time{}}));
-  EXPECT_FALSE(
-      policy.choose({.chance = RecoveryChance::kTurn, .paths = paths, .now = Time{}, .paritiesLeft = 1}));
+  EXPECT_FALSE(policy.choose(
+      {.chance = RecoveryChance::kTurn, .paths = paths, .now = Time{}, .paritiesLeft = 1}));
   EXPECT_FALSE(policy.takesTurns());
 }
 
@@ -179,7 +181,8 @@ TEST(CoFuso, LossRateCountsAsAtMostOneWhateverTheWeights) {
   EXPECT_EQ(block(path, {.alpha1 = 5, .beta1 = 5}), "3+3");
 }
 
-// lossrate 0.1, last 1/50. Testbed weights (section 5.2): 0.05 * 0.1 + 0.95 * 0.02 = 0.024: 1/L = 41.7.
+// lossrate 0.1, last 1/50. Testbed weights (section 5.2): 0.05 * 0.1 + 0.95 * 0.02 = 0.024: 1/L
+// = 41.7.
 TEST(CoFuso, WeightsOfTheLossRateAreSettings) {
   RecoveryPath path = clean(100);
   path.lost = 10;
@@ -188,7 +191,7 @@ TEST(CoFuso, WeightsOfTheLossRateAreSettings) {
   EXPECT_EQ(block(path, {.alpha1 = 1, .beta1 = 0, .mMax = 1}), "10+1");
 }
 
-// Section 6.2.4's rival of the dynamic rate.
+// The fixed coding rate with which section 6.2.4 compares the dynamic one.
 TEST(CoFuso, AFixedCodingRateTakesThePlaceOfTheLossRate) {
   for (const RecoveryPath& path : {clean(40), lossy(10, 40)}) {
     EXPECT_EQ(block(path, {.codingRate = 0.01}), "40+1");
@@ -262,7 +265,8 @@ TEST(CoFuso, BestHasTheSmallestSumOfNormalisedLossAndRtt) {
   EXPECT_EQ(choose({lossy(10, 1, 60ms), lossy(5, 1, 100ms), lossy(5, 1, 90ms)})->on, 2u);
 }
 
-// Unlike FUSO: a slow path that never lost anything (0 + 0.5) is worse than a fast lossy one (0.2 + 0.05).
+// Unlike FUSO: a slow path that never lost anything (0 + 0.5) is worse than a fast lossy one (0.2 +
+// 0.05).
 TEST(CoFuso, SmallLossDoesNotOutweighAMuchLargerRtt) {
   const std::vector<RecoveryPath> paths{lossy(10, 0, 50ms), clean(1, 500ms), lossy(4, 1, 50ms)};
   EXPECT_EQ(choose(paths)->of, 1u);
@@ -318,7 +322,7 @@ TEST(CoFuso, BestMayBeTheWorst) {
   EXPECT_EQ(protection->on, 0u);
 }
 
-// Whatever the figures: the block is one that Algorithm 2 allows.
+// For any numbers, the block must be one that Algorithm 2 allows.
 TEST(CoFuso, BlocksKeepTheirBoundsForRandomPaths) {
   for (uint64_t seed = 1; seed <= 20'000; ++seed) {
     Random random{seed};
@@ -341,7 +345,7 @@ TEST(CoFuso, BlocksKeepTheirBoundsForRandomPaths) {
     ASSERT_LE(protection->parities, options.mMax) << "seed " << seed;
     ASSERT_GE(m, std::max(1.0, k * loss - 1e-6)) << "seed " << seed;
     ASSERT_LT(m, std::max(1.0, k * loss) + 1) << "seed " << seed;
-    // One packet more would not be covered, or there is none.
+    // Either one more packet could not be covered, or there is none.
     if (protection->symbols < path.uncoded) {
       ASSERT_GT((k + 1) * loss, static_cast<double>(options.mMax) - 1e-6) << "seed " << seed;
     }

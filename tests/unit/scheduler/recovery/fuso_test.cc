@@ -9,12 +9,17 @@ namespace {
 
 constexpr uint64_t kWindow = 14'000;
 
-/// Open, with 100 packets sent and none lost.
+/// An open path with 100 packets sent and none lost.
 RecoveryPath clean(Duration srtt, size_t uncopied = 0) {
-  return {.usable = true, .open = true, .srtt = srtt, .window = kWindow, .sent = 100, .uncopied = uncopied};
+  return {.usable = true,
+          .open = true,
+          .srtt = srtt,
+          .window = kWindow,
+          .sent = 100,
+          .uncopied = uncopied};
 }
 
-/// The same with losses. C_l = 0.5 * lost/100 + 0.5 * 1/sinceLoss.
+/// An open path with losses. C_l = 0.5 * lost/100 + 0.5 * 1/sinceLoss.
 RecoveryPath lossy(uint64_t lost, uint64_t sinceLoss, Duration srtt, size_t uncopied = 0) {
   RecoveryPath path = clean(srtt, uncopied);
   path.lost = lost;
@@ -70,7 +75,8 @@ TEST_F(FusoTest, NothingWithoutPaths) {
   EXPECT_FALSE(choose({}));
 }
 
-// BytesInFlight_Total < CWND_Total: path 1 is 6000 bytes above its window (it shrank), path 0 has 6000 free.
+// BytesInFlight_Total < CWND_Total: path 1 is 6000 bytes above its window (it shrank), path 0 has
+// 6000 free.
 TEST_F(FusoTest, BytesInFlightOfAllPathsStayBelowTheTotalWindow) {
   std::vector<RecoveryPath> paths{clean(10ms, 3), closed(clean(10ms, 3))};
   paths[0].inFlight = kWindow - 6000;
@@ -124,7 +130,7 @@ TEST_F(FusoTest, AnyLossIsWorseThanALargerRtt) {
   EXPECT_EQ(worst({clean(500ms, 1), lossy(1, 100, 1ms, 1)}), 1u);
 }
 
-// "All C_l equal 0" is asked of the candidates: the lossy path has nothing to protect.
+// "All C_l equal 0" refers only to candidates; the lossy path has nothing to protect.
 TEST_F(FusoTest, LossyPathWithNothingToProtectLeavesTheChoiceToRtt) {
   EXPECT_EQ(worst({clean(10ms, 1), lossy(5, 5, 50ms, 0), clean(20ms, 1)}), 2u);
 }
@@ -168,7 +174,7 @@ TEST_F(FusoTest, BestIsOpen) {
 
 TEST_F(FusoTest, NothingWhenNoPathIsOpen) {
   std::vector<RecoveryPath> paths{closed(clean(10ms, 1)), closed(clean(20ms, 1))};
-  paths[0].inFlight = kWindow - 100;  // window to spare, but for no datagram
+  paths[0].inFlight = kWindow - 100;  // some window is left, but less than a datagram
   EXPECT_FALSE(choose(paths));
 }
 
@@ -195,7 +201,8 @@ TEST_F(FusoTest, PathThatNeverSentAnythingIsBetterThanNone) {
 }
 
 TEST_F(FusoTest, OneAtRandomWhenNoOpenPathEverSentAnything) {
-  const std::vector<RecoveryPath> paths{unused(1ms), closed(clean(10ms, 1)), unused(50ms), unused(2ms)};
+  const std::vector<RecoveryPath> paths{unused(1ms), closed(clean(10ms, 1)), unused(50ms),
+                                        unused(2ms)};
   std::vector<int> chosen(4);
   for (int i = 0; i < 3000; ++i) ++chosen.at(best(paths));
   EXPECT_EQ(chosen[1], 0);
@@ -207,7 +214,8 @@ TEST_F(FusoTest, TheSameSeedChoosesTheSamePaths) {
   auto draw = [&](uint64_t seed) {
     Fuso policy{{}, seed};
     std::vector<size_t> chosen;
-    for (int i = 0; i < 64; ++i) chosen.push_back(policy.choose({.paths = paths, .now = Time{}})->on);
+    for (int i = 0; i < 64; ++i)
+      chosen.push_back(policy.choose({.paths = paths, .now = Time{}})->on);
     return chosen;
   };
   EXPECT_EQ(draw(7), draw(7));
@@ -219,7 +227,7 @@ TEST_F(FusoTest, BestMayBeTheWorst) {
   ASSERT_TRUE(alone);
   EXPECT_EQ(alone->of, 0u);
   EXPECT_EQ(alone->on, 0u);
-  // Only path 1 has something to protect, and it is the better one as well.
+  // Only path 1 has something to protect, and it is also the better path.
   const auto better = choose({lossy(5, 5, 10ms, 0), clean(10ms, 2)});
   EXPECT_EQ(better->of, 1u);
   EXPECT_EQ(better->on, 1u);

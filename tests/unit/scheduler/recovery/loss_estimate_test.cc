@@ -7,7 +7,7 @@
 namespace braid::loss_estimate_test {
 namespace {
 
-/// Sends and settles packets in the order of their numbers.
+/// Sends packets and reports their fates in the order of their numbers.
 struct Path {
   LossEstimate estimate;
   uint64_t pn = 0;
@@ -43,7 +43,7 @@ TEST(LossEstimate, CountsWhatIsSentAndLost) {
   EXPECT_NEAR(p.estimate.recentPackets(), 10, 0.1);
 }
 
-// FUSO section III-B.1: from the latest retransmission on, it included.
+// FUSO section III-B.1: counted from the latest retransmission on, inclusive.
 TEST(LossEstimate, SinceLossCountsFromTheNoticeAndIsAtLeastOne) {
   Path p;
   p.run(5, false);

@@ -3,12 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/recovery/cofuso.h"
-#include "scheduler/recovery/corrective.h"
 #include "scheduler/recovery/fuso.h"
-#include "scheduler/recovery/no_recovery.h"
-#include "scheduler/recovery/proactive.h"
-#include "scheduler/recovery/reactive.h"
 #include "scheduler/recovery/redundant.h"
+#include "scheduler/recovery/rivals/gentle_aggression.h"
 
 namespace braid::recovery_test {
 namespace {
@@ -55,9 +52,15 @@ TEST(MakeRecoveryPolicy, OnlyRedundantAndProactiveDuplicate) {
 TEST(MakeRecoveryPolicy, HandsTheOptionsOn) {
   RecoveryOptions options;
   options.kMax = 5;
-  const RecoveryPath path{
-      .usable = true, .open = true, .srtt = 10ms, .window = 9, .sent = 9, .uncopied = 9, .uncoded = 9};
-  const auto block = makeRecoveryPolicy("cofuso", options, 1)->choose({.paths = {&path, 1}, .now = Time{}});
+  const RecoveryPath path{.usable = true,
+                          .open = true,
+                          .srtt = 10ms,
+                          .window = 9,
+                          .sent = 9,
+                          .uncopied = 9,
+                          .uncoded = 9};
+  const auto block =
+      makeRecoveryPolicy("cofuso", options, 1)->choose({.paths = {&path, 1}, .now = Time{}});
   ASSERT_TRUE(block);
   EXPECT_EQ(block->symbols, 5u);
 }
@@ -73,7 +76,8 @@ TEST(LossMetric, IsTheWeightedSumOfOverallAndLastLossRate) {
   EXPECT_DOUBLE_EQ(lossMetric(path, 0.5, 0.5), 0.06);
   EXPECT_DOUBLE_EQ(lossMetric(path, 1, 0), 0.02);
   EXPECT_DOUBLE_EQ(lossMetric(path, 0, 1), 0.1);
-  EXPECT_DOUBLE_EQ(lossMetric(path, 0.05, 0.95), 0.096);  // the weights of CoFUSO's testbed, section 5.2
+  EXPECT_DOUBLE_EQ(lossMetric(path, 0.05, 0.95),
+                   0.096);  // the weights of CoFUSO's testbed, section 5.2
 }
 
 TEST(LossMetric, LastLossRateIsOneRightAfterALoss) {

@@ -1,4 +1,5 @@
-// The policies that protect nothing that is un-ACKed: "none", and those that send everything twice at once.
+// The policies that do not protect unacknowledged data: "none", and those that send everything
+// twice at once.
 
 #include <gtest/gtest.h>
 

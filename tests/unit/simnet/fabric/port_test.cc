@@ -1,4 +1,4 @@
-// The port of a switch, with figures worked out by hand: 1000 bytes take 1 us at 8 Gbit/s.
+// The port of a switch, with values computed by hand: 1000 bytes take 1 us at 8 Gbit/s.
 
 #include "simnet/fabric/port.h"
 
@@ -125,7 +125,8 @@ TEST(Port, RedMarksFromItsThresholdOnAndDropsWhatCannotBeMarked) {
     }
     const sim::PortCounters& c = port.counters();
     uint64_t hit = ecn == Ecn::kEct0 ? c.marked : c.dropped;
-    // p = 0.075 once the average is there, spread evenly: 0.14 of the packets. Without spreading it would be half that.
+    // p = 0.075 once the average is there, spread evenly: 0.14 of the packets. Without spreading it
+    // would be half that.
     EXPECT_GT(hit, 500u);
     EXPECT_LT(hit, 800u);
     EXPECT_EQ(ecn == Ecn::kEct0 ? c.dropped : c.marked, 0u);

@@ -14,7 +14,8 @@ using sim::Red;
 constexpr Duration kPacket = 10us;
 
 struct Queue {
-  /// Arrivals one packet's time apart that all find so many waiting; returns how many of them are hit.
+  /// Offers `arrivals` packets, one packet time apart, which all find `waiting` packets in the
+  /// queue. Returns how many are marked or dropped.
   int offer(size_t waiting, int arrivals) {
     int hits = 0;
     for (int i = 0; i < arrivals; ++i) {
@@ -53,7 +54,7 @@ TEST(Red, HitsAreSpreadEvenly) {
   EXPECT_LE(longest, 19);
 }
 
-// From the upper threshold to twice that the probability goes on from 0.1 to 1.
+// From the upper threshold to twice that value the probability rises from 0.1 to 1.
 TEST(Red, AboveTheUpperThresholdItIsGentle) {
   Queue q;
   q.offer(66, 10'000);

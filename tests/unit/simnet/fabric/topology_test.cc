@@ -20,7 +20,8 @@ TEST(Topology, AFatTreeHasTheNumbersOfAlFares) {
     EXPECT_EQ(t.nodes() - t.hosts().size(), k * k * 5 / 4);
     EXPECT_EQ(t.cables().size(), 2 * 3 * k * k * k / 4);
   }
-  EXPECT_EQ(Pods::fatTree(8).build().nodes() - 128, 80u);  // AMP section 5.2: 128 hosts, 80 switches
+  EXPECT_EQ(Pods::fatTree(8).build().nodes() - 128,
+            80u);  // AMP section 5.2: 128 hosts, 80 switches
   EXPECT_THROW(Pods::fatTree(5), std::runtime_error);
 }
 
@@ -38,13 +39,14 @@ TEST(Topology, TRacksHasNineLeavesAndFourSpines) {
   EXPECT_EQ(t.nodes(), 180u + 9 + 4);
 }
 
-// Ways have the length of their kind, and hashes use all of the equal ones alike.
+// Paths have the right length, and hashing uses all equal ones equally.
 TEST(SwitchedNetwork, FlowsAreSpreadOverAllShortestWays) {
   Simulation simulation(1);
   SwitchedNetwork network(simulation, Pods::fatTree(4).build(), 9);
   auto spread = [&](size_t from, size_t to) {
     std::map<std::vector<size_t>, int> ways;
-    for (uint64_t flow = 0; flow < 4000; ++flow) ++ways[network.way(from, to, flow * 0x9e3779b97f4a7c15)];
+    for (uint64_t flow = 0; flow < 4000; ++flow)
+      ++ways[network.way(from, to, flow * 0x9e3779b97f4a7c15)];
     return ways;
   };
   auto rack = spread(0, 1), pod = spread(0, 2), core = spread(0, 15);
@@ -70,7 +72,8 @@ TEST(SwitchedNetwork, AWayIsFollowedFromCableToCable) {
     std::vector<size_t> way = network.way(3, 60, flow);
     EXPECT_EQ(t.cables()[way.front()].from, t.hosts()[3]);
     EXPECT_EQ(t.cables()[way.back()].to, t.hosts()[60]);
-    for (size_t i = 1; i < way.size(); ++i) EXPECT_EQ(t.cables()[way[i - 1]].to, t.cables()[way[i]].from);
+    for (size_t i = 1; i < way.size(); ++i)
+      EXPECT_EQ(t.cables()[way[i - 1]].to, t.cables()[way[i]].from);
   }
 }
 
@@ -84,7 +87,8 @@ TEST(SwitchedNetwork, APacketTakesItsTimeOverEachHop) {
   SwitchedNetwork network(simulation, shape.build(), 2);
   std::map<size_t, Duration> arrived;
   for (size_t h = 0; h < network.hosts(); ++h)
-    network.attach(h, Lane::kGateway, [&, h](Parcel&&) { arrived[h] = simulation.now() - Time{1s}; });
+    network.attach(h, Lane::kGateway,
+                   [&, h](Parcel&&) { arrived[h] = simulation.now() - Time{1s}; });
   auto send = [&](size_t from, uint32_t to) {
     Parcel p;
     p.host = to;

@@ -64,10 +64,12 @@ TEST(TcpWindow, ALossHalvesTheWindowOfARunningFlow) {
   while (lab.client().sender().recovering()) lab.net.run(1ms);
   EXPECT_NEAR(lab.client().sender().cwnd(), half, 1.0 * kMss);
   lab.net.run(100ms);
-  EXPECT_NEAR(lab.client().sender().cwnd(), half + 5 * kMss, 1.0 * kMss) << "a segment a round trip";
+  EXPECT_NEAR(lab.client().sender().cwnd(), half + 5 * kMss, 1.0 * kMss)
+      << "a segment a round trip";
 }
 
-// What ns-3 does (docs/evaluation/ns3.md): the last ACK covers all of the old window, which is two of the new one.
+// The behaviour of ns-3 (docs/evaluation/ns3.md): the last ACK covers all of the old window, which
+// is twice the new one.
 TEST(TcpWindow, TheEndOfARecoveryGrowsTheWindowOnlyIfAsked) {
   for (bool grows : {false, true}) {
     Lab lab({.tcp = {.growAfterRecovery = grows}, .forth = kWire, .back = kWire});
@@ -93,7 +95,8 @@ TEST(TcpWindow, CubicFollowsItsFormula) {
   constexpr Duration kRtt = 100ms;
   for (int ms = 1; ms <= 14000; ++ms) {
     now += 1ms;
-    window = cubic.grow(window, {.now = now, .acked = static_cast<uint64_t>(window / 100), .srtt = kRtt});
+    window = cubic.grow(window,
+                        {.now = now, .acked = static_cast<uint64_t>(window / 100), .srtt = kRtt});
     if (ms % 1000 != 1 || ms == 1) continue;
     double t = toSeconds(now - epoch);
     double wanted = 0.4 * std::pow(t - k, 3) + kBig;
@@ -118,7 +121,8 @@ TEST(TcpWindow, CubicIsAsFastAsRenoOnShortPaths) {
     now += 1ms;
     window = cubic.grow(window, {.now = now, .acked = static_cast<uint64_t>(window), .srtt = 1ms});
   }
-  // W_est grows by 0.53 segments a round trip up to 20 segments, by one from there on (section 4.3).
+  // W_est grows by 0.53 segments a round trip up to 20 segments, by one from there on
+  // (section 4.3).
   double toMaximum = (20 - 14) / (3 * 0.3 / 1.7);
   EXPECT_NEAR(window / kMss, 20 + (100 - toMaximum), 2);
 }
@@ -129,7 +133,8 @@ TEST(TcpWindow, CubicForgetsItsMaximumAfterATimeout) {
   cubic.onTimeout(Time{1s});
   double window = cubic.grow(70.0 * kMss, {.now = Time{2s}, .acked = kMss, .srtt = 10ms});
   EXPECT_EQ(cubic.cubic().k(), 0);
-  EXPECT_EQ(cubic.cubic().wMax(), 70) << "the window at the beginning of congestion avoidance (section 4.8)";
+  EXPECT_EQ(cubic.cubic().wMax(), 70)
+      << "the window at the beginning of congestion avoidance (section 4.8)";
   EXPECT_GE(window, 70.0 * kMss);
 }
 
@@ -154,7 +159,8 @@ TEST(TcpWindow, DctcpsAlphaIsTheShareOfMarks) {
   for (int i = 0; i < 200; ++i) {  // a window of ten ACKs, three of them with ECE
     Time sent = now;
     now += 1ms;
-    for (int k = 0; k < 10; ++k) dctcp.observe({.now = now, .acked = kMss, .echo = k < 3, .sentAt = sent});
+    for (int k = 0; k < 10; ++k)
+      dctcp.observe({.now = now, .acked = kMss, .echo = k < 3, .sentAt = sent});
   }
   EXPECT_NEAR(dctcp.alpha(), 0.3, 0.05);
   EXPECT_NEAR(dctcp.afterMark(100, now), 100 * (1 - dctcp.alpha() / 2), 1e-9);
@@ -242,8 +248,8 @@ TEST(TcpEcn, TheWindowComesDownInARoundTripAfterAMark) {
   EXPECT_EQ(lab.stats().marks, 1u);
 }
 
-// By PRR the window would be what this ACK delivered and one segment: less than two, and the next segment would wait alone
-// for its delayed ACK.
+// By PRR the window would be the bytes that this ACK delivered plus one segment. That is less than
+// two segments, so the next segment would wait alone for its delayed ACK.
 TEST(TcpEcn, TheMarkOfTheLastAckLeavesTheWholeReducedWindow) {
   for (Control control : {Control::kNewReno, Control::kDctcp}) {
     Lab lab({.tcp = ecn(control), .forth = kWire, .back = kWire});
@@ -258,8 +264,8 @@ TEST(TcpEcn, TheMarkOfTheLastAckLeavesTheWholeReducedWindow) {
   }
 }
 
-// Found by a comparison with ns-3: a window that was cut at once sent nothing for what still arrived of it, so that no SACK
-// told of the lost rest, and it took a timeout.
+// Found by a comparison with ns-3: when the window was halved at once, the ACKs that still arrived
+// allowed no new data. So no SACK revealed the other losses, and the sender needed a timeout.
 TEST(TcpEcn, AfterAMarkWhatArrivesStillClocksNewDataOut) {
   for (Control control : {Control::kNewReno, Control::kCubic, Control::kDctcp}) {
     Options o = ecn(control);
@@ -298,7 +304,8 @@ TEST(TcpEcn, ALossBehindAMarkHalvesDctcpsWindowOnceMoreUnlessTheMarkAnswersIt) {
 TEST(TcpEcn, DctcpsReceiverTellsExactlyHowMuchWasMarked) {
   Lab lab({.tcp = ecn(Control::kDctcp), .forth = kWire, .back = kWire});
   lab.net.run(50ms);
-  // A change of the mark within a delayed ACK's two segments acknowledges the first at once.
+  // When the mark changes between the two segments of a delayed ACK, the first one is acknowledged
+  // at once.
   lab.markData = {4, 5, 6};
   lab.write(10 * kMss);
   lab.net.run(100ms);
@@ -313,8 +320,10 @@ TEST(TcpEcn, DctcpsReceiverTellsExactlyHowMuchWasMarked) {
 }
 
 TEST(TcpEcn, DctcpKeepsAShortQueueAndTheLinkFull) {
-  LinkOptions forth{
-      .rateBitsPerSecond = 100e6, .delay = 500us, .queueBytes = 300'000, .ecnThresholdBytes = 20 * 1500};
+  LinkOptions forth{.rateBitsPerSecond = 100e6,
+                    .delay = 500us,
+                    .queueBytes = 300'000,
+                    .ecnThresholdBytes = 20 * 1500};
   Options tcp = ecn(Control::kDctcp);
   tcp.content = false;
   Lab lab({.tcp = tcp, .forth = forth, .back = {.delay = 500us}});
@@ -355,7 +364,8 @@ TEST(TcpFairness, TwoFlowsShareABottleneck) {
     auto shareA = static_cast<double>(a.server().received() - fromA);
     auto shareB = static_cast<double>(b.server().received() - fromB);
     EXPECT_GT(shareA + shareB, 0.9 * 10e6 / 8 * 8);
-    EXPECT_LT(std::max(shareA, shareB) / std::min(shareA, shareB), 1.5) << static_cast<int>(control);
+    EXPECT_LT(std::max(shareA, shareB) / std::min(shareA, shareB), 1.5)
+        << static_cast<int>(control);
   }
 }
 

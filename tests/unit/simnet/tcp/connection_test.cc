@@ -55,7 +55,7 @@ TEST(TcpConnection, ALostSynIsSentAgainAfterASecond) {
   int lost = 0;
   lab.lose = [&](const Seen& s) { return s.tcp.isSyn() && s.fromClient && lost++ < 1; };
   Time begin = lab.net.now();
-  lab.connection.abort();  // the one of the lab sent its SYN already
+  lab.connection.abort();  // the lab's connection has already sent its SYN
   Connection second(lab.net, lab.net.left(), lab.net.right(), {1001, 81}, {});
   lab.net.run(3s);
   ASSERT_TRUE(second.client().established());

@@ -13,7 +13,7 @@
 
 namespace braid::sim::tcp {
 
-/// A packet as its sender sent it; whether it was lost then.
+/// A packet as sent, and whether it was lost.
 struct Seen {
   Time at;
   bool fromClient = false;
@@ -37,17 +37,17 @@ class Lab {
       : net(options.forth, options.back, options.seed),
         connection(hooked(), net.left(), net.right(), {1000, 80}, options.tcp) {}
 
-  /// The numbers of the client's data packets to lose, the first is 1.
+  /// Numbers of the client's data packets to lose, counted from 1.
   std::set<uint64_t> loseData;
-  /// Data packets of the client that are marked CE on their way.
+  /// Numbers of the client's data packets to mark CE.
   std::set<uint64_t> markData;
-  /// Data packets of the client that pass so much later.
+  /// Numbers of the client's data packets to delay by `delayBy`.
   std::set<uint64_t> delayData;
   Duration delayBy{};
-  /// Sees each packet: true loses it.
+  /// Called with each packet; returning true loses it.
   std::function<bool(const Seen&)> lose;
 
-  /// Writes a message at the client; its time when it has arrived, else kNever.
+  /// Writes a message at the client. It is added to `arrived` when it has arrived.
   void write(uint64_t bytes) {
     connection.client().send(bytes, [this](const Message& m) { arrived.push_back(m); });
   }
@@ -62,7 +62,7 @@ class Lab {
     }
     return result;
   }
-  /// What the server sent without data behind its SYN-ACK.
+  /// The server's packets without data after its SYN-ACK.
   std::vector<Seen> acks() const {
     std::vector<Seen> result;
     for (const Seen& s : packets) {
@@ -100,7 +100,7 @@ class Lab {
     net.after(delayBy, [this, bytes] { pass(bytes); });
     return false;
   }
-  /// Sends a packet in place of the one that is held back.
+  /// Sends `bytes` instead of the packet that was held back.
   bool pass(const Bytes& bytes) {
     again_ = true;
     net.left().send(bytes);

@@ -1,21 +1,21 @@
-// How losses are found and repaired: each way by itself, with the times that it takes.
+// How losses are found and repaired: each mechanism on its own, with its timing.
 
 #include <gtest/gtest.h>
 
 #include <utility>
 #include <vector>
 
-#include "inet/protocol.h"
+#include "inet/ip.h"
 #include "tests/unit/simnet/tcp/lab.h"
 
 namespace braid::sim::tcp::recovery_test {
 namespace {
 
 constexpr uint64_t kMss = 1448;
-/// No rate: a round trip is 20 ms, whatever is sent.
+/// A link without a rate limit: the round trip is always 20 ms.
 const LinkOptions kWire{.delay = 10ms};
 
-/// RFC 6675, as the papers' "TCP".
+/// RFC 6675, the papers' "TCP".
 Options counting() {
   Options o;
   o.rack = o.tlp = o.prr = false;
@@ -46,7 +46,8 @@ TEST(TcpRecovery, OneLossIsRepairedInARoundTripWithEachDetector) {
   }
 }
 
-// What ns-3 does (docs/evaluation/ns3.md): nothing above the last segment can arrive and tell that it is lost.
+// The behaviour of ns-3 (docs/evaluation/ns3.md): no segment above the last one can arrive and
+// reveal its loss.
 TEST(TcpRecovery, APartialAckFindsALostTailOnlyIfAsked) {
   for (bool asked : {false, true}) {
     Options tcp = counting();
@@ -212,7 +213,7 @@ TEST(TcpRecovery, AProbeRepairsALostTail) {
   EXPECT_EQ(lab.stats().probes, 1u);
   std::vector<Seen> data = lab.data();
   ASSERT_EQ(data.size(), 11u);
-  // After the delayed ACK of segment 9, a moment after that of 8: one is outstanding.
+  // After the delayed ACK of segment 9, shortly after that of 8: one segment is outstanding.
   Duration wait = data[10].at - begin;
   EXPECT_LE(wait, 200ms + 60ms);
   EXPECT_EQ(data[10].offset, 9 * kMss);
@@ -229,7 +230,8 @@ TEST(TcpRecovery, AProbeFindsALongerLostTailByRack) {
   EXPECT_EQ(lab.stats().timeouts, 0u);
   EXPECT_EQ(lab.stats().probes, 1u);
   EXPECT_EQ(lab.stats().fastRecoveries, 1u);
-  // The probe two SRTTs after the last ACK, its SACK a round trip later, the repair there, in two parts by PRR.
+  // The probe is sent two SRTTs after the last ACK, its SACK arrives a round trip later, and then
+  // the losses are repaired, in two parts by PRR.
   EXPECT_LT(lab.arrived[0].end - begin, 20ms + 40ms + 20ms + 5ms + 30ms + 1ms);
 }
 
@@ -270,7 +272,7 @@ TEST(TcpRecovery, AnUnneededProbeCostsNothing) {
   Options tcp;
   tcp.delayedAcks = false;
   Lab lab = ready(tcp);
-  // The ACK of the last segment is lost, so the probe finds it arrived.
+  // The ACK of the last segment is lost, so the probe shows that the segment has arrived.
   int acks = 0;
   lab.lose = [&](const Seen& s) { return !s.fromClient && !s.tcp.isSyn() && ++acks == 10; };
   lab.net.run(50ms);
@@ -284,8 +286,9 @@ TEST(TcpRecovery, AnUnneededProbeCostsNothing) {
   EXPECT_GE(lab.client().sender().cwnd(), before);
 }
 
-// Found by a comparison with Linux: the first flight queues behind itself, so its round trips are longer than that of the
-// probe, which RACK then took for an answer to the first transmission (RFC 8985 section 6.2, step 2).
+// Found by a comparison with Linux: the segments of the first window queue behind each other, so
+// their round trips are longer than that of the probe. RACK then took the probe's ACK for that of
+// the first transmission (RFC 8985 section 6.2, step 2).
 TEST(TcpRecovery, RackKnowsTheHandshakesRoundTrip) {
   LinkOptions slow{.rateBitsPerSecond = 10e6, .delay = 20ms};
   for (bool knows : {true, false}) {
@@ -330,7 +333,9 @@ TEST(TcpRecovery, RackFindsALostRepair) {
     tcp.initialWindow = 20;
     Lab lab = ready(tcp);
     int losses = 0;
-    lab.lose = [&](const Seen& s) { return s.tcp.payloadLength > 0 && s.offset == 0 && losses++ < 2; };
+    lab.lose = [&](const Seen& s) {
+      return s.tcp.payloadLength > 0 && s.offset == 0 && losses++ < 2;
+    };
     lab.net.run(50ms);
     lab.write(60 * kMss);
     lab.net.run(1s);
@@ -362,7 +367,7 @@ TEST(TcpRecovery, ADsackWidensRacksWindow) {
   EXPECT_EQ(rack.window(board, true, 1s), 10ms);
 }
 
-/// What a sender sends, without anything around it.
+/// Records the segments of a sender without a network.
 struct Recorder final : SegmentOutlet {
   void transmit(const DataSegment& segment) override { sent.push_back({timeline.now(), segment}); }
   explicit Recorder(Timeline& t) : timeline(t) {}
@@ -379,7 +384,8 @@ Ack ackOf(uint64_t upTo) {
   return ack;
 }
 
-// RFC 2018 section 8: what was SACKed and then is not acknowledged goes again, by the timer, which as in Linux comes soon.
+// RFC 2018 section 8: a segment that was SACKed but is then not acknowledged is resent by the
+// retransmission timer, which fires early, as in Linux.
 TEST(TcpRecovery, WhatAReceiverTakesBackIsSentAgain) {
   Options rack;
   rack.tlp = false;
@@ -486,7 +492,7 @@ TEST(TcpRecovery, HalfTheWindowIsLeftWithAndWithoutPrr) {
 TEST(TcpRecovery, PrrSendsOneForTwoThatArrive) {
   Prr prr;
   prr.begin(20 * kMss);
-  // The first ACK of the recovery lets the repair go.
+  // The first ACK of the recovery allows one retransmission.
   EXPECT_EQ(prr.window(kMss, 18 * kMss, 10.0 * kMss, kMss), 19.0 * kMss);
   prr.onSent(kMss);
   // 20 arrive, 10 are sent.
@@ -498,10 +504,12 @@ TEST(TcpRecovery, PrrSendsOneForTwoThatArrive) {
 TEST(TcpRecovery, PrrFillsUpWhenTheFlightFellBelowTheThreshold) {
   Prr prr;
   prr.begin(20 * kMss);
-  EXPECT_EQ(prr.window(kMss, 4 * kMss, 10.0 * kMss, kMss), 6.0 * kMss) << "what arrived and one more";
+  EXPECT_EQ(prr.window(kMss, 4 * kMss, 10.0 * kMss, kMss), 6.0 * kMss)
+      << "what arrived and one more";
   prr.onSent(2 * kMss);
   EXPECT_EQ(prr.window(2 * kMss, 4 * kMss, 10.0 * kMss, kMss), 7.0 * kMss);
-  EXPECT_EQ(prr.window(90 * kMss, 4 * kMss, 10.0 * kMss, kMss), 10.0 * kMss) << "no further than ssthresh";
+  EXPECT_EQ(prr.window(90 * kMss, 4 * kMss, 10.0 * kMss, kMss), 10.0 * kMss)
+      << "no further than ssthresh";
 }
 
 TEST(TcpRecovery, ALowerPathMtuIsTakenFromIcmp) {
@@ -509,7 +517,7 @@ TEST(TcpRecovery, ALowerPathMtuIsTakenFromIcmp) {
   lab.net.run(50ms);
   for (uint64_t i = 1; i <= 10; ++i) lab.loseData.insert(i);
   lab.write(10 * kMss);
-  // Fragmentation needed (RFC 1191), as the stations hand it to the port that it is about.
+  // "Fragmentation needed" (RFC 1191), as stations deliver it to the port of the quoted packet.
   Bytes icmp = echoPacket({address("10.0.0.9"), address("10.0.0.1"), 1}, false, 0, 0, Bytes(28));
   icmp[20] = 3, icmp[21] = 4;
   store16(&icmp[26], 1000);

@@ -1,4 +1,4 @@
-// What is sent beside the data before a loss is known: everything twice, or an XOR of each time bin.
+// Redundancy that is sent before any loss is known: everything twice, or an XOR of each time bin.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ Lab ready(const char* recovery) {
   return Lab({.tcp = recoveryOptions(recovery), .forth = kWire, .back = kWire});
 }
 
-/// Numbers of data packets in the order of leaving, XORs included.
+/// Numbers of data packets in sending order, including XORs.
 std::set<uint64_t> numbers(std::initializer_list<uint64_t> n) {
   return n;
 }
@@ -24,14 +24,15 @@ TEST(TcpRedundancy, ProactiveSendsEachSegmentTwice) {
   Lab lab = ready("proactive");
   lab.net.run(50ms);
   Time begin = lab.net.now();
-  lab.loseData = numbers({1, 4, 19});  // never both of a pair
+  lab.loseData = numbers({1, 4, 19});  // never both packets of a pair
   lab.write(10 * 1448);
   lab.net.run(1s);
   ASSERT_EQ(lab.arrived.size(), 1u);
   EXPECT_EQ(lab.arrived[0].end - begin, 10ms);
   EXPECT_EQ(lab.data().size(), 20u);
   EXPECT_EQ(lab.stats().retransmitted, 0u);
-  EXPECT_EQ(lab.stats().fastRecoveries + lab.stats().timeouts, 0u) << "duplicates are no sign of loss";
+  EXPECT_EQ(lab.stats().fastRecoveries + lab.stats().timeouts, 0u)
+      << "duplicates are no sign of loss";
   for (size_t i = 0; i < 20; ++i) EXPECT_EQ(lab.data()[i].offset, i / 2 * 1448);
 }
 

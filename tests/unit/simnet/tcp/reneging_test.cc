@@ -1,5 +1,5 @@
-// A sender whose receiver takes back what it reported by SACK, or for which somebody else reported it. That the segment
-// goes again, and when: recovery_test.cc.
+// A sender whose receiver reneges on a SACK, or for which somebody else forged the SACK.
+// recovery_test.cc tests that and when the segment is resent.
 
 #include <gtest/gtest.h>
 
@@ -55,7 +55,8 @@ TEST_F(TcpReneging, AnAckInTimeLeavesItAlone) {
 TEST_F(TcpReneging, AllSacksAreForgotten) {
   simulation.run(20ms);
   acknowledge(0, {{1, 3}, {5, 6}});
-  EXPECT_EQ(sender.pipe(), 7u * kMss - kMss * 2) << "0, 3 and 4 are lost; 0, in the window, is sent again";
+  EXPECT_EQ(sender.pipe(), 7u * kMss - kMss * 2)
+      << "0, 3 and 4 are lost; 0, in the window, is sent again";
   acknowledge(1);
   simulation.run(11ms);
   EXPECT_EQ(sender.stats().timeouts, 1u);

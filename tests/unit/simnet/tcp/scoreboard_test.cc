@@ -1,4 +1,4 @@
-// What is in flight at the sender, and what has arrived at the receiver, against plain models of both.
+// Compares the sender's scoreboard and the receiver's reassembly with plain models of both.
 
 #include <gtest/gtest.h>
 
@@ -106,7 +106,7 @@ TEST(TcpScoreboard, ALowerMssCutsWhatIsOnItsWay) {
   EXPECT_EQ(board.at(board.nextRepair()).size, 600u);
 }
 
-// A receiver that hears segments in any order, and a sender that believes its ACKs.
+// A receiver that gets segments in any order, and a sender that processes its ACKs.
 TEST(TcpScoreboard, AgreesWithAPlainModelOfBothEnds) {
   Random random(5);
   for (int run = 0; run < 200; ++run) {
@@ -154,7 +154,8 @@ TEST(TcpScoreboard, AgreesWithAPlainModelOfBothEnds) {
         ASSERT_EQ(s.sacked && !heard.contains(s.begin / kSize), false);
         ASSERT_TRUE(s.sacked || s.begin / kSize != i) << "what came last is known";
         flight += s.size;
-        pipe += (s.sacked || (s.lost && !s.resent) ? 0 : s.size) + (s.resent && !s.lost ? s.size : 0);
+        pipe +=
+            (s.sacked || (s.lost && !s.resent) ? 0 : s.size) + (s.resent && !s.lost ? s.size : 0);
       }
       ASSERT_EQ(board.pipe(), pipe);
       ASSERT_EQ(board.flight(), flight);
@@ -185,7 +186,8 @@ TEST(TcpReassembly, ARepeatedSegmentIsTheFirstBlockOnce) {
   std::array<Range, 4> blocks;
   ASSERT_EQ(bytes.blocks(3, blocks), 2u);
   EXPECT_EQ(blocks[0], (Range{6 * kSize, 7 * kSize}));
-  EXPECT_EQ(blocks[1], (Range{5 * kSize, 8 * kSize})) << "the block that holds it follows (RFC 2883)";
+  EXPECT_EQ(blocks[1], (Range{5 * kSize, 8 * kSize}))
+      << "the block that holds it follows (RFC 2883)";
   bytes.add({kSize, 2 * kSize});
   ASSERT_EQ(bytes.blocks(3, blocks), 2u);
   EXPECT_EQ(blocks[0], (Range{kSize, 2 * kSize}));

@@ -9,7 +9,7 @@ struct ControlFramesTest : SubflowBench {
   ControlFrames controls;
   Datagram out;
 
-  /// Sends what waits, as far as it fits, and reads it.
+  /// Sends as many waiting frames as fit, and reads them.
   std::vector<WireFrame> leave(Subflow& s) {
     DatagramBuilder build(s, pool.allocate());
     controls.write(build);
@@ -70,8 +70,8 @@ TEST_F(ControlFramesTest, WordsOfWhichThereIsOneFindRoomAlways) {
   EXPECT_EQ(answers[0].handshake, 100u);
 }
 
-// Found by review: when an uplink came back while the queue was full of SKIPs, the peer was not told, and refused the
-// subflow from then on.
+// Found by review: when an uplink returned while the queue was full of SKIP frames, the peer was
+// not told, and refused the subflow from then on.
 TEST_F(ControlFramesTest, AWordOnASubflowFindsRoomAlways) {
   Subflow& s = open(0);
   for (uint64_t i = 0; !controls.isFull(); ++i) controls.add(skip(Dsn(i)));

@@ -7,12 +7,12 @@
 
 namespace braid {
 
-/// Keeps what a peer's events are.
+/// Records the events of a peer.
 class KeptEvents {
  public:
-  /// For who tells.
+  /// The object to which events are reported.
   PeerEvents& in() { return in_; }
-  /// All that were told so far.
+  /// All events reported until now.
   const std::vector<Event>& all() {
     for (Event event; queue_.poll(event);) all_.push_back(event);
     return all_;

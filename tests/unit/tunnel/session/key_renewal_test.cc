@@ -14,11 +14,11 @@
 namespace braid::key_renewal_test {
 namespace {
 
-/// The two, and a responder's sessions of fresh handshakes.
+/// Two sessions, and a responder's sessions from new handshakes.
 struct KeyRenewalTest : test::SessionPairTest {
   std::map<uint32_t, std::unique_ptr<Session>> finished;  ///< handshakes at the hub
   std::map<const Session*, PacketNumber> largest;         ///< of subflow 0, by who sent it
-  uint32_t lost = 0;           ///< a bit for each of the next datagrams: it is lost
+  uint32_t lost = 0;           ///< one bit for each of the next datagrams; 1: it is lost
   std::vector<Datagram> kept;  ///< copies of what the edge has sent, when `keeps`
   bool keeps = false;
 
@@ -32,7 +32,8 @@ struct KeyRenewalTest : test::SessionPairTest {
   void SetUp() override { start(secretsOf(7)); }
   std::optional<Drop> put(Session& to, Packet datagram, const Route& arrival) {
     std::optional<DatagramHeader> header = readHeader(datagram.view());
-    std::optional<Drop> drop = to.onDatagram(*header, arrival, Ecn::kNotEct, std::move(datagram), now);
+    std::optional<Drop> drop =
+        to.onDatagram(*header, arrival, Ecn::kNotEct, std::move(datagram), now);
     if (std::optional<uint32_t> wish = to.renewal().takeWish()) {
       auto fresh = finished.extract(*wish);
       to.renewal().answer(*wish, fresh ? &fresh.mapped()->renewal() : nullptr, now);
@@ -51,7 +52,7 @@ struct KeyRenewalTest : test::SessionPairTest {
     if (std::optional<Drop> cause = put(to, std::move(d.bytes), arrival)) refused.push_back(*cause);
     return true;
   }
-  /// A handshake between the two is done, at the responder first.
+  /// Completes a handshake between the two, at the responder first.
   void handshake(uint32_t id, bool known = true) {
     if (known) finished[id] = make(secretsOf(id), Role::kResponder, hubEnd);
     edge->renewal().propose(secretsOf(id), now);
@@ -85,7 +86,7 @@ TEST_F(KeyRenewalTest, AFreshHandshakeReplacesTheKeysAndNothingElse) {
   EXPECT_TRUE(finished.empty());
 }
 
-// Every way to lose some of the first six datagrams, of both directions.
+// Loses every possible subset of the first six datagrams of both directions.
 TEST_F(KeyRenewalTest, WhatIsLostIsSaidAgain) {
   for (uint32_t pattern = 0; pattern < 64; ++pattern) {
     handshake(1000 + pattern);
@@ -141,7 +142,7 @@ struct LyingPeerTest : KeyRenewalTest {
   std::optional<Drop> say(const F&... frames) {
     return put(*hub, liar.seal(0_subflow, next++, test::framesOf(frames...), pool), hubRoute);
   }
-  /// What the hub answers now.
+  /// The hub's answer.
   std::vector<KeysReadyFrame> answers() {
     std::vector<KeysReadyFrame> all;
     for (Datagram d; hub->pollDatagram(d, now);) {
@@ -179,7 +180,7 @@ TEST_F(LyingPeerTest, AWishThatComesAgainHasTheSameAnswer) {
   EXPECT_EQ(of(*hub).keyGeneration, 0u);
 }
 
-// Only the initiator of a session renews its keys.
+// Only the initiator of a session starts a rekey.
 TEST_F(LyingPeerTest, FramesOfTheWrongSideAreIgnored) {
   RecordProperty("rule", "renew.side keys.handshake");
   handshake(20, false);

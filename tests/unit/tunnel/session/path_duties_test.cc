@@ -1,4 +1,4 @@
-#include "tunnel/session/path_duties.h"
+#include "tunnel/session/path_roles.h"
 
 #include "tests/unit/tunnel/session/kept_events.h"
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
@@ -13,8 +13,8 @@ constexpr PathPreference kBackup{.use = PathUse::kBackup};
 struct PathDutiesTest : SubflowBench {
   ControlFrames controls;
   KeptEvents events;
-  PathDuties initiator{PathDuties::Side::kInitiator, 1472, subflows, controls, events.in()};
-  PathDuties responder{PathDuties::Side::kResponder, 1472, subflows, controls, events.in()};
+  PathRoles initiator{PathRoles::Side::kInitiator, 1472, subflows, controls, events.in()};
+  PathRoles responder{PathRoles::Side::kResponder, 1472, subflows, controls, events.in()};
 
   Subflow& use(uint8_t id, const PathPreference& preference) {
     Subflow& s = open(id);
@@ -34,32 +34,32 @@ struct PathDutiesTest : SubflowBench {
 
 TEST_F(PathDutiesTest, TheBestUsablePathsCarryTheData) {
   Subflow& backup = use(0, kBackup);
-  EXPECT_EQ(backup.gate().duty(), PathDuty::kAll) << "there is no better one";
+  EXPECT_EQ(backup.admission().duty(), PathRole::kAll) << "there is no better one";
   Subflow& normal = use(1, kNormal);
-  EXPECT_EQ(normal.gate().duty(), PathDuty::kAll);
-  EXPECT_EQ(backup.gate().duty(), PathDuty::kNone);
+  EXPECT_EQ(normal.admission().duty(), PathRole::kAll);
+  EXPECT_EQ(backup.admission().duty(), PathRole::kNone);
   ASSERT_EQ(events.all().size(), 1u);
   EXPECT_EQ(events.all()[0].kind, Event::Kind::kSubflowDuty);
   normal.close(now);
-  EXPECT_EQ(backup.gate().duty(), PathDuty::kNone) << "not before update()";
+  EXPECT_EQ(backup.admission().duty(), PathRole::kNone) << "not before update()";
   initiator.onChange();
   initiator.update(now);
-  EXPECT_EQ(backup.gate().duty(), PathDuty::kAll);
+  EXPECT_EQ(backup.admission().duty(), PathRole::kAll);
 }
 
 TEST_F(PathDutiesTest, AMeteredPathHelpsWhenTheNormalOnesAreLongTooLittle) {
   use(0, kNormal);
   Subflow& metered = use(1, kMetered);
-  EXPECT_EQ(metered.gate().duty(), PathDuty::kNone);
+  EXPECT_EQ(metered.admission().duty(), PathRole::kNone);
   EXPECT_FALSE(initiator.mayOverflow(now));
-  now += Saturation::kFull;
+  now += OverflowHysteresis::kFull;
   EXPECT_TRUE(initiator.mayOverflow(now)) << "waiting since long";
-  EXPECT_EQ(metered.gate().duty(), PathDuty::kOverflow);
+  EXPECT_EQ(metered.admission().duty(), PathRole::kOverflow);
   initiator.onDrained(now);
   now = initiator.nextDeadline(now);
   ASSERT_NE(now, kNever);
   initiator.onTimer(now);
-  EXPECT_EQ(metered.gate().duty(), PathDuty::kNone);
+  EXPECT_EQ(metered.admission().duty(), PathRole::kNone);
 }
 
 TEST_F(PathDutiesTest, WithoutMeteredPathsNothingOverflows) {
@@ -112,9 +112,9 @@ TEST_F(PathDutiesTest, SubflowsOfAnUplinkShareItsCeiling) {
   PathPreference slow{.uplink = 3, .ceiling = PathPreference::kMinCeiling};
   responder.onPeerPreference({0_subflow, 1, slow});
   responder.onPeerPreference({1_subflow, 1, slow});
-  ASSERT_TRUE(a.gate().isOpen(now) && b.gate().isOpen(now));
+  ASSERT_TRUE(a.admission().isOpen(now) && b.admission().isOpen(now));
   for (int i = 0; i < 12; ++i) send(a, {make(1300)});
-  EXPECT_GT(b.gate().opensAt(), now) << "what one sends the other may not";
+  EXPECT_GT(b.admission().opensAt(), now) << "what one sends the other may not";
 }
 
 }  // namespace

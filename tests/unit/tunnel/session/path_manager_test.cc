@@ -10,7 +10,7 @@ namespace {
 using Side = PathManager::Side;
 using Kinds = std::vector<Event::Kind>;
 
-/// `paths` has subflows of its own; those of the bench stay empty.
+/// `paths` has its own subflows; those of SubflowBench stay empty.
 struct PathManagerTest : SubflowBench {
   SessionOptions session;
   ControlFrames controls;
@@ -26,12 +26,14 @@ struct PathManagerTest : SubflowBench {
     SubflowBench::SetUp();
     begin(Side::kInitiator);
   }
-  void begin(Side side) { paths.emplace(side, session, controls, ledger, kept.in(), trace, random, now); }
+  void begin(Side side) {
+    paths.emplace(side, session, controls, dataTracker, kept.in(), trace, random, now);
+  }
   void follow() {
     paths->settle(now);
     paths->update(now);
   }
-  /// The subflow is opened and the peer answers.
+  /// Opens the subflow and lets the peer answer.
   Subflow& use(const std::string& name, const Route& route) {
     EXPECT_TRUE(paths->open(name, name, route, now));
     Subflow& s = paths->subflows()[*paths->subflows().named(name)];
@@ -39,7 +41,7 @@ struct PathManagerTest : SubflowBench {
     follow();
     return s;
   }
-  /// Control frames leave on the subflow; what they say of subflows.
+  /// Sends control frames on the subflow. Returns their statements about subflows.
   std::vector<SubflowStatusFrame> told(Subflow& on) {
     Datagram out;
     DatagramBuilder build(on, pool.allocate());
@@ -54,7 +56,7 @@ struct PathManagerTest : SubflowBench {
   }
 };
 
-// ---- come and go
+// ---- opening and closing of subflows
 
 TEST_F(PathManagerTest, AnInitiatorNumbersItsSubflowsAndAcceptsNone) {
   RecordProperty("rule", "header.subflow");
@@ -117,7 +119,7 @@ TEST_F(PathManagerTest, OneThatIsClosedBeforeItIsProvenAnewStaysClosed) {
   EXPECT_FALSE(a.usable());
 }
 
-// RFC 9000 section 9.3 and 9.4: also a side that has moved itself finds out whether the new route works.
+// RFC 9000 section 9.3 and 9.4: a side that has moved itself must also validate the new route.
 TEST_F(PathManagerTest, AnotherRouteOfAnOpenSubflowIsProven) {
   Subflow& a = use("a", home);
   EXPECT_FALSE(a.hasPathFrame(now));

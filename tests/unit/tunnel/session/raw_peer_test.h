@@ -14,7 +14,7 @@
 
 namespace braid::test {
 
-/// A responder, and an initiator that a test speaks for: it has the keys of the session.
+/// A real responder session and an initiator played by the test, which has the session's keys.
 struct RawPeerTest : testing::Test {
   PacketPool pool;
   SecretRandom secretRandom{knownKey(1)};
@@ -32,7 +32,7 @@ struct RawPeerTest : testing::Test {
 
   explicit RawPeerTest(size_t largestDatagram = 2048) : pool(largestDatagram, 4096) {}
 
-  /// What the hub delivers goes to `owner`.
+  /// `owner` gets everything that the hub delivers.
   void start(SessionOwner& owner) {
     secrets.initiatorSecret.fill(1);
     secrets.responderSecret.fill(2);
@@ -51,7 +51,7 @@ struct RawPeerTest : testing::Test {
   }
   std::optional<Drop> say(ByteView frames, const Route& from) { return say(frames, from, next++); }
   std::optional<Drop> say(ByteView frames) { return say(frames, home); }
-  /// Reads what the hub sends.
+  /// Reads the hub's datagrams.
   void listen() {
     Datagram out;
     while (hub->pollDatagram(out, now)) {
@@ -74,7 +74,7 @@ struct RawPeerTest : testing::Test {
     hub->onTimer(now);
     listen();
   }
-  /// The hub has proven the peer's home.
+  /// Lets the hub validate the peer's address.
   void prove() {
     say(std::vector<uint8_t>(1200 - kHeaderSize - kTagSize, 0));
     listen();
@@ -90,7 +90,7 @@ struct RawPeerTest : testing::Test {
     return s;
   }
 
-  // ---- what listen() finds, for a test that wants to know more
+  // ---- called by listen() for each datagram and frame; tests may override them
 
   virtual void onDatagram(const RawPeer::Opened&, size_t /*size*/) {}
   virtual void onFrame(const WireFrame&) {}

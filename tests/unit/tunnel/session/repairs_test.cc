@@ -18,11 +18,11 @@ struct RepairsTest : SubflowBench {
     SubflowBench::SetUp();
     protectOptions.recovery = policy;
     policies.set(protectOptions, options.recoveryOptions, random);
-    repairs.emplace(subflows, ledger, policies, owner, pool);
+    repairs.emplace(subflows, dataTracker, policies, owner, pool);
   }
-  /// A packet that was sent on `s` and is lost.
-  const Datum* lost(Subflow& s, size_t size = 100) {
-    const Datum* d = make(size);
+  /// The data unit of a packet that was sent on `s` and is lost.
+  const DataUnit* lost(Subflow& s, size_t size = 100) {
+    const DataUnit* d = make(size);
     PacketNumber pn = send(s, {d});
     lose(s, pn);
     EXPECT_TRUE(d->queued);
@@ -33,7 +33,7 @@ struct RepairsTest : SubflowBench {
 TEST_F(RepairsTest, ARepairGoesWhereItIsLikelyToArriveFirst) {
   Subflow& slow = open(0, 80ms);
   Subflow& fast = open(1, 20ms);
-  const Datum* d = lost(slow);
+  const DataUnit* d = lost(slow);
   EXPECT_EQ(repairs->pick(path, now), d);
   EXPECT_EQ(path, &fast);
 }
@@ -42,7 +42,7 @@ TEST_F(RepairsTest, LikeMptcpItStaysOnItsPathAsLongAsThatIsAlive) {
   start("fuso");
   Subflow& slow = open(0, 80ms);
   Subflow& fast = open(1, 20ms);
-  const Datum* d = lost(slow);
+  const DataUnit* d = lost(slow);
   EXPECT_TRUE(repairs->mayUse(*d, slow));
   EXPECT_FALSE(repairs->mayUse(*d, fast));
   ASSERT_EQ(repairs->pick(path, now), d);
@@ -54,7 +54,7 @@ TEST_F(RepairsTest, LikeMptcpItStaysOnItsPathAsLongAsThatIsAlive) {
 
 TEST_F(RepairsTest, WhatWasMovedDoesNotGoBackWhileAnotherPathIsUsable) {
   Subflow& a = open(0);
-  const Datum* d = make();
+  const DataUnit* d = make();
   PacketNumber pn = send(a, {d});
   a.sender().moveData(const_cast<SentPacket&>(a.sender().sent().at(pn)), now);
   ASSERT_TRUE(d->queued && d->moved);
@@ -64,31 +64,33 @@ TEST_F(RepairsTest, WhatWasMovedDoesNotGoBackWhileAnotherPathIsUsable) {
   EXPECT_TRUE(repairs->mayUse(*d, b));
 }
 
-// Found by review: behind 32 lost packets without an open path, what a dead path held was never looked at.
+// Found by review: behind 32 lost packets without an open path, the data of a failed path was never
+// considered.
 TEST_F(RepairsTest, WhatWasMovedComesBeforeWhatIsLost) {
   Subflow& dead = open(0);
   Subflow& full = open(1);
   for (int i = 0; i < 40; ++i) lost(full);
-  std::vector<const Datum*> held{make(), make()};
-  for (const Datum* d : held) send(dead, {d});
+  std::vector<const DataUnit*> held{make(), make()};
+  for (const DataUnit* d : held) send(dead, {d});
   for (Subflow* s : {&dead, &full}) {
-    while (s->gate().isOpen(now)) send(*s, {make(1100)});
+    while (s->admission().isOpen(now)) send(*s, {make(1100)});
   }
   ASSERT_EQ(repairs->pick(path, now), nullptr) << "the lost ones wait for a window";
-  EXPECT_FALSE(ledger.hasMoved());
+  EXPECT_FALSE(dataTracker.hasMoved());
   dead.close(now);
-  EXPECT_TRUE(ledger.hasMoved());
-  for (const Datum* d : held) {
+  EXPECT_TRUE(dataTracker.hasMoved());
+  for (const DataUnit* d : held) {
     ASSERT_EQ(repairs->pick(path, now), d) << "ahead of it, in their order";
     send(full, {d});
   }
 }
 
-// Found by 10,000 runs of streams (seed 2303): what fits only the path that had fallen silent with it waited for ever.
+// Found by 10,000 runs of the streams test (seed 2303): data in flight on a path that became silent
+// waited forever when it fitted only that path.
 TEST_F(RepairsTest, WhatWasMovedGoesBackWhereItFitsNoOther) {
   options.outerMtu = 1400;
   Subflow& wide = open(0);
-  const Datum* d = make(1300);
+  const DataUnit* d = make(1300);
   PacketNumber pn = send(wide, {d});
   wide.sender().moveData(const_cast<SentPacket&>(wide.sender().sent().at(pn)), now);
   options.outerMtu = 1300;
@@ -100,40 +102,41 @@ TEST_F(RepairsTest, WhatWasMovedGoesBackWhereItFitsNoOther) {
 
 TEST_F(RepairsTest, WhatProtectionMayGiveBackWaitsForTheAnswer) {
   Subflow& s = open(0);
-  const Datum* waits = lost(s);
-  ledger.onCoded(waits, now + 5ms);
+  const DataUnit* waits = lost(s);
+  dataTracker.onCoded(waits, now + 5ms);
   EXPECT_EQ(repairs->first(now), nullptr);
   EXPECT_EQ(repairs->readyAt(), now + 5ms);
-  const Datum* ready = lost(s);
-  ledger.onCoded(waits, now + 5ms);
+  const DataUnit* ready = lost(s);
+  dataTracker.onCoded(waits, now + 5ms);
   EXPECT_EQ(repairs->first(now), ready) << "it holds nobody up";
   EXPECT_EQ(repairs->first(now + 5ms), waits);
 }
 
-// Found by review: between any two packets without a path 256 others were passed over, 8192 for each datagram.
+// Found by review: between any two packets without a path 256 others were skipped, 8192 for each
+// datagram.
 TEST_F(RepairsTest, TheSearchForAPathOfItsOwnIsBounded) {
   start("fuso");
   Subflow& full = open(0);
   Subflow& idle = open(1);
-  std::vector<const Datum*> onFull(402);
+  std::vector<const DataUnit*> onFull(402);
   PacketNumber first{};
-  for (const Datum*& d : onFull) {
+  for (const DataUnit*& d : onFull) {
     d = make();
     PacketNumber pn = send(full, {d});
     if (d == onFull[0]) first = pn;
   }
   lose(full, first);
   auto passOver = [&](size_t from, size_t end) {
-    for (size_t i = from; i < end; ++i) ledger.onCoded(onFull[i], now + 1s);
+    for (size_t i = from; i < end; ++i) dataTracker.onCoded(onFull[i], now + 1s);
   };
   passOver(1, 201);
-  const Datum* other = lost(idle);
-  while (full.gate().isOpen(now)) send(full, {make(1100)});
+  const DataUnit* other = lost(idle);
+  while (full.admission().isOpen(now)) send(full, {make(1100)});
   EXPECT_EQ(repairs->first(now), onFull[0]);
   EXPECT_EQ(repairs->pick(path, now), nullptr) << "32 others have no path";
   passOver(202, 402);
   EXPECT_EQ(repairs->pick(path, now), nullptr) << "400 are passed over";
-  for (size_t i = 201; i < 350; ++i) ledger.onRecovered(onFull[i]);
+  for (size_t i = 201; i < 350; ++i) dataTracker.onRecovered(onFull[i]);
   EXPECT_EQ(repairs->pick(path, now), other);
   EXPECT_EQ(path, &idle);
 }
@@ -144,16 +147,17 @@ TEST_F(RepairsTest, APacketThatNoPathCarriesIsGivenUp) {
   lost(s, 1500);
   EXPECT_EQ(repairs->pick(path, now), nullptr);
   EXPECT_EQ(owner.tooLarge, 1u);
-  EXPECT_EQ(ledger.queued(), 0u);
-  EXPECT_EQ(ledger.drops()[static_cast<size_t>(Drop::kTooBig)], 1u);
+  EXPECT_EQ(dataTracker.queued(), 0u);
+  EXPECT_EQ(dataTracker.drops()[static_cast<size_t>(Drop::kTooBig)], 1u);
 }
 
-// Found by review: what was given up counted as looked at, and a packet behind 32 of those waited for another turn.
+// Found by review: packets that were given up counted towards the search limit, so a packet behind
+// 32 of them waited for another turn.
 TEST_F(RepairsTest, WhatIsGivenUpCostsNoOtherItsLook) {
   options.outerMtu = 1400;
   Subflow& s = open(0);
   for (int i = 0; i < 40; ++i) lost(s, 1500);
-  const Datum* small = lost(s);
+  const DataUnit* small = lost(s);
   EXPECT_EQ(repairs->pick(path, now), small);
   EXPECT_EQ(owner.tooLarge, 40u);
 }

@@ -1,4 +1,4 @@
-// What sessions keep of the packet buffers that they share.
+// The shared packet buffers that sessions hold.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace braid::session_buffers_test {
 namespace {
 
-/// A peer that sends what it likes, and the hub's session with it.
+/// A peer that sends anything, and the hub's session with it.
 struct Association {
   PacketPool& pool;
   SessionOptions options;
@@ -29,15 +29,16 @@ struct Association {
     secrets.responderSecret.fill(static_cast<uint8_t>(id + 100));
     secrets.sessionId = id;
     peer.emplace(secrets, KeySchedule::Role::kInitiator, now);
-    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool, events.in(), owner,
-                                    random, now);
+    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool,
+                                    events.in(), owner, random, now);
   }
   /// A packet of 20 bytes of a TCP flow.
   void data(uint64_t dsn, Time now) {
     std::vector<uint8_t> frame(kDataFrameHeader + 20);
     writeDataHeader(0_flow, Dsn(dsn), 20, frame.data());
     Packet datagram = peer->seal(0_subflow, next, frame, pool);
-    EXPECT_EQ(hub->onDatagram(peer->header(0_subflow, next), route, Ecn::kNotEct, std::move(datagram), now),
+    EXPECT_EQ(hub->onDatagram(peer->header(0_subflow, next), route, Ecn::kNotEct,
+                              std::move(datagram), now),
               std::nullopt);
     next = next + 1;
   }
@@ -56,8 +57,8 @@ struct SessionBuffersTest : testing::Test {
   size_t held() const { return pool.budget(PacketUse::kHeld).used(); }
 };
 
-// Found by review: the tiny packets of one peer, behind holes of its own making, filled the room for order, and then
-// everybody's packets were delivered out of order.
+// Found by review: one peer's tiny packets behind deliberate gaps filled the reordering memory, and
+// then all peers' packets were delivered out of order.
 TEST_F(SessionBuffersTest, WhoHoldsMostIsDeliveredOutOfOrder) {
   for (uint64_t i = 0; i < 300; ++i) {
     greedy.data(2 * i + 1, now);

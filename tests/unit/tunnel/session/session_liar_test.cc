@@ -1,4 +1,4 @@
-// Peers that have the keys and do not keep to the protocol.
+// Peers that have the session's keys and break the protocol.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 struct SessionLiarTest : test::RawPeerTest {
   SilentOwner owner;
   Route away{1, *Address::parse("203.0.113.2"), *Endpoint::parse("192.0.2.66:6666")};
-  std::vector<uint64_t> closes;  ///< their reasons
+  std::vector<uint64_t> closes;  ///< reasons of the CLOSE frames received
   uint64_t pings = 0;
   std::vector<PacketNumber> unanswered;  ///< packets of the hub's subflow 0 that ask for an ACK
 
@@ -59,13 +59,14 @@ TEST_F(SessionLiarTest, AnAckOnASubflowThatIsNotThereEndsTheSession) {
   expectEnd();
 }
 
-// Who acknowledges everything in order, losses included, meets a number that was left out.
+// A peer that acknowledges everything in order, including lost packets, will acknowledge a packet
+// number that was skipped on purpose.
 TEST_F(SessionLiarTest, AnOptimisticPeerIsFoundOut) {
   RecordProperty("rule", "ack.number");
   prove();
   uint64_t rounds = 0;
-  for (; rounds < 2 * SkippedNumbers::kMost && !hub->over(); ++rounds) {
-    step(10s);  // past any pause; the hub keeps the path alive or probes it
+  for (; rounds < 2 * PacketNumberFilter::kMost && !hub->over(); ++rounds) {
+    step(10s);  // longer than any pause; the hub keeps the path alive or probes it
     FlowKey key;
     Packet packet = pool.allocate();
     packet.append(100);
@@ -90,7 +91,7 @@ TEST_F(SessionLiarTest, AnAnswerFromElsewhereIsCountedAndMovesNothing) {
   EXPECT_EQ(status().subflows.at(0).remote, home.remote.toString());
 }
 
-// Found by review: each small packet out of order was answered by an ACK that told of all of them.
+// Found by review: each small out-of-order packet caused an ACK with all ranges.
 TEST_F(SessionLiarTest, AcksToAnUnprovenAddressStayWithinThreeTimesWhatCame) {
   for (uint64_t i = 0; i < 2000; ++i) {
     say(test::framesOf(PingFrame{}), away, PacketNumber(2 * i));
@@ -158,8 +159,8 @@ TEST_F(SessionLiarTest, ACloseEndsTheSessionWhateverItsReason) {
 
 // ---- SUBFLOW_STATUS
 
-// Found by review: 1,050 to 1,840 PINGs a second. The peer says over the very subflow that it is not available, and
-// goes on acknowledging there.
+// Found by review: 1,050 to 1,840 PINGs per second. The peer reports on a subflow that this subflow
+// is unavailable, but continues to acknowledge on it.
 TEST_F(SessionLiarTest, ARefusedSubflowIsNotProbedHoweverOftenItAcknowledges) {
   prove();
   say(test::framesOf(SubflowStatusFrame{0_subflow, 1, false}));

@@ -1,5 +1,5 @@
-// Datagrams of a batch that were opened before the session takes them: it makes of them what it makes of those that it
-// opens itself, one after the other.
+// Datagrams of a batch that were decrypted before the session gets them. The result must be the
+// same as when the session decrypts them itself, one after the other.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using Result = std::optional<Drop>;
 
-/// The parameter: whether batches are opened before.
+/// The parameter: whether batches are decrypted beforehand.
 struct SessionOpening : test::RawPeerTest, testing::WithParamInterface<bool> {
   struct Arrival {
     DatagramHeader header;
@@ -41,8 +41,8 @@ struct SessionOpening : test::RawPeerTest, testing::WithParamInterface<bool> {
     }
     std::vector<Result> results;
     for (Arrival& a : batch) {
-      results.push_back(
-          hub->onDatagram(a.header, home, Ecn::kNotEct, std::move(a.bytes), now, a.work ? &a.work : nullptr));
+      results.push_back(hub->onDatagram(a.header, home, Ecn::kNotEct, std::move(a.bytes), now,
+                                        a.work ? &a.work : nullptr));
     }
     batch.clear();
     return results;
@@ -63,8 +63,9 @@ TEST_P(SessionOpening, ABatchWithRepeatsDamageAndAChangeOfKeys) {
   batch.push_back(std::move(late));
   arrive(next + 4);
   arrive(next + 3);
-  EXPECT_THAT(take(), testing::ElementsAre(std::nullopt, Drop::kReplay, Drop::kBadSeal, std::nullopt,
-                                           std::nullopt, std::nullopt, Drop::kReplay));
+  EXPECT_THAT(take(),
+              testing::ElementsAre(std::nullopt, Drop::kReplay, Drop::kBadSeal, std::nullopt,
+                                   std::nullopt, std::nullopt, Drop::kReplay));
   EXPECT_EQ(status().keyEpoch, 1u);
 }
 
@@ -78,17 +79,20 @@ TEST_P(SessionOpening, WhatCameAlreadyIsNotOpenedAgain) {
   EXPECT_FALSE(hub->opening(strange)) << "there are no keys of that generation";
 }
 
-// The last word is the session's: what was opened under another number is refused, and the keys live on.
+// The session decides: a datagram that was decrypted with another packet number is rejected, and
+// the keys stay valid.
 TEST_P(SessionOpening, WorkOfAnotherDatagramIsRefused) {
   arrive(next);
   arrive(next + 1);
   CipherWork wrong = hub->opening(batch[0].header);
   wrong.open(batch[0].bytes.span(), 1);
   ASSERT_TRUE(wrong.good);
-  EXPECT_EQ(hub->onDatagram(batch[1].header, home, Ecn::kNotEct, std::move(batch[1].bytes), now, &wrong),
-            Drop::kBadSeal);
-  EXPECT_EQ(hub->onDatagram(batch[0].header, home, Ecn::kNotEct, std::move(batch[0].bytes), now, &wrong),
-            std::nullopt);
+  EXPECT_EQ(
+      hub->onDatagram(batch[1].header, home, Ecn::kNotEct, std::move(batch[1].bytes), now, &wrong),
+      Drop::kBadSeal);
+  EXPECT_EQ(
+      hub->onDatagram(batch[0].header, home, Ecn::kNotEct, std::move(batch[0].bytes), now, &wrong),
+      std::nullopt);
 }
 
 }  // namespace

@@ -31,11 +31,12 @@ struct SessionPairTest : testing::Test {
   std::vector<Drop> refused;
 
   std::unique_ptr<Session> make(const SessionSecrets& secrets, Role role, SilentOwner& owner) {
-    auto made = std::make_unique<Session>(secrets, role, options, pool, events.in(), owner, random, now);
+    auto made =
+        std::make_unique<Session>(secrets, role, options, pool, events.in(), owner, random, now);
     made->paths().setKeepalive(0s);
     return made;
   }
-  /// Makes both, and proves their one subflow.
+  /// Makes both sessions and validates their only subflow.
   void start(const SessionSecrets& secrets) {
     edge = make(secrets, Role::kInitiator, edgeEnd);
     hub = make(secrets, Role::kResponder, hubEnd);
@@ -43,7 +44,8 @@ struct SessionPairTest : testing::Test {
     run(1s);
     ASSERT_TRUE(edge->anyUsable() && hub->anyUsable());
   }
-  /// Takes the next datagram of `from` to `to`, where it arrives by that route, or loses it. False: there is none.
+  /// Carries the next datagram of `from` to `to`, where it arrives by that route, or loses it.
+  /// False when there is none.
   virtual bool carry(Session& from, Session& to, const Route& arrival) = 0;
   void run(Duration d) {
     for (Time end = now + d; now < end; now += 1ms) {
@@ -54,7 +56,8 @@ struct SessionPairTest : testing::Test {
       }
     }
   }
-  void offer(Session& from, uint16_t flow, size_t size = 100, PacketHint hint = {}, bool reliable = true) {
+  void offer(Session& from, uint16_t flow, size_t size = 100, PacketHint hint = {},
+             bool reliable = true) {
     FlowKey key;
     key.sport = flow;
     Packet packet = pool.allocate();

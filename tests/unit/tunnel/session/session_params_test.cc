@@ -1,4 +1,5 @@
-// What a session says of itself at its start, and what it makes of a peer's word, which may be of a later release.
+// The parameters that a session sends at its start, and its handling of the peer's parameters. The
+// peer may be a later release.
 
 #include <gtest/gtest.h>
 
@@ -80,7 +81,7 @@ TEST_F(SessionParams, AreToldAgainUntilTheyHaveArrived) {
   EXPECT_EQ(params.size(), before);
 }
 
-// The peer of a later release: an entry and frames that this one does not know.
+// A peer of a later release: it sends a parameter and frames that this release does not know.
 TEST_F(SessionParams, WhatIsNotKnownIsSkippedAndAcknowledged) {
   RecordProperty("rule", "optional.ack");
   start();
@@ -90,7 +91,8 @@ TEST_F(SessionParams, WhatIsNotKnownIsSkippedAndAcknowledged) {
   run(100ms);
   EXPECT_EQ(acks, 1u);
   EXPECT_EQ(largestAcked, next - 1);
-  EXPECT_FALSE(say(std::vector<uint8_t>{kFrame<ParamsFrame>.number, 0, 3, 0x21, 1, 0xff, 0x61, 0, 1, 0xff}));
+  EXPECT_FALSE(
+      say(std::vector<uint8_t>{kFrame<ParamsFrame>.number, 0, 3, 0x21, 1, 0xff, 0x61, 0, 1, 0xff}));
   run(100ms);
   EXPECT_EQ(largestAcked, next - 1) << "PARAMS asks for an ACK";
   acks = 0;

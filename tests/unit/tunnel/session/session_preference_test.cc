@@ -1,4 +1,4 @@
-// What the subflows of a session are for, at both ends, and how the responder learns of it.
+// The roles of a session's subflows at both ends, and how the responder learns them.
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,8 @@ struct SessionPreferenceTest : testing::Test {
 
   void make() {
     options.recovery = "none";
-    options.controller = "newreno";  // no model of rate and delay, which such wires do not have
+    // a controller without a model of rate and delay, since these wires have neither
+    options.controller = "newreno";
     secrets.initiatorSecret.fill(1);
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
@@ -52,7 +53,7 @@ struct SessionPreferenceTest : testing::Test {
     edge->paths().setKeepalive(1s);
     hub->paths().setKeepalive(1s);
   }
-  /// Where a datagram of the wire arrives.
+  /// The route by which a datagram of the wire arrives.
   Route atHub(SocketId wire) const {
     Endpoint edgeAt = *Endpoint::parse("198.51.100." + std::to_string(wire) + ":40000");
     return {9, *Address::parse("203.0.113.2"), edgeAt};
@@ -62,7 +63,8 @@ struct SessionPreferenceTest : testing::Test {
   }
   void open(SocketId wire, const PathPreference& preference) {
     std::string name = "wire" + std::to_string(wire);
-    ASSERT_TRUE(edge->openSubflow(name, name, {wire, {}, *Endpoint::parse("203.0.113.2:4433")}, now));
+    ASSERT_TRUE(
+        edge->openSubflow(name, name, {wire, {}, *Endpoint::parse("203.0.113.2:4433")}, now));
     prefer(wire, preference);
   }
   void prefer(SocketId wire, const PathPreference& preference) {
@@ -118,7 +120,7 @@ struct SessionPreferenceTest : testing::Test {
       EXPECT_FALSE(from.onInnerPacket(std::move(packet), FlowKey{}, true, false, now));
     }
   }
-  /// A frame that the side with that role never sent, sealed with its keys.
+  /// A forged frame, sealed with the keys of the side with that role.
   void forge(KeySchedule::Role from, const SubflowPreferenceFrame& frame) {
     KeySchedule keys(secrets, from, {}, now);
     std::array<uint8_t, 64> space{};
@@ -129,8 +131,8 @@ struct SessionPreferenceTest : testing::Test {
     Packet packet = pool.allocate();
     uint8_t* bytes = packet.append(kHeaderSize + piece.size() + kTagSize);
     writeHeader(header, bytes);
-    EXPECT_TRUE(
-        keys.seal(0_subflow, PacketNumber(forged), {bytes, kHeaderSize}, {&piece, 1}, bytes + kHeaderSize));
+    EXPECT_TRUE(keys.seal(0_subflow, PacketNumber(forged), {bytes, kHeaderSize}, {&piece, 1},
+                          bytes + kHeaderSize));
     bool toHub = from == KeySchedule::Role::kInitiator;
     Session& to = toHub ? *hub : *edge;
     Route arrival = toHub ? atHub(1) : atEdge(1);
@@ -246,7 +248,8 @@ TEST_F(SessionPreferenceTest, AChangeIsToldAndALostWordIsRepeated) {
   EXPECT_EQ(status(*hub, 1).preference.weight, 7);
   prefer(2, {});
   run(10ms);
-  EXPECT_EQ(status(*hub, 1).preference, PathPreference{}) << "back to the defaults, which must be told, too";
+  EXPECT_EQ(status(*hub, 1).preference, PathPreference{})
+      << "back to the defaults, which must be told, too";
 }
 
 TEST_F(SessionPreferenceTest, TheLargestSequenceCounts) {

@@ -1,10 +1,11 @@
-// Recovery frames of an authenticated peer, well-meant and hostile: what a session restores, says and counts.
+// Recovery frames of an authenticated peer, honest or hostile: what a session restores, reports and
+// counts.
 
 #include <gtest/gtest.h>
 
 #include "base/random.h"
 #include "tests/unit/tunnel/session/raw_peer_test.h"
-#include "tunnel/wire/parity_symbols.h"
+#include "tunnel/wire/frame_payloads.h"
 
 namespace braid::session_recovery_test {
 namespace {
@@ -75,7 +76,7 @@ struct SessionRecoveryTest : test::RawPeerTest {
   std::optional<Drop> receive(uint8_t subflow, uint64_t pn, const Bytes& frames) {
     return say(frames, home, PacketNumber(pn), SubflowId(subflow));
   }
-  /// The hub has proven the address of subflow 0, so it speaks there.
+  /// The hub has validated the address of subflow 0, so it sends there.
   void prove() {
     RawPeerTest::prove();
     told.clear();
@@ -143,7 +144,8 @@ TEST_F(SessionRecoveryTest, AHeadAndATail) {
   prove();
   receive(0, 2, a);
   Bytes whole = sum({a, b});
-  receive(0, 8, parity(blockOf(1, {{0, 2, 2}}, b.size()), Bytes(whole.begin(), whole.begin() + 30)));
+  receive(0, 8,
+          parity(blockOf(1, {{0, 2, 2}}, b.size()), Bytes(whole.begin(), whole.begin() + 30)));
   EXPECT_EQ(end.delivered.size(), 1u);
   receive(0, 9, tail(1_block, 30, Bytes(whole.begin() + 30, whole.end())));
   EXPECT_EQ(end.delivered.size(), 2u);
@@ -212,7 +214,8 @@ TEST_F(SessionRecoveryTest, WhatThereWasNoBufferForIsNotToldAsRecovered) {
   std::vector<Packet> hoard;
   while (pool.limit() - pool.inUse() > 1) hoard.push_back(pool.allocate());
   receive(0, 9,
-          parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b})));  // takes the last buffer while it is read
+          parity(blockOf(1, {{0, 2, 2}}, b.size()),
+                 sum({a, b})));  // takes the last buffer while it is read
   hoard.clear();
   EXPECT_EQ(drops(Drop::kNoBuffer), 1u);
   EXPECT_EQ(end.delivered.size(), 1u);
@@ -224,7 +227,8 @@ TEST_F(SessionRecoveryTest, OnlySoManyParitiesOfADatagramAreActedOn) {
   RecordProperty("rule", "parity.many");
   prove();
   Bytes frames;
-  for (uint16_t id = 0; id < 20; ++id) frames = frames + parity(blockOf(id, {{0, 90, 2}}, 5), Bytes(5));
+  for (uint16_t id = 0; id < 20; ++id)
+    frames = frames + parity(blockOf(id, {{0, 90, 2}}, 5), Bytes(5));
   EXPECT_EQ(receive(0, 9, frames), std::nullopt);
   EXPECT_EQ(drops(Drop::kBadParity), 4u);
   EXPECT_EQ(status().paritiesReceived, 16u);
@@ -239,8 +243,8 @@ TEST_F(SessionRecoveryTest, AFloodOfBlocksKeepsNoBuffers) {
     auto first = random.next() & 0xffffffff;
     auto count = static_cast<uint32_t>(1 + random.below(128));
     auto m = static_cast<uint8_t>(1 + random.below(16));
-    BlockDescription block = blockOf(static_cast<uint16_t>(random.below(70)), {{subflow, first, count}},
-                                     1 + random.below(1200), m);
+    BlockDescription block = blockOf(static_cast<uint16_t>(random.below(70)),
+                                     {{subflow, first, count}}, 1 + random.below(1200), m);
     Bytes part(1 + random.below(block.symbolSize));
     for (uint8_t& x : part) x = static_cast<uint8_t>(random.next());
     receive(0, pn, parity(block, part, random.below(m)));
@@ -254,8 +258,9 @@ TEST_F(SessionRecoveryTest, NonsenseRecoveredChangesNothing) {
   RecordProperty("rule", "recovered.packet");
   prove();
   uint64_t pn = 2;
-  for (RecoveredFrame frame : {RecoveredFrame{0_subflow, 0_pn, 128}, RecoveredFrame{9_subflow, 5_pn, 1},
-                               RecoveredFrame{0_subflow, PacketNumber((uint64_t{1} << 62) - 1), 128}}) {
+  for (RecoveredFrame frame :
+       {RecoveredFrame{0_subflow, 0_pn, 128}, RecoveredFrame{9_subflow, 5_pn, 1},
+        RecoveredFrame{0_subflow, PacketNumber((uint64_t{1} << 62) - 1), 128}}) {
     Bytes bytes(20);
     Writer writer(bytes);
     writeFrame(writer, frame);

@@ -1,4 +1,5 @@
-// Sessions that wait for an ACK or for a time: they need not be asked before (Session::isAtRest()).
+// Sessions at rest (Session::isAtRest()): they wait for an ACK or a deadline and need not be polled
+// earlier.
 
 #include <algorithm>
 #include <array>
@@ -10,7 +11,8 @@
 namespace braid::session_rest_test {
 namespace {
 
-/// Two sessions on two links with a delay, a rate and losses, and a driver that sleeps until something is due.
+/// Two sessions on two links with a delay, a rate and losses, and a driver that sleeps until
+/// something is due.
 struct SessionRestTest : test::SessionPairTest {
   static constexpr Duration kOneWay = 10ms;
   static constexpr Duration kLongestQueue = 40ms;
@@ -29,7 +31,7 @@ struct SessionRestTest : test::SessionPairTest {
   double loss = 0;
   std::deque<Flight> flights;
   Time busyUntil[2][2] = {};  ///< by direction and link
-  bool isCurious = false;     ///< sessions at rest are asked before their deadlines all the same
+  bool isCurious = false;     ///< sessions at rest are polled before their deadlines nevertheless
   uint64_t restsWithData = 0, asked = 0;
 
   void begin() {
@@ -40,7 +42,7 @@ struct SessionRestTest : test::SessionPairTest {
     edge->openSubflow("b", "lte", {2, {}, edgeRoute.remote}, now);
     run(1s);
   }
-  // For the start, without a delay.
+  // Used at the start, without delay.
   bool carry(Session& from, Session& to, const Route&) override {
     Datagram d;
     if (!from.pollDatagram(d, now)) return false;
@@ -78,8 +80,8 @@ struct SessionRestTest : test::SessionPairTest {
     return std::any_of(status.flows.begin(), status.flows.end(),
                        [](const auto& flow) { return flow.queuedBytes > 0; });
   }
-  /// Asks a session at rest at some times before `end`, where its deadline is the only thing to come. Not within the
-  /// 100 us for which a scheduler's word on a flow that waits for a better path holds at least.
+  /// Polls a session at rest at some times before `end`, while only its deadline is pending. Not
+  /// within 100 us, the minimum time for which a scheduler's decision about a waiting flow holds.
   void ask(Session& s, Time end) {
     if (end - now <= 100us) return;
     Time then = now;
@@ -89,16 +91,16 @@ struct SessionRestTest : test::SessionPairTest {
       then = at;
       Datagram d;
       ++asked;
-      EXPECT_FALSE(s.pollDatagram(d, at)) << "asked " << (end - at).count() << " ns before its deadline";
+      EXPECT_FALSE(s.pollDatagram(d, at))
+          << "asked " << (end - at).count() << " ns before its deadline";
     }
   }
-  /// Gives each session its turn when something has happened to it or its deadline has come, and else only if it is
-  /// not at rest.
+  /// Polls each session after an input or at its deadline, otherwise only if it is not at rest.
   void drive(Duration d) {
     const std::array<Session*, 2> both{edge.get(), hub.get()};
     std::array<bool, 2> touched{true, true};  // packets were offered before
     std::array<Time, 2> deadline{};
-    std::array<int, 2> idle{};  // turns in a row that were due and came to nothing
+    std::array<int, 2> idle{};  // consecutive due turns without any effect
     for (Time end = now + d; now < end;) {
       for (; !flights.empty() && flights.front().at <= now; flights.pop_front()) {
         Flight& f = flights.front();
@@ -146,7 +148,7 @@ class Seeds : public SessionRestTest, public testing::WithParamInterface<uint64_
   std::string anyOf(const Names& names) {
     return std::string(names[dice.below(std::size(names))]);
   }
-  /// Bulk, small flows, calls and losses, at rates above and below those of the links.
+  /// Bulk flows, small flows, calls and losses, at rates above and below those of the links.
   void live() {
     dice = Random(GetParam());
     options.recovery = isCurious ? anyOf(kExactRecoveries) : anyOf(kRecoveries);
@@ -184,10 +186,10 @@ class Seeds : public SessionRestTest, public testing::WithParamInterface<uint64_
   }
 
  private:
-  static constexpr std::string_view kRecoveries[] = {"adaptive",  "none",      "fuso",     "cofuso",
-                                                     "redundant", "proactive", "reactive", "corrective"};
-  /// FUSO's look at spare windows, and a ceiling, may let a datagram go some tenths of a millisecond before the deadline
-  /// that was told: the others are exact.
+  static constexpr std::string_view kRecoveries[] = {
+      "adaptive", "none", "fuso", "cofuso", "redundant", "proactive", "reactive", "corrective"};
+  /// With FUSO's use of spare windows, and with a ceiling, a datagram may be sent some tenths of a
+  /// millisecond before the announced deadline. The policies listed here are exact.
   static constexpr std::string_view kExactRecoveries[] = {"adaptive", "none"};
   static constexpr std::string_view kExactSchedulers[] = {"earliest", "ecf"};
 };
@@ -204,17 +206,18 @@ TEST_P(Seeds, SessionsThatAreAskedOnlyAtTheirDeadlinesBringAllToItsEnd) {
 
 INSTANTIATE_TEST_SUITE_P(Session, Seeds, testing::Range<uint64_t>(1, 11));
 
-/// A part of a budget that others have.
-struct Others final : Keeper {
-  using Keeper::keep;
-  using Keeper::Keeper;
-  void giveBack() override {}
+/// A part of a memory quota that others use.
+struct Others final : QuotaUser {
+  using QuotaUser::keep;
+  using QuotaUser::QuotaUser;
+  void reclaim() override {}
 };
 
-// Others free the room: only by asking does the session learn of it, whether or not something of its own is on its way.
+// Others free the memory. The session learns of it only by being polled, whether or not it has data
+// in flight.
 TEST_F(SessionRestTest, ASessionThatHasNoRoomDoesNotRest) {
   begin();
-  Budget& budget = pool.budget(PacketUse::kSent);
+  MemoryQuota& budget = pool.budget(PacketUse::kSent);
   std::vector<std::unique_ptr<Others>> others;
   for (size_t i = 0; i <= budget.limit(); ++i) others.push_back(std::make_unique<Others>(&budget));
   for (bool isOnItsWay : {false, true}) {

@@ -1,4 +1,4 @@
-// A session whose datagrams are sealed by its driver, after it has given them out.
+// A session that hands out unsealed datagrams, which its driver seals later.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ struct SessionSealing : test::RawPeerTest {
     start(owner);
     prove();
   }
-  /// What the session has to say to two datagrams.
+  /// The session's answer to two datagrams.
   Datagram answer() {
     say(ping);
     say(ping);
@@ -45,7 +45,8 @@ TEST_F(SessionSealing, ADatagramIsOpenAndHasRoomUntilItIsSealed) {
 TEST_F(SessionSealing, ACipherThatFailsEndsTheSession) {
   Datagram out = answer();
   std::vector<uint8_t> key(aeadKeySize(AeadKind::kAes128Gcm)), iv(Aead::kIvSize);
-  *out.unsealed.keys = Aead(AeadKind::kAes128Gcm, Aead::Use::kOpen, key, iv);  // as if OpenSSL failed
+  *out.unsealed.keys =
+      Aead(AeadKind::kAes128Gcm, Aead::Use::kOpen, key, iv);  // as if OpenSSL failed
   out.unsealed.seal(out.bytes.span(), 0);
   EXPECT_FALSE(out.unsealed.good);
   EXPECT_FALSE(hub->over()) << "nobody has told it";

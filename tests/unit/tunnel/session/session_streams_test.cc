@@ -7,8 +7,8 @@
 
 #include "base/random.h"
 #include "tests/unit/tunnel/session/session_pair_test.h"
-#include "tunnel/lane/stream_desk.h"
-#include "tunnel/wire/frame_reader.h"
+#include "tunnel/stream/registry.h"
+#include "tunnel/wire/frame_table.h"
 
 namespace braid::session_streams_test {
 namespace {
@@ -20,7 +20,7 @@ uint8_t byteAt(uint64_t offset) {
 }
 
 struct SessionStreamsTest : test::SessionPairTest {
-  StreamDesk desk;
+  StreamRegistry registry;
   SessionSecrets secrets;
   Random dice{1};
   double loss = 0;
@@ -31,7 +31,7 @@ struct SessionStreamsTest : test::SessionPairTest {
 
   SessionStreamsTest() {
     options.streams.on = true;
-    options.streams.desk = &desk;
+    options.streams.registry = &registry;
     secrets.initiatorSecret.fill(1);
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
@@ -58,7 +58,7 @@ struct SessionStreamsTest : test::SessionPairTest {
   static uint64_t idOf(StreamHandle h) { return uint64_t{h.place} << 32 | h.generation; }
   void listen() {
     StreamEvent event;
-    while (desk.poll(event)) {
+    while (registry.poll(event)) {
       if (event.opened) opened.push_back(event.stream);
       StreamEvent& sum = told[idOf(event.stream)];
       sum.stream = event.stream;
@@ -72,18 +72,18 @@ struct SessionStreamsTest : test::SessionPairTest {
   const StreamEvent& of(StreamHandle h) { return told[idOf(h)]; }
 
   StreamHandle open(Session& from) { return from.streams().open(kEnds, now); }
-  /// Writes bytes of the pattern from the stream's present end on; returns how many.
+  /// Writes bytes of the test pattern at the stream's current end. Returns how many were written.
   size_t write(StreamHandle h, size_t size) {
-    Stream* s = desk.find(h);
+    Stream* s = registry.find(h);
     if (!s) return 0;
     std::vector<uint8_t> bytes(size);
     for (size_t i = 0; i < size; ++i) bytes[i] = byteAt(s->source().end() + i);
     return s->of().sending().write(*s, bytes, now);
   }
-  /// Reads up to so many bytes, which must be those of the pattern; returns how many.
+  /// Reads up to `most` bytes, which must match the test pattern. Returns how many were read.
   size_t read(StreamHandle h, size_t most) {
     size_t done = 0;
-    for (Stream* s = desk.find(h); s && done < most; s = desk.find(h)) {
+    for (Stream* s = registry.find(h); s && done < most; s = registry.find(h)) {
       ByteView view;
       if (s->assembly().peek({&view, 1}) == 0) break;
       view = view.first(std::min(view.size(), most - done));
@@ -96,9 +96,10 @@ struct SessionStreamsTest : test::SessionPairTest {
     return done;
   }
   void finish(StreamHandle h) {
-    if (Stream* s = desk.find(h)) s->of().sending().finish(*s, now);
+    if (Stream* s = registry.find(h)) s->of().sending().finish(*s, now);
   }
-  /// Brings `size` bytes from one end to the other, which reads all at once; how long that took.
+  /// Transfers `size` bytes from one end to the other, which reads everything at once. Returns the
+  /// duration.
   Duration bring(StreamHandle from, StreamHandle to, size_t size) {
     Time began = now;
     for (size_t written = 0, taken = 0; taken < size && now < began + 60s;) {
@@ -129,7 +130,7 @@ TEST_F(SessionStreamsTest, ARequestTravelsWithTheOpening) {
   listen();
   ASSERT_EQ(opened.size(), 1u);
   StreamHandle b = opened[0];
-  EXPECT_EQ(desk.find(b)->ends(), kEnds);
+  EXPECT_EQ(registry.find(b)->ends(), kEnds);
   EXPECT_TRUE(of(b).readable);
   EXPECT_EQ(read(b, 1000), 300u);
 }
@@ -158,7 +159,7 @@ TEST_F(SessionStreamsTest, AStreamOfASegmentEachWayTakesAtMostADatagramMoreThanT
   for (int side : {0, 1}) EXPECT_LE(datagrams[side], packets[side] + 1) << (side ? "edge" : "hub");
 }
 
-// No Nagle: what was written before is not waited for.
+// No Nagle algorithm: a write does not wait for earlier data.
 TEST_F(SessionStreamsTest, EachSmallWriteLeavesAtOnce) {
   begin();
   StreamHandle a = open(*edge);
@@ -178,7 +179,7 @@ TEST_F(SessionStreamsTest, EachSmallWriteLeavesAtOnce) {
     }
     EXPECT_GE(found, 1u);
     EXPECT_EQ(read(b, SIZE_MAX), 30u) << "write " << i;
-    now += 100us;  // no datagram of the hub, so no ACK, comes back
+    now += 100us;  // no datagram of the hub, and so no ACK, arrives
   }
 }
 
@@ -189,12 +190,12 @@ TEST_F(SessionStreamsTest, BothDirectionsEndByThemselvesAndThenAllIsDone) {
   finish(a);
   StreamHandle b = accepted();
   EXPECT_EQ(read(b, 5000), 1000u);
-  EXPECT_TRUE(desk.find(b)->assembly().isAtEnd());
+  EXPECT_TRUE(registry.find(b)->assembly().isAtEnd());
   run(50ms);
   listen();
   EXPECT_FALSE(of(a).done);
   bring(b, a, 50000);
-  EXPECT_EQ(desk.find(a)->assembly().consumed(), 50000u);
+  EXPECT_EQ(registry.find(a)->assembly().consumed(), 50000u);
   finish(b);
   run(50ms);
   read(a, SIZE_MAX);
@@ -202,23 +203,24 @@ TEST_F(SessionStreamsTest, BothDirectionsEndByThemselvesAndThenAllIsDone) {
   listen();
   EXPECT_TRUE(of(a).done);
   EXPECT_TRUE(of(b).done);
-  EXPECT_FALSE(desk.find(a));
-  EXPECT_FALSE(desk.find(b));
+  EXPECT_FALSE(registry.find(a));
+  EXPECT_FALSE(registry.find(b));
   EXPECT_EQ(edge->streams().size() + hub->streams().size(), 0u);
-  EXPECT_EQ(desk.size(), 0u);
+  EXPECT_EQ(registry.size(), 0u);
 }
 
 TEST_F(SessionStreamsTest, AStreamIsOpenedByEitherSide) {
   begin();
   StreamHandle a = open(*hub);
   ASSERT_TRUE(a);
-  EXPECT_EQ(desk.find(a)->id(), StreamId(1));
+  EXPECT_EQ(registry.find(a)->id(), StreamId(1));
   write(a, 10);
   StreamHandle b = accepted();
   EXPECT_EQ(read(b, 100), 10u);
 }
 
-// Found by review: behind 100 KB the end did not end the burst, so its protection waited for a pause.
+// Found by review: after 100 KB the end of the stream did not end the burst, so its protection
+// waited for a pause.
 TEST_F(SessionStreamsTest, TheEndOfALongStreamIsKnownToItsProtectionAtOnce) {
   begin();
   StreamHandle a = open(*edge);
@@ -232,10 +234,10 @@ TEST_F(SessionStreamsTest, TheEndOfALongStreamIsKnownToItsProtectionAtOnce) {
   }
   ASSERT_GE(written, 150'000u);
   ASSERT_GT(write(a, 3000), 0u);
-  ASSERT_TRUE(desk.find(a));
-  EXPECT_FALSE(desk.find(a)->burst.ended());
+  ASSERT_TRUE(registry.find(a));
+  EXPECT_FALSE(registry.find(a)->burst.ended());
   finish(a);
-  EXPECT_TRUE(desk.find(a)->burst.ended());
+  EXPECT_TRUE(registry.find(a)->burst.ended());
 }
 
 TEST_F(SessionStreamsTest, MegabytesOverALossyPathAreWhole) {
@@ -246,7 +248,7 @@ TEST_F(SessionStreamsTest, MegabytesOverALossyPathAreWhole) {
   StreamHandle b = accepted();
   while (opened.empty()) b = accepted();
   bring(a, b, 3'000'000);
-  EXPECT_EQ(desk.find(b)->assembly().consumed(), 3'000'001u);
+  EXPECT_EQ(registry.find(b)->assembly().consumed(), 3'000'001u);
   finish(a);
   finish(b);
   run(2s);
@@ -270,7 +272,7 @@ TEST_F(SessionStreamsTest, AReaderThatDoesNotReadIsSentItsCreditAndNoMore) {
   }
   StreamHandle b = accepted();
   EXPECT_EQ(written, options.streams.firstUpload);
-  EXPECT_EQ(desk.find(b)->assembly().readable(), written);
+  EXPECT_EQ(registry.find(b)->assembly().readable(), written);
   EXPECT_EQ(read(b, SIZE_MAX), written);
   run(5ms);
   listen();
@@ -284,9 +286,9 @@ TEST_F(SessionStreamsTest, AFastReadersWindowGrows) {
   write(a, 1);
   StreamHandle b = accepted();
   bring(a, b, 4'000'000);
-  Stream* s = desk.find(b);
+  Stream* s = registry.find(b);
   EXPECT_GT(write(a, 1) + s->assembly().consumed(), 4'000'000u);
-  // What may come without another word is more than at first.
+  // The credit that the peer has without a further update is larger than the initial one.
   size_t written = 0;
   for (int i = 0; i < 2000; ++i) {
     written += write(a, 65536);
@@ -301,15 +303,15 @@ TEST_F(SessionStreamsTest, AResetEndsBothEndsAtOnceWithItsCause) {
   StreamHandle a = open(*edge);
   write(a, 5000);
   StreamHandle b = accepted();
-  Stream* s = desk.find(b);
+  Stream* s = registry.find(b);
   s->of().reset(*s, StreamCause::kRefused, now);
-  EXPECT_FALSE(desk.find(b));
+  EXPECT_FALSE(registry.find(b));
   run(5ms);
   listen();
   EXPECT_EQ(of(a).reset, StreamCause::kRefused);
   EXPECT_FALSE(of(b).reset) << "who resets is not told";
   EXPECT_EQ(edge->streams().counts().streamsRefused, 1u);
-  EXPECT_EQ(desk.size(), 0u);
+  EXPECT_EQ(registry.size(), 0u);
   EXPECT_EQ(pool.budget(PacketUse::kSent).used(), 0u);
 }
 
@@ -317,7 +319,7 @@ TEST_F(SessionStreamsTest, AnUnknownCodeIsAReset) {
   RecordProperty("rule", "stream.code");
   begin();
   StreamHandle a = open(*edge);
-  edge->streams().onReset({desk.find(a)->id(), 4711}, now);
+  edge->streams().onReset({registry.find(a)->id(), 4711}, now);
   listen();
   EXPECT_EQ(of(a).reset, StreamCause::kReset);
 }
@@ -334,7 +336,7 @@ TEST_F(SessionStreamsTest, AResetComesThroughLosses) {
   ASSERT_EQ(opened.size(), 50u);
   loss = 0.5;
   for (StreamHandle h : mine) {
-    Stream* s = desk.find(h);
+    Stream* s = registry.find(h);
     s->of().reset(*s, StreamCause::kReset, now);
   }
   run(20s);
@@ -348,7 +350,7 @@ TEST_F(SessionStreamsTest, AnOpeningBehindItsResetOpensNothing) {
   hub->streams().onReset({StreamId(0), 0}, now);
   StreamHandle a = open(*edge);
   ASSERT_TRUE(a);
-  EXPECT_EQ(desk.find(a)->id(), StreamId(0));
+  EXPECT_EQ(registry.find(a)->id(), StreamId(0));
   write(a, 100);
   run(20ms);
   listen();
@@ -412,7 +414,7 @@ TEST_F(SessionStreamsTest, BeginAndEndAreTracedAtBothGateways) {
   EXPECT_EQ(traces.of[0].ends, kEnds);
   EXPECT_EQ(traces.of[1].ends, kEnds);
   EXPECT_EQ(traces.of[0].time, start);
-  Stream* s = desk.find(b);
+  Stream* s = registry.find(b);
   std::vector<uint8_t> bytes(500);
   s->of().sending().write(*s, bytes, now);
   run(20ms);
@@ -427,7 +429,7 @@ TEST_F(SessionStreamsTest, BeginAndEndAreTracedAtBothGateways) {
   EXPECT_GT(here.firstByte, start);
   EXPECT_EQ(there.firstByte, kNever);
   EXPECT_GE(here.time, there.time);
-  EXPECT_FALSE(desk.find(a));
+  EXPECT_FALSE(registry.find(a));
   options.trace = nullptr;
 }
 
@@ -448,7 +450,7 @@ TEST_F(SessionStreamsTest, OneMoreThanThereMayBeIsRefused) {
   run(5ms);
   listen();
   EXPECT_EQ(of(back).reset, StreamCause::kLimit);
-  for (StreamHandle h : mine) EXPECT_TRUE(desk.find(h));
+  for (StreamHandle h : mine) EXPECT_TRUE(registry.find(h));
 }
 
 TEST_F(SessionStreamsTest, BeforeTheBoundNewConnectionsAreToStayPackets) {
@@ -475,8 +477,9 @@ TEST_F(SessionStreamsTest, AtTheBoundBothSidesMayOpenAtOnceAndNoneIsRefused) {
     size_t count = 0;
     for (; edge->streams().mayTakeOver() && hub->streams().mayTakeOver(); ++count) {
       open(*edge);
-      if (most > 1) open(*hub);                  // one of one is for who comes first
-      if (most < 8 || count % 3 == 2) run(5ms);  // so many are opened before the other side hears of it
+      if (most > 1) open(*hub);  // with a limit of one, whichever side is first gets it
+      if (most < 8 || count % 3 == 2)
+        run(5ms);  // until here several streams are opened before the other side learns of them
     }
     EXPECT_GE(6 * count, most) << "a third of them, by two";
     run(100ms);
@@ -493,7 +496,7 @@ TEST_F(SessionStreamsTest, WhenThePeerHasNoRoomNewConnectionsStayPacketsForAWhil
   begin();
   StreamHandle a = open(*edge);
   StreamHandle b = accepted();
-  Stream* s = desk.find(b);
+  Stream* s = registry.find(b);
   s->of().reset(*s, StreamCause::kLimit, now);
   run(5ms);
   listen();
@@ -501,7 +504,7 @@ TEST_F(SessionStreamsTest, WhenThePeerHasNoRoomNewConnectionsStayPacketsForAWhil
   EXPECT_FALSE(edge->streams().mayTakeOver());
   EXPECT_TRUE(hub->streams().mayTakeOver());
   EXPECT_TRUE(open(*edge)) << "what is on its way is tried";
-  run(StreamLane::kTurnedAway);
+  run(SessionStreams::kTurnedAway);
   EXPECT_TRUE(edge->streams().mayTakeOver());
 }
 
@@ -521,17 +524,17 @@ TEST_F(SessionStreamsTest, AThousandReadersThatDoNotReadHoldNoMoreThanTheBound) 
   }
   EXPECT_GT(most, options.streams.heldBytes / 2);
   EXPECT_GT(hub->streams().counts().streamsLimited, 0u);
-  // One that reads is not held up by them.
+  // The streams that nobody reads do not delay one that is read.
   StreamHandle a = open(*edge);
   write(a, 1);
   run(5ms);
   listen();
   StreamHandle b = opened.back();
   bring(a, b, 300'000);
-  EXPECT_EQ(desk.find(b) ? desk.find(b)->assembly().consumed() : 0, 300'001u);
+  EXPECT_EQ(registry.find(b) ? registry.find(b)->assembly().consumed() : 0, 300'001u);
 }
 
-// Early bytes of many streams must not fill the room that those need which they wait for.
+// Out-of-order bytes of many streams must not fill the memory that the missing bytes need.
 TEST_F(SessionStreamsTest, WhatComesInOrderFindsRoomHoweverMuchIsEarly) {
   options.streams.heldBytes = 64 * 2300;
   begin();
@@ -542,37 +545,38 @@ TEST_F(SessionStreamsTest, WhatComesInOrderFindsRoomHoweverMuchIsEarly) {
   ASSERT_EQ(opened.size(), 8u);
   std::vector<uint8_t> bytes(1000);
   auto offer = [&](StreamHandle h, uint64_t offset) {
-    Stream* s = desk.find(h);
+    Stream* s = registry.find(h);
     StreamFrame frame;
     frame.stream = s->id();
     frame.offset = offset;
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = byteAt(offset + i);
     frame.bytes = bytes;
-    StreamLane::Verdict verdict = hub->streams().admit(frame, now);
-    if (verdict == StreamLane::Verdict::kTaken) hub->streams().onFrame(frame, pool.copy(bytes), now);
+    SessionStreams::Verdict verdict = hub->streams().admit(frame, now);
+    if (verdict == SessionStreams::Verdict::kTaken)
+      hub->streams().onFrame(frame, pool.copy(bytes), now);
     return verdict;
   };
   size_t refusals = 0;
   for (uint64_t offset = 1000; offset <= 60000; offset += 1000)
-    for (StreamHandle h : opened) refusals += offer(h, offset) == StreamLane::Verdict::kNoRoom;
+    for (StreamHandle h : opened) refusals += offer(h, offset) == SessionStreams::Verdict::kNoRoom;
   EXPECT_GT(refusals, 0u);
   for (StreamHandle h : opened) {
-    EXPECT_EQ(offer(h, 0), StreamLane::Verdict::kTaken);
+    EXPECT_EQ(offer(h, 0), SessionStreams::Verdict::kTaken);
     EXPECT_GT(read(h, SIZE_MAX), 0u);
     EXPECT_LE(hub->streams().heldBytes(), options.streams.heldBytes);
   }
   EXPECT_EQ(hub->streams().counts().streamsLimited, 0u) << "who reads is not to blame";
 }
 
-// Found by reading: a peer that sends one early byte of each of many streams makes a gateway hold a window and a page for
-// each, more than the buffer that alone was counted.
+// Found by code review: a peer that sends one out-of-order byte of each of many streams makes a
+// gateway hold a window and a page for each. That is more than the buffer, which alone was counted.
 TEST_F(SessionStreamsTest, WhatKeepsEarlyBytesInOrderIsWithinTheBound) {
   RecordProperty("rule", "stream.memory");
   options.streams.heldBytes = 1 << 20;
   begin();
   std::vector<uint8_t> bytes(1);
-  size_t each =
-      pool.allocate().footprint() + sizeof(StreamChunk) + sizeof(StreamWindow) + sizeof(StreamWindow::Page);
+  size_t each = pool.allocate().footprint() + sizeof(StreamChunk) + sizeof(StreamWindow) +
+                sizeof(StreamWindow::Page);
   size_t taken = 0;
   for (uint64_t i = 0; i < 1000; ++i) {
     StreamFrame frame;
@@ -581,7 +585,7 @@ TEST_F(SessionStreamsTest, WhatKeepsEarlyBytesInOrderIsWithinTheBound) {
     frame.stream = StreamId(2 * i);
     frame.offset = 1;
     frame.bytes = bytes;
-    if (hub->streams().admit(frame, now) != StreamLane::Verdict::kTaken) continue;
+    if (hub->streams().admit(frame, now) != SessionStreams::Verdict::kTaken) continue;
     hub->streams().onFrame(frame, pool.copy(bytes), now);
     ++taken;
   }
@@ -591,7 +595,8 @@ TEST_F(SessionStreamsTest, WhatKeepsEarlyBytesInOrderIsWithinTheBound) {
   EXPECT_EQ(hub->streams().counts().streamsLimited, 0u) << "early bytes end no stream";
 }
 
-// What was admitted is held at once: nothing that a parity restores comes in between and takes its room.
+// Admitted data is stored at once, so data restored from a parity cannot take its memory in
+// between.
 TEST_F(SessionStreamsTest, TheBoundHoldsAmidLossesAndParities) {
   RecordProperty("rule", "stream.memory");
   options.streams.heldBytes = 200'000;
@@ -603,7 +608,7 @@ TEST_F(SessionStreamsTest, TheBoundHoldsAmidLossesAndParities) {
   size_t most = 0;
   for (int round = 0; round < 600; ++round) {
     for (StreamHandle& h : mine) {
-      if (!desk.find(h)) h = open(*edge);
+      if (!registry.find(h)) h = open(*edge);
       write(h, 1 + dice.below(3000));
     }
     run(1ms);
@@ -621,13 +626,13 @@ TEST_F(SessionStreamsTest, BytesBeyondTheCreditAreALie) {
   StreamHandle a = open(*edge);
   StreamHandle b = accepted();
   StreamFrame frame;
-  frame.stream = desk.find(b)->id();
+  frame.stream = registry.find(b)->id();
   std::vector<uint8_t> bytes(10);
   frame.bytes = bytes;
   frame.offset = options.streams.firstUpload - 10;
-  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kTaken);
+  EXPECT_EQ(hub->streams().admit(frame, now), SessionStreams::Verdict::kTaken);
   ++frame.offset;
-  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kBad);
+  EXPECT_EQ(hub->streams().admit(frame, now), SessionStreams::Verdict::kBad);
   static_cast<void>(a);
 }
 
@@ -639,12 +644,12 @@ TEST_F(SessionStreamsTest, TwoEndsOfOneStreamAreALie) {
   finish(a);
   StreamHandle b = accepted();
   StreamFrame frame;
-  frame.stream = desk.find(b)->id();
+  frame.stream = registry.find(b)->id();
   frame.type = StreamFrame::kFirst | StreamFrame::kFin;
   frame.offset = 99;
-  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kBad);
+  EXPECT_EQ(hub->streams().admit(frame, now), SessionStreams::Verdict::kBad);
   frame.offset = 100;
-  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kTaken);
+  EXPECT_EQ(hub->streams().admit(frame, now), SessionStreams::Verdict::kTaken);
 }
 
 TEST_F(SessionStreamsTest, AnOpeningFarBehindTheOthersIsAnsweredAndNotForgotten) {
@@ -653,18 +658,18 @@ TEST_F(SessionStreamsTest, AnOpeningFarBehindTheOthersIsAnsweredAndNotForgotten)
   StreamFrame frame;
   frame.type = StreamFrame::kFirst | StreamFrame::kOpen;
   frame.opening = StreamOpening{kEnds, 1000};
-  frame.stream = StreamId(2 * StreamIds::kWindow);
-  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kTaken);
+  frame.stream = StreamId(2 * StreamIdFilter::kWindow);
+  EXPECT_EQ(hub->streams().admit(frame, now), SessionStreams::Verdict::kTaken);
   EXPECT_EQ(hub->streams().size(), 1u);
   frame.stream = StreamId(0);
-  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kTaken);
+  EXPECT_EQ(hub->streams().admit(frame, now), SessionStreams::Verdict::kTaken);
   EXPECT_EQ(hub->streams().size(), 1u);
   StreamResetFrame reset;
   ASSERT_TRUE(hub->streams().pollReset(reset));
   EXPECT_EQ(reset.stream, StreamId(0));
   EXPECT_EQ(reset.code, static_cast<uint64_t>(StreamCause::kGone));
   frame.stream = StreamId(2);
-  EXPECT_EQ(hub->streams().admit(frame, now), StreamLane::Verdict::kTaken);
+  EXPECT_EQ(hub->streams().admit(frame, now), SessionStreams::Verdict::kTaken);
   EXPECT_EQ(hub->streams().size(), 2u) << "it has only been overtaken";
 }
 
@@ -673,7 +678,7 @@ TEST_F(SessionStreamsTest, RoomToReadIntoIsTheSameAsWriting) {
   StreamHandle a = open(*edge);
   size_t filled = 0;
   for (int i = 0; i < 20; ++i) {
-    Stream* s = desk.find(a);
+    Stream* s = registry.find(a);
     std::array<ByteSpan, 8> buffers;
     size_t n = s->of().sending().room(*s, buffers);
     size_t here = 0, want = 1 + dice.below(6000);
@@ -688,7 +693,7 @@ TEST_F(SessionStreamsTest, RoomToReadIntoIsTheSameAsWriting) {
   finish(a);
   StreamHandle b = accepted();
   EXPECT_EQ(read(b, SIZE_MAX), filled);
-  EXPECT_TRUE(desk.find(b)->assembly().isAtEnd());
+  EXPECT_TRUE(registry.find(b)->assembly().isAtEnd());
 }
 
 TEST_F(SessionStreamsTest, AnIdleStreamTakesLittleMemory) {

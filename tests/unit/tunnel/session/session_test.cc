@@ -13,13 +13,14 @@ namespace braid::session_test {
 namespace {
 
 struct SessionTest : test::SessionPairTest {
-  /// Of a second subflow.
+  /// The route of a second subflow.
   Route edgeSecond{2, *Address::parse("198.51.100.2"), edgeRoute.remote};
   Route hubSecond{9, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.2:40000")};
   SessionSecrets secrets;
   uint64_t sent = 0;
-  std::map<const Session*, uint32_t> nextNumber;  ///< of the subflow that came first
-  uint64_t numbered = 0, leftOut = 0;             ///< of both directions
+  std::map<const Session*, uint32_t> nextNumber;  ///< next packet number of the first subflow
+  /// Packet numbers used and skipped, both directions together
+  uint64_t numbered = 0, leftOut = 0;
 
   void start() {
     secrets.initiatorSecret.fill(1);
@@ -106,7 +107,8 @@ TEST_F(SessionTest, WhatItHasNotBroughtToThePeerIsHandedBackInTheEnd) {
   EXPECT_EQ(pool.budget(PacketUse::kSent).used() + pool.budget(PacketUse::kQueued).used(), 0u);
 }
 
-// Found by review: CoDel took the wait for a path that was gone for congestion, and dropped some of what was handed back.
+// Found by review: CoDel interpreted the wait for a failed path as congestion, and dropped some of
+// the returned packets.
 TEST_F(SessionTest, CodelDropsNothingOfWhatIsHandedBack) {
   constexpr uint64_t kOffered = 200;
   start();
@@ -126,11 +128,11 @@ TEST_F(SessionTest, CodelDropsNothingOfWhatIsHandedBack) {
   while (carry(*hub, *edge, edgeRoute)) {
   }
   cut = true;
-  run(300ms);  // what its ACK lets go shows CoDel how long packets have waited
+  run(300ms);  // the packets that the ACK allows to be sent show CoDel how long packets have waited
   uint64_t dropped = edge->drops()[static_cast<size_t>(Drop::kAqm)];
   edge->handBack(edgeEnd);
   EXPECT_EQ(edge->drops()[static_cast<size_t>(Drop::kAqm)], dropped);
-  hub->handBack(hubEnd);  // what has arrived behind a hole is delivered
+  hub->handBack(hubEnd);  // delivers the data that has arrived behind a hole
   EXPECT_GE(edgeEnd.handedBack, kOffered - hubEnd.delivered - dropped);
 }
 
@@ -144,7 +146,8 @@ TEST_F(SessionTest, WhatHasArrivedAndWaitsForOrderIsDeliveredInTheEnd) {
   ASSERT_TRUE(carry(*edge, *hub, hubRoute));
   ASSERT_EQ(hubEnd.delivered, 0u) << "it is behind a hole";
   hub->handBack(hubEnd);
-  EXPECT_EQ(hubEnd.delivered, 1u) << "the peer may know that it has arrived, and will not send it again";
+  EXPECT_EQ(hubEnd.delivered, 1u)
+      << "the peer may know that it has arrived, and will not send it again";
 }
 
 TEST_F(SessionTest, EachFlowShowsHowItIsDelivered) {
@@ -195,7 +198,8 @@ TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {
   EXPECT_EQ(refused, std::vector<Drop>{});
   for (uint16_t flow = 1; flow <= 250; ++flow) offer(*edge, flow);
   run(300ms);
-  EXPECT_EQ(hubEnd.delivered, 250u) << "the receiver knows what will not come, and waits for nothing";
+  EXPECT_EQ(hubEnd.delivered, 250u)
+      << "the receiver knows what will not come, and waits for nothing";
 }
 
 TEST_F(SessionTest, AMalformedDatagramCountsOnceAndIsAReplayThen) {
@@ -206,14 +210,14 @@ TEST_F(SessionTest, AMalformedDatagramCountsOnceAndIsAReplayThen) {
   std::array<uint8_t, kHeaderSize + frames.size() + kTagSize> bytes;
   writeHeader(header, bytes.data());
   std::array<ByteView, 1> pieces{frames};
-  ASSERT_TRUE(
-      keys.seal(0_subflow, 1000_pn, ByteView(bytes).first(kHeaderSize), pieces, bytes.data() + kHeaderSize));
+  ASSERT_TRUE(keys.seal(0_subflow, 1000_pn, ByteView(bytes).first(kHeaderSize), pieces,
+                        bytes.data() + kHeaderSize));
   for (Drop expected : {Drop::kBadFrame, Drop::kReplay, Drop::kReplay}) {
     EXPECT_EQ(hub->onDatagram(header, hubRoute, Ecn::kNotEct, pool.copy(bytes), now), expected);
   }
 }
 
-// It must not be sent again, and the path is not to look lossy.
+// The data must not be resent, and the path must not appear lossy.
 TEST_F(SessionTest, WhatArrivedOnAPathThatIsGoneIsAcknowledgedOnAnother) {
   start();
   ASSERT_TRUE(edge->openSubflow("b", "lte", {2, {}, edgeRoute.remote}, now));
@@ -238,7 +242,8 @@ TEST_F(SessionTest, WhatArrivedOnAPathThatIsGoneIsAcknowledgedOnAnother) {
   EXPECT_EQ(first().lostPackets, 0u);
 }
 
-// A number that is left out looks like a loss to the receiver; to nobody else.
+// A skipped packet number looks like a loss to the receiver, but must not count as one anywhere
+// else.
 TEST_F(SessionTest, NumbersThatAreLeftOutHarmNoHonestPeer) {
   start();
   for (int i = 0; i < 30000; ++i) {
@@ -258,9 +263,9 @@ TEST_F(SessionTest, NumbersThatAreLeftOutHarmNoHonestPeer) {
   }
 }
 
-// Found by reading: when two flows had a turn and nothing to protect, what waited behind them stayed there.
-// A call that has been sent wants a turn to be protected. That turn had to wait for an open window, and everybody behind
-// it with it.
+// Found by code review: when two flows had a turn but nothing to protect, everything behind them
+// stayed in the queue. A call that has been sent needs a turn for its protection. That turn had to
+// wait for an open window, and so did all flows behind it.
 TEST_F(SessionTest, ATurnBeforeAFullWindowHoldsNoSmallFlowUp) {
   options.controller = "newreno";
   options.initialWindow = 40;

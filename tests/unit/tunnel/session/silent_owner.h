@@ -1,10 +1,10 @@
 #pragma once
 
-#include "tunnel/session/session_owner.h"
+#include "tunnel/session/peer_events.h"
 
 namespace braid {
 
-/// Counts what a session hands over.
+/// Counts the packets that a session delivers.
 struct SilentOwner final : SessionOwner {
   size_t delivered = 0;
   size_t tooLarge = 0;

@@ -1,4 +1,4 @@
-#include "tunnel/subflow/ack_sender.h"
+#include "tunnel/subflow/acks.h"
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,8 @@ TEST_F(AckSenderTest, AGapIsToldAtOnce) {
   acks.onPacket(2_pn, true, Ecn::kEct0, 100ms, now);
   EXPECT_TRUE(acks.due(now));
   acks.onSent();
-  acks.onPacket(1_pn, true, Ecn::kEct0, 100ms, now);  // fills it: the sender wants to know that too
+  // fills the gap, which the sender must also learn
+  acks.onPacket(1_pn, true, Ecn::kEct0, 100ms, now);
   EXPECT_TRUE(acks.due(now));
 }
 
@@ -77,7 +78,7 @@ TEST_F(AckSenderTest, TheDelayIsThatOfTheLargest) {
   EXPECT_EQ(acks.frame(0_subflow, now + 4ms).delay, std::chrono::microseconds(4000));
 }
 
-// Each is a hole, and every ACK would tell of all of them.
+// Each missing packet is a gap, and every ACK would report all of them.
 TEST_F(AckSenderTest, NumbersThatTheSenderLeftOutAreNotToldForever) {
   for (PacketNumber pn{}; pn < 100000_pn; ++pn) {
     if (pn.value() % 2000 != 0) acks.onPacket(pn, true, Ecn::kEct0, 100ms, now);
@@ -95,7 +96,8 @@ TEST(AckSender, OnAFastPathItWaitsForAQuarterOfTheRtt) {
 }
 
 TEST(AckSender, FiveMillisecondsAreTheMost) {
-  for (auto [rtt, wait] : {std::pair<Duration, Duration>{20ms, 5ms}, {19ms, 4750us}, {2s, 5ms}, {0ms, 0ms}}) {
+  for (auto [rtt, wait] :
+       {std::pair<Duration, Duration>{20ms, 5ms}, {19ms, 4750us}, {2s, 5ms}, {0ms, 0ms}}) {
     AckSender acks;
     Time now{};
     acks.onPacket(0_pn, true, Ecn::kEct0, rtt, now);

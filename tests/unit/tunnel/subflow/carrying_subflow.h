@@ -1,16 +1,16 @@
 #pragma once
 
-// A subflow that carries data, for tests of what protects it and of what became of its packets.
+// A subflow that carries data, to test its protection and its packets' fates.
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/tunnel/lane/some_flows.h"
+#include "tests/unit/tunnel/queue/some_flows.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/subflow/subflow.h"
 
 namespace braid {
 
-/// An active subflow that has sent one PING, with a fresh ledger.
+/// An active subflow that has sent one PING, with a new data tracker.
 struct CarryingSubflow : testing::Test {
   static constexpr Duration kRtt = 40ms;
   PacketPool pool{1500, 4000};
@@ -18,7 +18,7 @@ struct CarryingSubflow : testing::Test {
   Flow& flow = flows.make();
   Flow& other = flows.make(true, 2);
   SubflowOptions options;
-  DataLedger ledger{3s};
+  DataTracker dataTracker{3s};
   ControllerGroup group;
   SubflowEvents events;
   SecretRandom random{knownKey(3)};
@@ -27,7 +27,8 @@ struct CarryingSubflow : testing::Test {
   std::unique_ptr<Subflow> s;
 
   void SetUp() override {
-    s = std::make_unique<Subflow>(3_subflow, "wifi", home, true, options, events, ledger, group, random, now);
+    s = std::make_unique<Subflow>(3_subflow, "wifi", home, true, options, events, dataTracker,
+                                  group, random, now);
     auto frame = s->takePathFrame(now);
     now += kRtt;
     s->onPathResponse(frame->challenge->token, frame->route, now);
@@ -36,18 +37,20 @@ struct CarryingSubflow : testing::Test {
     now += kRtt;
     ack(0_pn);
   }
-  const Datum* make(Flow& f) { return ledger.create(f, pool.copy(std::array<uint8_t, 1>{}), now); }
-  PacketNumber carry(std::initializer_list<const Datum*> data,
+  const DataUnit* make(Flow& f) {
+    return dataTracker.create(f, pool.copy(std::array<uint8_t, 1>{}), now);
+  }
+  PacketNumber carry(std::initializer_list<const DataUnit*> data,
                      SentPacket::Role role = SentPacket::Role::kOrdinary) {
     PacketNumber pn = s->sender().sent().next();
     SentPacket& p = s->onSent(1200, true, now);
     p.role = role;
-    for (const Datum* d : data) {
+    for (const DataUnit* d : data) {
       p.data[p.dataCount++] = d;
       if (role == SentPacket::Role::kCopy) {
-        ledger.onCopied(d);
+        dataTracker.onCopied(d);
       } else {
-        ledger.onSent(d, s->id(), pn);
+        dataTracker.onSent(d, s->id(), pn);
       }
     }
     return pn;
@@ -66,7 +69,9 @@ struct CarryingSubflow : testing::Test {
     s->onAck(frame, true, now);
   }
   void ack(PacketNumber pn) { ack(pn, pn); }
-  const Datum& datum(PacketNumber pn, size_t i = 0) { return *s->sender().sent().at(pn).data[i]; }
+  const DataUnit& datum(PacketNumber pn, size_t i = 0) {
+    return *s->sender().sent().at(pn).data[i];
+  }
   /// Three later packets are acknowledged, so that packet `pn` counts as lost.
   void lose(PacketNumber pn) {
     PacketNumber first = ping();

@@ -91,11 +91,11 @@ TEST_F(DatagramBuilderTest, OnlyWhatAsksForAnAckIsTracked) {
 
 TEST_F(DatagramBuilderTest, CopiesAreMarkedInTheSentMap) {
   Subflow& s = open(0);
-  const Datum* d = make();
+  const DataUnit* d = make();
   send(s, {d});
   DatagramBuilder build(s, pool.allocate());
   build.addCopy(d);
-  ledger.onCopied(d);
+  dataTracker.onCopied(d);
   ASSERT_TRUE(finish(build));
   EXPECT_EQ(s.sender().sent().at(build.packetNumber()).role, SentPacket::Role::kCopy);
 }
@@ -162,10 +162,10 @@ TEST_F(DatagramBuilderTest, WithKeysThatAreUsedUpNothingLeaves) {
 
 TEST_F(DatagramBuilderTest, DataOnAPathThatIsNotUsableIsMovedAtOnce) {
   Subflow& s = add(0);
-  const Datum* d = make();
+  const DataUnit* d = make();
   PacketNumber pn = send(s, {d});
   EXPECT_TRUE(s.sender().sent().at(pn).moved);
-  EXPECT_EQ(ledger.nextRepair(now), d) << "it may arrive; it is sent elsewhere all the same";
+  EXPECT_EQ(dataTracker.nextRepair(now), d) << "it may arrive; it is sent elsewhere all the same";
 }
 
 }  // namespace

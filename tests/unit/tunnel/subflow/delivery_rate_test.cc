@@ -1,4 +1,4 @@
-#include "tunnel/subflow/delivery_rate.h"
+#include "tunnel/subflow/path_estimate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,45 +1,48 @@
-// How much of a silent path's flight may be sent again elsewhere on doubt alone.
+// The number of packets in flight on a silent path that may be reinjected before the path is
+// suspect.
 
-#include "tunnel/subflow/doubt_budget.h"
+#include "tunnel/subflow/in_flight.h"
 
 #include <gtest/gtest.h>
 
 namespace braid::doubt_budget_test {
 namespace {
 
-/// Spends all that is left.
-size_t take(DoubtBudget& doubt, uint64_t sent) {
+/// Uses all that is left of the budget.
+size_t take(EarlyReinjectionBudget& doubt, uint64_t sent) {
   size_t left = doubt.left(sent);
   doubt.spend(left);
   return left;
 }
 
-TEST(DoubtBudget, APathThatStumblesNowAndThenHasAllOfIt) {
-  DoubtBudget doubt;
-  EXPECT_EQ(take(doubt, 10), DoubtBudget::kMost) << "its first time";
-  uint64_t sent = 10 + DoubtBudget::kMost * DoubtBudget::kShare;
-  EXPECT_EQ(take(doubt, sent), DoubtBudget::kMost);
-  EXPECT_EQ(take(doubt, 2 * sent), DoubtBudget::kMost) << "and never more";
+TEST(EarlyReinjectionBudget, APathThatStumblesNowAndThenHasAllOfIt) {
+  EarlyReinjectionBudget doubt;
+  EXPECT_EQ(take(doubt, 10), EarlyReinjectionBudget::kMost) << "its first time";
+  uint64_t sent = 10 + EarlyReinjectionBudget::kMost * EarlyReinjectionBudget::kShare;
+  EXPECT_EQ(take(doubt, sent), EarlyReinjectionBudget::kMost);
+  EXPECT_EQ(take(doubt, 2 * sent), EarlyReinjectionBudget::kMost) << "and never more";
 }
 
-TEST(DoubtBudget, OneThatJittersAlwaysHasAShare) {
-  DoubtBudget doubt;
+TEST(EarlyReinjectionBudget, OneThatJittersAlwaysHasAShare) {
+  EarlyReinjectionBudget doubt;
   size_t all = take(doubt, 1000);
   for (uint64_t sent = 1200; sent <= 201'000; sent += 200) all += take(doubt, sent);
-  EXPECT_LE(all, DoubtBudget::kMost + 201'000 / DoubtBudget::kShare);
-  EXPECT_GE(all, DoubtBudget::kMost + 200'000 / DoubtBudget::kShare * 9 / 10);
+  EXPECT_LE(all, EarlyReinjectionBudget::kMost + 201'000 / EarlyReinjectionBudget::kShare);
+  EXPECT_GE(all, EarlyReinjectionBudget::kMost + 200'000 / EarlyReinjectionBudget::kShare * 9 / 10);
 }
 
-// Found by review: the lost packets of an idle path, one at a time, used it up before the path died under load.
-TEST(DoubtBudget, WhatIsNotSpentStays) {
-  DoubtBudget doubt;
+// Found by review: single lost packets of an idle path used up the budget before the path failed
+// under load.
+TEST(EarlyReinjectionBudget, WhatIsNotSpentStays) {
+  EarlyReinjectionBudget doubt;
   for (uint64_t sent = 1; sent <= 5; ++sent) {
-    EXPECT_EQ(doubt.left(sent), DoubtBudget::kMost + 1 - sent);
+    EXPECT_EQ(doubt.left(sent), EarlyReinjectionBudget::kMost + 1 - sent);
     doubt.spend(1);
   }
-  EXPECT_EQ(doubt.left(100), DoubtBudget::kMost - 5 + 100 / DoubtBudget::kShare);
-  EXPECT_EQ(doubt.left(127), DoubtBudget::kMost - 5 + 1) << "each packet counts once";
-  EXPECT_EQ(doubt.left(128), DoubtBudget::kMost - 5 + 2);
+  EXPECT_EQ(doubt.left(100),
+            EarlyReinjectionBudget::kMost - 5 + 100 / EarlyReinjectionBudget::kShare);
+  EXPECT_EQ(doubt.left(127), EarlyReinjectionBudget::kMost - 5 + 1) << "each packet counts once";
+  EXPECT_EQ(doubt.left(128), EarlyReinjectionBudget::kMost - 5 + 2);
 }
 
 }  // namespace

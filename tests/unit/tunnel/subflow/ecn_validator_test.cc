@@ -16,7 +16,7 @@ struct EcnValidatorTest : testing::Test {
   Time now = Time{} + 1s;
   PacketNumber next{};
 
-  /// Sends so many packets; how many of them as ECT(0).
+  /// Sends `count` packets. Returns how many were sent as ECT(0).
   unsigned send(unsigned count) {
     unsigned marked = 0;
     for (unsigned i = 0; i < count; ++i) marked += ecn.onSent(next++, kPto, now);
@@ -30,7 +30,7 @@ struct EcnValidatorTest : testing::Test {
   void lose(PacketNumber first, PacketNumber last) {
     for (PacketNumber pn = first; pn <= last; ++pn) ecn.onLost(pn, now);
   }
-  /// Ten packets that arrive as they were sent.
+  /// Ten packets that arrive with an unchanged ECN field.
   void prove() {
     send(10);
     ack(next - 10, next - 1, {10, 0, 0});
@@ -140,7 +140,8 @@ TEST_F(EcnValidatorTest, AnOvertakenAckProvesNothing) {
   EXPECT_EQ(ecn.state(), State::kCapable);
 }
 
-// The peer keeps 64 ranges and reports 32: what an ACK had no room for is in its counts all the same.
+// The peer keeps 64 ranges and reports 32. Its ECN counts include the packets for which the ACK had
+// no room.
 TEST_F(EcnValidatorTest, APacketBelowTheLargestMayHaveBeenCountedBefore) {
   prove();
   send(10);
@@ -254,7 +255,8 @@ TEST_F(EcnValidatorTest, ThePauseStaysShortWhenATestCostsNothing) {
 
 TEST_F(EcnValidatorTest, AnEarlierProbeShowsThatMarksAreNoForgery) {
   ecn.onProbeSent();
-  EXPECT_EQ(ecn.onAck(next++, {1, 0, 0}, now), 0u) << "an ACK of something unmarked brings the count";
+  EXPECT_EQ(ecn.onAck(next++, {1, 0, 0}, now), 0u)
+      << "an ACK of something unmarked brings the count";
   EXPECT_EQ(ecn.state(), State::kTesting);
   send(10);
   EXPECT_EQ(ack(1_pn, 4_pn, {1, 0, 4}), 4u);

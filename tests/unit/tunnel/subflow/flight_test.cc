@@ -1,10 +1,10 @@
-#include "tunnel/subflow/flight.h"
+#include "tunnel/subflow/in_flight.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "tests/unit/tunnel/lane/some_flows.h"
+#include "tests/unit/tunnel/queue/some_flows.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::flight_test {
@@ -18,9 +18,9 @@ struct FlightTest : testing::Test {
   PacketPool pool{1500, 100};
   SomeFlows flows;
   Flow& flow = flows.make();
-  DataLedger ledger{3s};
+  DataTracker dataTracker{3s};
   Time now = Time{} + 1s;
-  Flight flight{ledger, now};
+  InFlightTracker flight{dataTracker, now};
   RttEstimator rtt;
 
   void SetUp() override { rtt.onSample(kRtt, {}, now); }
@@ -28,15 +28,16 @@ struct FlightTest : testing::Test {
   PacketNumber send() {
     PacketNumber pn = flight.packets().next();
     SentPacket& p = flight.push(1000, true, now);
-    p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
+    p.data[0] = dataTracker.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     p.dataCount = 1;
-    ledger.onSent(p.data[0], 0_subflow, pn);
+    dataTracker.onSent(p.data[0], 0_subflow, pn);
     return pn;
   }
-  /// What an ACK of these ranges, the newest first, says that is new.
+  /// The packets that an ACK with these ranges (newest first) newly acknowledges.
   Numbers newIn(std::initializer_list<std::pair<uint64_t, uint64_t>> ranges) {
     AckFrame ack;
-    for (auto [first, last] : ranges) ack.ranges[ack.count++] = {PacketNumber(first), PacketNumber(last)};
+    for (auto [first, last] : ranges)
+      ack.ranges[ack.count++] = {PacketNumber(first), PacketNumber(last)};
     Numbers found;
     flight.forEachNew(ack, [&](PacketNumber pn, SentPacket&) { found.push_back(pn.value()); });
     return found;
@@ -65,7 +66,8 @@ TEST_F(FlightTest, ASubflowThatOnlyAnswersDoesNotRunOutOfNumbers) {
   EXPECT_FALSE(flight.packets().full());
 }
 
-// A loss is remembered for its late ACK. When nothing else that asks for an ACK leaves, no news comes that would forget it.
+// A lost packet is kept in case its ACK arrives late. While no other ack-eliciting packet is sent,
+// no ACK arrives that would remove it.
 TEST_F(FlightTest, ALossDoesNotUseUpTheNumbersOfASubflowThatOnlyAnswers) {
   for (int i = 0; i < 4; ++i) send();
   now += kRtt;
@@ -77,7 +79,7 @@ TEST_F(FlightTest, ALossDoesNotUseUpTheNumbersOfASubflowThatOnlyAnswers) {
   }
   flight.push(100, false, now);
   EXPECT_EQ(flight.packets().next() - flight.packets().first(), 1u);
-  EXPECT_EQ(ledger.live(), 1u) << "its data is to be sent again";
+  EXPECT_EQ(dataTracker.live(), 1u) << "its data is to be sent again";
 }
 
 TEST_F(FlightTest, WhatAsksForNoAckForgetsALossThatIsOldEnough) {
@@ -101,7 +103,7 @@ TEST_F(FlightTest, AcknowledgedDataIsDeliveredAndForgotten) {
   flight.onAcked(0_pn);
   EXPECT_EQ(flight.bytes(), 0u);
   EXPECT_FALSE(flight.isDataMissing(0_pn));
-  EXPECT_EQ(ledger.live(), 0u);
+  EXPECT_EQ(dataTracker.live(), 0u);
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
@@ -114,10 +116,11 @@ TEST_F(FlightTest, AnAckSaysOnlyWhatEarlierOnesDidNot) {
   EXPECT_EQ(newIn({{0, 9}}), (Numbers{0, 6, 9}));
 }
 
-// Two ACKs that take turns each say what the other did not. Ours is what was said before, by any.
+// Two ACKs alternate, and each covers what the other does not. A packet counts as reported if any
+// earlier ACK covered it.
 TEST_F(FlightTest, AlternatingAcksDoNotVisitAPacketTwice) {
   constexpr uint64_t kSent = SentPackets::kMaxSpan - 1;
-  flight.push(40, true, now);  // never acknowledged: nothing is forgotten
+  flight.push(40, true, now);  // never acknowledged, so no packet is removed
   for (uint64_t pn = 1; pn < kSent; ++pn) flight.push(40, true, now);
   size_t visits = 0;
   for (int turn = 0; turn < 100; ++turn) {
@@ -127,7 +130,7 @@ TEST_F(FlightTest, AlternatingAcksDoNotVisitAPacketTwice) {
   EXPECT_EQ(visits, kSent - 1);
 }
 
-// A peer may let a path fall silent and take it back as often as it likes.
+// A peer may let a path become silent and return any number of times.
 TEST_F(FlightTest, WhatHasBeenMovedIsNotVisitedAgain) {
   for (int i = 0; i < 100; ++i) flight.push(40, true, now);
   Numbers visited;
@@ -147,7 +150,7 @@ TEST_F(FlightTest, DataIsGivenUpAlsoOfWhatLeavesLater) {
   EXPECT_TRUE(flight.isDataMissing(1_pn));
   flight.giveUpData(Drop::kPeerDown);
   EXPECT_FALSE(flight.isDataMissing(1_pn));
-  EXPECT_EQ(ledger.drops()[static_cast<size_t>(Drop::kPeerDown)], 2u);
+  EXPECT_EQ(dataTracker.drops()[static_cast<size_t>(Drop::kPeerDown)], 2u);
 }
 
 TEST_F(FlightTest, ThePacketThresholdMakesALoss) {
@@ -157,7 +160,7 @@ TEST_F(FlightTest, ThePacketThresholdMakesALoss) {
   EXPECT_EQ(flight.bytes(), 2000u);
   EXPECT_EQ(flight.oldest(), 1_pn);
   EXPECT_EQ(flight.lossTime(), now + kRtt * 9 / 8);
-  EXPECT_NE(ledger.nextRepair(now), nullptr);
+  EXPECT_NE(dataTracker.nextRepair(now), nullptr);
   now = flight.lossTime();
   EXPECT_EQ(detect(), (Numbers{1, 2}));
   EXPECT_EQ(flight.bytes(), 0u);
@@ -170,7 +173,7 @@ TEST_F(FlightTest, ALostPacketMayStillBeAcknowledged) {
   ASSERT_EQ(detect(), (Numbers{0}));
   flight.onAcked(0_pn);
   EXPECT_EQ(flight.bytes(), 2000u) << "it had left the flight before";
-  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
 }
 
 TEST_F(FlightTest, DataIsMovedOnceAndIsNotLostAgain) {
@@ -179,21 +182,21 @@ TEST_F(FlightTest, DataIsMovedOnceAndIsNotLostAgain) {
   Numbers moved;
   flight.moveAll(now, [&](PacketNumber pn, const SentPacket&) { moved.push_back(pn.value()); });
   EXPECT_EQ(moved, (Numbers{0, 1}));
-  EXPECT_EQ(ledger.queued(), 2u);
+  EXPECT_EQ(dataTracker.queued(), 2u);
   EXPECT_EQ(flight.bytes(), 2000u) << "the packets may still arrive";
   flight.moveAll(now, [](PacketNumber, const SentPacket&) {});
   flight.loseAll(now, [](PacketNumber, const SentPacket&) {});
-  EXPECT_EQ(ledger.queued(), 2u);
+  EXPECT_EQ(dataTracker.queued(), 2u);
   EXPECT_EQ(flight.bytes(), 0u);
   flight.onAcked(0_pn);
-  EXPECT_EQ(ledger.queued(), 1u);
+  EXPECT_EQ(dataTracker.queued(), 1u);
 }
 
 TEST_F(FlightTest, GivenUpDataIsNotSentAgain) {
   send();
   flight.giveUpData(Drop::kPeerDown);
   flight.loseAll(now, [](PacketNumber, const SentPacket&) {});
-  EXPECT_EQ(ledger.queued(), 0u);
+  EXPECT_EQ(dataTracker.queued(), 0u);
   EXPECT_FALSE(flight.isDataMissing(0_pn));
 }
 
@@ -218,12 +221,12 @@ TEST_F(FlightTest, NothingBehindTheOldestInFlightIsForgotten) {
 }
 
 TEST_F(FlightTest, ASilentPathRemembersTheLatestPacketsOnly) {
-  for (uint64_t i = 0; i < Flight::kMaxSilentSpan + 2; ++i) flight.push(40, true, now);
+  for (uint64_t i = 0; i < InFlightTracker::kMaxSilentSpan + 2; ++i) flight.push(40, true, now);
   Numbers lost;
   flight.abandonOld(now, [&](PacketNumber pn, const SentPacket&) { lost.push_back(pn.value()); });
   EXPECT_EQ(lost, (Numbers{0, 1}));
   EXPECT_EQ(flight.packets().first(), 2_pn);
-  EXPECT_EQ(flight.bytes(), Flight::kMaxSilentSpan * 40);
+  EXPECT_EQ(flight.bytes(), InFlightTracker::kMaxSilentSpan * 40);
 }
 
 TEST_F(FlightTest, ANumberThatIsLeftOutIsNothingInFlight) {
@@ -249,7 +252,7 @@ TEST_F(FlightTest, ASubflowThatOnlyAnswersMayLeaveNumbersOut) {
   EXPECT_LE(flight.packets().next() - flight.packets().first(), 3u);
 }
 
-// Two numbers at a time must not jump over the end.
+// Steps of two numbers must not jump over the end.
 TEST_F(FlightTest, WhenNoNumberIsFreeNoneIsLeftOut) {
   for (size_t i = 0; i + 1 < SentPackets::kMaxSpan; ++i) flight.push(40, true, now);
   EXPECT_FALSE(flight.packets().full());
@@ -276,13 +279,13 @@ TEST_F(FlightTest, ProgressBeginsWithTheFirstPacketInFlight) {
 
 TEST_F(FlightTest, ItsEndReleasesWhatIsLeft) {
   {
-    Flight other(ledger, now);
+    InFlightTracker other(dataTracker, now);
     SentPacket& p = other.push(1000, true, now);
-    p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
+    p.data[0] = dataTracker.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     p.dataCount = 1;
-    ledger.onSent(p.data[0], 0_subflow, 0_pn);
+    dataTracker.onSent(p.data[0], 0_subflow, 0_pn);
   }
-  EXPECT_EQ(ledger.live(), 0u);
+  EXPECT_EQ(dataTracker.live(), 0u);
   EXPECT_EQ(pool.inUse(), 0u);
 }
 

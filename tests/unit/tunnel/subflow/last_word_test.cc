@@ -1,12 +1,12 @@
-#include "tunnel/subflow/last_word.h"
+#include "tunnel/subflow/subflow_state.h"
 
 #include <gtest/gtest.h>
 
 namespace braid::last_word_test {
 namespace {
 
-TEST(LastWord, ALaterWordIsNewsAndAnEarlierOneIsNot) {
-  LastWord word;
+TEST(SequenceGuard, ALaterWordIsNewsAndAnEarlierOneIsNot) {
+  SequenceGuard word;
   EXPECT_TRUE(word.isNews(0));
   EXPECT_FALSE(word.isNews(0)) << "said again";
   EXPECT_TRUE(word.isNews(5)) << "those between may be lost, or belong to other matters";

@@ -1,4 +1,4 @@
-#include "tunnel/subflow/loss_detector.h"
+#include "tunnel/subflow/in_flight.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr Duration kRtt = 80ms;
 const Time kStart = Time{} + 1s;
 
-/// Counts the packets that are looked at.
+/// Counts the packets that are examined.
 struct CountingPackets : SentPackets {
   uint64_t looks = 0;
   SentPacket& at(PacketNumber pn) {
@@ -61,7 +61,7 @@ TEST_F(LossDetectorTest, ThreePacketsLaterIsLost) {
   EXPECT_EQ(detect(kStart + kRtt), Numbers{1});
 }
 
-// A number that was left out did not overtake anything.
+// A skipped packet number does not count as a later packet.
 TEST_F(LossDetectorTest, ANumberThatWasLeftOutIsNoLaterPacket) {
   for (int i = 0; i < 6; ++i) send(kStart);
   sent.setState(2_pn, SentPacket::State::kSkipped);
@@ -85,8 +85,8 @@ TEST_F(LossDetectorTest, NineEighthsOfTheRttLaterIsLost) {
   EXPECT_EQ(loss.lossTime(), kNever);
 }
 
-// A peer that never acknowledges one packet, and the others one at a time, keeps them all in the sent-map: each of
-// its ACKs must not cost a walk along the map.
+// A peer that never acknowledges one packet, and acknowledges the others one at a time, keeps all
+// of them in the map of sent packets. Its ACKs must not each cause a walk over the map.
 TEST_F(LossDetectorTest, WhatIsSettledIsNotLookedAtAgain) {
   constexpr uint64_t kSent = 8000;
   for (uint64_t i = 0; i < kSent; ++i) send(kStart);
@@ -108,8 +108,8 @@ TEST_F(LossDetectorTest, PacketsSentAfterTheLargestAcknowledgedAreNotLost) {
   EXPECT_EQ(detect(kStart + 10s), Numbers{});
 }
 
-// RFC 8985 section 6.2: once reordering was seen, count alone proves nothing, and the window grows by
-// quarters.
+// RFC 8985 section 6.2: once reordering was seen, the packet count alone does not show a loss, and
+// the reordering window grows by quarters.
 TEST_F(LossDetectorTest, ASpuriousLossTurnsToTimeAlone) {
   for (int i = 0; i < 10; ++i) send(kStart);
   loss.onSpurious();

@@ -1,4 +1,4 @@
-#include "tunnel/subflow/marked_numbers.h"
+#include "tunnel/subflow/sent_map.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 namespace braid::marked_numbers_test {
 namespace {
 
-TEST(MarkedNumbers, FindsTheNextOne) {
-  MarkedNumbers marks(4096);
+TEST(PacketNumberBitmap, FindsTheNextOne) {
+  PacketNumberBitmap marks(4096);
   EXPECT_EQ(marks.next(0_pn, 4096_pn), 4096_pn);
   marks.put(70_pn, true);
   marks.put(4000_pn, true);
@@ -26,17 +26,17 @@ TEST(MarkedNumbers, FindsTheNextOne) {
 }
 
 // The window may begin in the middle of a word, which then holds its first numbers and its last.
-TEST(MarkedNumbers, AWindowThatEndsInItsFirstWord) {
-  MarkedNumbers marks(4096);
+TEST(PacketNumberBitmap, AWindowThatEndsInItsFirstWord) {
+  PacketNumberBitmap marks(4096);
   marks.put(4100_pn, true);
   EXPECT_EQ(marks.next(10_pn, 4106_pn), 4100_pn);
   EXPECT_EQ(marks.next(10_pn, 4100_pn), 4100_pn);
   EXPECT_EQ(marks.next(10_pn, 4099_pn), 4099_pn);
 }
 
-// A window of a word: its first numbers and its last are in that one.
-TEST(MarkedNumbers, TheShortestWindow) {
-  MarkedNumbers marks(64);
+// A window of one word, which holds its first numbers and its last.
+TEST(PacketNumberBitmap, TheShortestWindow) {
+  PacketNumberBitmap marks(64);
   marks.put(70_pn, true);
   EXPECT_EQ(marks.next(10_pn, 74_pn), 70_pn);
   EXPECT_EQ(marks.next(71_pn, 74_pn), 74_pn);
@@ -47,8 +47,8 @@ TEST(MarkedNumbers, TheShortestWindow) {
   EXPECT_EQ(marks.next(20_pn, 74_pn), 74_pn) << "12 is not 76";
 }
 
-TEST(MarkedNumbers, AWiderWindowHasTheSameMarks) {
-  MarkedNumbers marks(64);
+TEST(PacketNumberBitmap, AWiderWindowHasTheSameMarks) {
+  PacketNumberBitmap marks(64);
   marks.put(101_pn, true);
   marks.put(163_pn, true);
   marks.widen(100_pn, 164_pn);
@@ -65,7 +65,7 @@ TEST(MarkedNumbersProperty, MatchesASet) {
     SCOPED_TRACE(seed);
     Random random(seed);
     uint64_t span = uint64_t{64} << seed % 8;  // 64 to 8192, and wider later
-    MarkedNumbers marks(span);
+    PacketNumberBitmap marks(span);
     std::set<uint64_t> set;
     uint64_t first = random.below(10'000);
     for (int step = 0; step < 3000; ++step) {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Duration kRtt = 20ms;
 
-/// Answers probes as a path does that carries up to `limit` bytes; gives the number of probes sent.
+/// Answers probes like a path that carries up to `limit` bytes. Returns the number of probes sent.
 int search(MtuDiscovery& mtu, size_t limit, Time& now) {
   int probes = 0;
   while (size_t size = mtu.pollProbe()) {
@@ -41,7 +41,8 @@ TEST(MtuDiscovery, FindsEveryLimitWithinThePrecision) {
     int probes = search(mtu, limit, now);
     EXPECT_LE(mtu.current(), limit);
     EXPECT_GT(mtu.current() + MtuDiscovery::kPrecision, limit) << limit;
-    EXPECT_LE(probes, 3 * 9) << limit;  // the top, the base, log2(157 / 8) + 1 steps, each at most MAX_PROBES
+    EXPECT_LE(probes, 3 * 9)
+        << limit;  // the top, the base, log2(157 / 8) + 1 steps, each at most MAX_PROBES
   }
 }
 

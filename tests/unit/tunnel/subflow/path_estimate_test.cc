@@ -14,7 +14,7 @@ struct PathEstimateTest : testing::Test {
   Time now = Time{} + 1s;
   PathEstimate path{now};
 
-  /// The path's RTT is known well.
+  /// Gives the path a well-known RTT.
   void settle() {
     for (int i = 0; i < 40; ++i) path.onRtt(kRtt, {}, now);
   }
@@ -25,7 +25,7 @@ struct PathEstimateTest : testing::Test {
     path.onSent(p, true, now);
     return p;
   }
-  /// Bytes that the ACK is told of.
+  /// Bytes reported with the ACK.
   uint64_t ack(const SentPacket& packet, bool wasLost = false) {
     AckSample sample;
     path.onAcked(packet, wasLost, sample, now);
@@ -53,13 +53,15 @@ TEST_F(PathEstimateTest, AProofGivesTheFirstSampleOnly) {
   EXPECT_EQ(path.rtt().smoothed(), kRtt);
 }
 
-// Found by review: a modem that wakes up answers the first of several challenges after many seconds.
+// Found by review: a modem that wakes up may answer the first of several challenges only after many
+// seconds.
 TEST_F(PathEstimateTest, AProofThatCameLateIsBelievedUpToASecond) {
   path.onProof(9s, now);
   EXPECT_EQ(path.rtt().smoothed(), PathEstimate::kPlausibleRtt);
 }
 
-// Found by review: a peer that sends only ACKs may know an old RTT, and keep ACKs back by a quarter of that.
+// Found by review: a peer that sends only ACKs may know an outdated RTT, and delay ACKs by a
+// quarter of that.
 TEST_F(PathEstimateTest, TheDelayOfAcksIsWhatThePeerShowedLatelyOnAFabric) {
   for (int i = 0; i < 10; ++i) path.onRtt(200us, 50us, now);
   EXPECT_EQ(path.maxAckDelay(), 1ms) << "the granularity of timers";
@@ -93,7 +95,7 @@ TEST_F(PathEstimateTest, ALateAckTakesTheLossBackWhereItHadCounted) {
   SentPacket lost = send();
   path.onLost(0_pn, lost);
   EXPECT_EQ(path.losses().lost(), 1u);
-  SentPacket uncounted = send();  // a probe for the MTU, say
+  SentPacket uncounted = send();  // for example an MTU probe
   EXPECT_EQ(ack(uncounted, true), 1000u);
   EXPECT_EQ(path.losses().lost(), 1u);
   EXPECT_EQ(ack(lost, true), 1000u);
@@ -109,7 +111,8 @@ TEST_F(PathEstimateTest, OfWhatASilenceLostOnlyTheFirstFewCount) {
     for (uint64_t i = 0; i < 100; ++i) path.onLost(PacketNumber(100 * (silence - 1) + i), lost[i]);
     EXPECT_EQ(path.losses().lost() - before, uint64_t{PathEstimate::kSilenceLosses}) << silence;
     ack(lost[99], true);
-    EXPECT_EQ(path.losses().lost() - before, uint64_t{PathEstimate::kSilenceLosses}) << "it had not counted";
+    EXPECT_EQ(path.losses().lost() - before, uint64_t{PathEstimate::kSilenceLosses})
+        << "it had not counted";
   }
   SentPacket later = send();
   uint64_t before = path.losses().lost();

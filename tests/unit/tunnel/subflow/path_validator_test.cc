@@ -1,4 +1,4 @@
-#include "tunnel/subflow/path_validator.h"
+#include "tunnel/subflow/route.h"
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,8 @@ TEST_F(PathValidatorTest, AnAnswerFromElsewhereProvesNothing) {
     EXPECT_TRUE(validator.running());
   }
   EXPECT_FALSE(validator.isStray(token, seen));
-  EXPECT_TRUE(validator.onResponse(token, seen, now)) << "to which address of ours it came does not matter";
+  EXPECT_TRUE(validator.onResponse(token, seen, now))
+      << "to which address of ours it came does not matter";
 }
 
 TEST_F(PathValidatorTest, AnAnswerBeforeTheQuestionProvesNothing) {
@@ -66,13 +67,14 @@ TEST_F(PathValidatorTest, SendsAStrangerAtMostThreeTimesWhatCame) {
   validator.onSent(route(1), 300);
   now += 10s;
   EXPECT_EQ(validator.allowance(1200, now), 0u);
-  validator.onReceived(route(2), 5000);  // from elsewhere: no credit
+  validator.onReceived(route(2), 5000);  // from another address: gives no credit
   EXPECT_EQ(validator.allowance(1200, now), 0u);
   validator.onReceived(route(1), 1000);
   EXPECT_EQ(validator.allowance(1200, now), 1200u);
 }
 
-// Found by review: answers and ACKs went beyond the three times.
+// Found by review: answers and ACKs were not counted in the limit of three times the bytes
+// received.
 TEST_F(PathValidatorTest, WhateverGoesToAStrangerCounts) {
   validator.start(route(1), false, kTimeout, now);
   validator.onReceived(route(1), 100);
@@ -116,7 +118,7 @@ TEST_F(PathValidatorTest, ANewerCandidateReplacesTheOld) {
   EXPECT_FALSE(validator.onResponse(old, route(2), now));
 }
 
-// On a fabric, an RTT that stays unknown after one lost challenge means ACKs that are 5 ms late.
+// In a data centre, when the RTT stays unknown after one lost challenge, ACKs are 5 ms late.
 TEST_F(PathValidatorTest, AnAnswerIsMeasuredFromTheChallengeThatItIsFor) {
   for (size_t answered : {0, 1, 2}) {
     validator.start(route(1), true, kTimeout, now);
@@ -143,7 +145,8 @@ TEST_F(PathValidatorTest, PausesDoubleTwiceAndStayThere) {
   EXPECT_TRUE(validator.onTimer(now));
 }
 
-// Found by review: on a fabric a dead path of ours got 130 datagrams of 1200 bytes a second, without end.
+// Found by review: in a data centre 130 datagrams of 1200 bytes per second were sent endlessly on a
+// failed path.
 TEST_F(PathValidatorTest, PausesAreTwentyMillisecondsAtLeast) {
   validator.start(route(1), true, 2ms, now);
   for (int factor : {1, 2, 4, 4}) {
@@ -159,7 +162,8 @@ TEST_F(PathValidatorTest, AStrangerGetsTwoLargeChallengesAndSmallOnesThen) {
   uint64_t sent = 0;
   for (int i = 0; i < PathValidator::kMaxChallenges; ++i) {
     size_t size = validator.allowance(1200, now);
-    EXPECT_EQ(size, i < PathValidator::kLargeChallenges ? 1200 : PathValidator::kSmallestChallenge) << i;
+    EXPECT_EQ(size, i < PathValidator::kLargeChallenges ? 1200 : PathValidator::kSmallestChallenge)
+        << i;
     validator.challenge(random, now);
     validator.onSent(route(1), size);
     sent += size;

@@ -1,4 +1,4 @@
-#include "tunnel/subflow/peer_route.h"
+#include "tunnel/subflow/route.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ struct PeerRouteTest : testing::Test {
   Route away{1, {}, *Endpoint::parse("198.51.100.7:999")};
   PeerRoute peer{home, true, random};
 
-  /// The home route is proven.
+  /// The home route is validated.
   void SetUp() override {
     peer.prove(kTimeout, now);
     auto frame = peer.takeFrame(now);

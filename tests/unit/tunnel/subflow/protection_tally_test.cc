@@ -1,6 +1,6 @@
-// What became of a subflow's protected packets, and what timeouts make of recovered ones.
+// The counters of a subflow's protected packets, and the effect of timeouts on recovered packets.
 
-#include "tunnel/subflow/protection_tally.h"
+#include "tunnel/subflow/path_estimate.h"
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ using ProtectionTallyTest = CarryingSubflow;
 TEST_F(ProtectionTallyTest, ProtectionIsUselessWhenThePacketArrives) {
   PacketNumber a = send();
   PacketNumber b = send();
-  ledger.refuseCopy(&datum(a));
-  ledger.refuseCode(&datum(b));
+  dataTracker.refuseCopy(&datum(a));
+  dataTracker.refuseCode(&datum(b));
   PacketNumber c = send();
   now += kRtt;
   ack(a, c);
@@ -29,11 +29,11 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
   for (bool coded : {false, true}) {
     SetUp();
     PacketNumber a = send();
-    coded ? ledger.refuseCode(&datum(a)) : ledger.refuseCopy(&datum(a));
+    coded ? dataTracker.refuseCode(&datum(a)) : dataTracker.refuseCopy(&datum(a));
     if (coded) {
       EXPECT_TRUE(s->sender().onRecovered(a));
     } else {
-      ledger.onDelivered(&datum(a), false);
+      dataTracker.onDelivered(&datum(a), false);
     }
     lose(a);
     EXPECT_EQ(s->status(now).recovered, 1u);
@@ -41,13 +41,13 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
     EXPECT_EQ(s->status(now).decoded, coded ? 1u : 0u);
     EXPECT_EQ(s->status(now).lostPackets, 1u) << "the loss counts all the same";
     EXPECT_EQ(s->path().losses().lost(), 1u);
-    EXPECT_EQ(ledger.nextRepair(now), nullptr);
+    EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
   }
 }
 
 TEST_F(ProtectionTallyTest, ProtectionThatCameTooLateIsNeither) {
   PacketNumber a = send();
-  ledger.refuseCopy(&datum(a));
+  dataTracker.refuseCopy(&datum(a));
   lose(a);
   EXPECT_EQ(s->status(now).recovered, 0u);
   EXPECT_EQ(s->status(now).useless, 0u);

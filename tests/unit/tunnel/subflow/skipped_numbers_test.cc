@@ -1,4 +1,4 @@
-#include "tunnel/subflow/skipped_numbers.h"
+#include "tunnel/subflow/sent_map.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@ namespace {
 
 struct SkippedNumbersTest : testing::Test {
   SecretRandom random{knownKey(1)};
-  SkippedNumbers skipped{random};
+  PacketNumberFilter skipped{random};
 
-  /// The first number from `pn` on that is left out.
+  /// The first skipped packet number from `pn` on.
   PacketNumber skip(PacketNumber pn) {
     while (!skipped.isDue(pn)) ++pn;
     skipped.onSkipped(pn);
@@ -34,14 +34,15 @@ TEST_F(SkippedNumbersTest, DistancesAreBoundedAndDiffer) {
   PacketNumber last{};
   for (int i = 0; i < 1000; ++i) {
     PacketNumber pn = skip(last + 1);
-    EXPECT_GE(pn - last, SkippedNumbers::kLeast);
-    EXPECT_LE(pn - last, SkippedNumbers::kMost);
+    EXPECT_GE(pn - last, PacketNumberFilter::kLeast);
+    EXPECT_LE(pn - last, PacketNumberFilter::kMost);
     seen.insert(pn - last);
     sum += pn - last;
     last = pn;
   }
   EXPECT_GT(seen.size(), 900u);
-  EXPECT_NEAR(static_cast<double>(sum) / 1000, SkippedNumbers::kMost / 2.0, SkippedNumbers::kMost / 20.0);
+  EXPECT_NEAR(static_cast<double>(sum) / 1000, PacketNumberFilter::kMost / 2.0,
+              PacketNumberFilter::kMost / 20.0);
 }
 
 TEST_F(SkippedNumbersTest, WhatCannotBeLeftOutInTimeIsLater) {
@@ -57,7 +58,8 @@ TEST_F(SkippedNumbersTest, AnAckThatNamesOneIsKnown) {
   PacketNumber second = skip(first + 1);
   PacketNumber third = skip(second + 1);
   EXPECT_FALSE(skipped.isIn(ackOf({{0_pn, first - 1}})));
-  EXPECT_FALSE(skipped.isIn(ackOf({{third + 1, third + 5}, {second + 1, third - 1}, {0_pn, first - 1}})));
+  EXPECT_FALSE(
+      skipped.isIn(ackOf({{third + 1, third + 5}, {second + 1, third - 1}, {0_pn, first - 1}})));
   for (PacketNumber pn : {first, second, third}) {
     EXPECT_TRUE(skipped.isIn(ackOf({{pn, pn}})));
     EXPECT_TRUE(skipped.isIn(ackOf({{third + 10, third + 20}, {pn - 1, pn + 1}})));
@@ -67,9 +69,10 @@ TEST_F(SkippedNumbersTest, AnAckThatNamesOneIsKnown) {
 
 TEST_F(SkippedNumbersTest, TheNewestAreRemembered) {
   std::vector<PacketNumber> all;
-  for (size_t i = 0; i < SkippedNumbers::kKept + 5; ++i)
+  for (size_t i = 0; i < PacketNumberFilter::kKept + 5; ++i)
     all.push_back(skip(all.empty() ? 0_pn : all.back() + 1));
-  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(skipped.isIn(ackOf({{all[i], all[i]}})), i >= 5) << i;
+  for (size_t i = 0; i < all.size(); ++i)
+    EXPECT_EQ(skipped.isIn(ackOf({{all[i], all[i]}})), i >= 5) << i;
 }
 
 }  // namespace

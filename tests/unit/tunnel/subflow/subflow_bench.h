@@ -1,6 +1,6 @@
 #pragma once
 
-// A set of subflows with keys on both ends, for tests of what sends on them.
+// A set of subflows with keys at both ends, to test classes that send on them.
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/tunnel/lane/some_flows.h"
+#include "tests/unit/tunnel/queue/some_flows.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/subflow/datagram_builder.h"
-#include "tunnel/subflow/subflow_set.h"
-#include "tunnel/wire/frame_reader.h"
+#include "tunnel/subflow/subflow.h"
+#include "tunnel/wire/frame_table.h"
 
 namespace braid {
 
@@ -25,7 +25,7 @@ struct SubflowBench : testing::Test {
   SubflowOptions options;
   SomeFlows flows;
   Flow& flow = flows.make();
-  DataLedger ledger{3s};
+  DataTracker dataTracker{3s};
   ControllerGroup group;
   SubflowEvents events;
   SecretRandom random{knownKey(3)};
@@ -42,15 +42,15 @@ struct SubflowBench : testing::Test {
     peersKeys.emplace(secrets, KeySchedule::Role::kResponder, KeyLimits{}, now);
     sealer.emplace(kSession, *keys);
   }
-  /// A subflow that the peer has not answered on yet.
+  /// A subflow on which the peer has not answered yet.
   Subflow& add(uint8_t id, const std::string& name = {}) {
     auto socket = static_cast<SocketId>(id + 1);
     Route route{socket, {}, *Endpoint::parse("192.0.2.1:" + std::to_string(4000 + id))};
-    return subflows.add(std::make_unique<Subflow>(SubflowId(id), "", route, true, options, events, ledger,
-                                                  group, random, now),
+    return subflows.add(std::make_unique<Subflow>(SubflowId(id), "", route, true, options, events,
+                                                  dataTracker, group, random, now),
                         name);
   }
-  /// The peer answers on it after `rtt`.
+  /// Lets the peer answer on it after `rtt`.
   void activate(Subflow& s, Duration rtt = kRtt) {
     auto frame = s.takePathFrame(now);
     ASSERT_TRUE(frame && frame->challenge);
@@ -64,21 +64,21 @@ struct SubflowBench : testing::Test {
     return s;
   }
   /// A packet of the flow, about to be sent.
-  const Datum* make(size_t size = 100) { return make(flow, size); }
-  const Datum* make(Flow& of, size_t size) {
+  const DataUnit* make(size_t size = 100) { return make(flow, size); }
+  const DataUnit* make(Flow& of, size_t size) {
     Packet packet = pool.allocate();
     packet.append(size);
-    return ledger.create(of, std::move(packet), now);
+    return dataTracker.create(of, std::move(packet), now);
   }
-  /// The packet goes into the datagram, and the ledger knows.
-  void put(DatagramBuilder& build, const Datum* d) {
+  /// Adds the packet to the datagram and tells the data tracker.
+  void put(DatagramBuilder& build, const DataUnit* d) {
     build.addDatum(d);
-    ledger.onSent(d, build.subflow().id(), build.packetNumber());
+    dataTracker.onSent(d, build.subflow().id(), build.packetNumber());
   }
-  /// Sends a datagram with these packets; its number.
-  PacketNumber send(Subflow& s, std::initializer_list<const Datum*> data) {
+  /// Sends a datagram with these packets. Returns its packet number.
+  PacketNumber send(Subflow& s, std::initializer_list<const DataUnit*> data) {
     DatagramBuilder build(s, pool.allocate());
-    for (const Datum* d : data) put(build, d);
+    for (const DataUnit* d : data) put(build, d);
     Datagram out;
     EXPECT_TRUE(build.finish(*sealer, out, now));
     return build.packetNumber();
@@ -105,7 +105,7 @@ struct SubflowBench : testing::Test {
     now += kRtt;
     ack(s, std::max(first, pn + 1), last);
   }
-  /// What the peer reads in the datagram, which must stay.
+  /// The frames in the datagram, as the peer reads them. The datagram must outlive them.
   std::vector<WireFrame> read(Datagram& datagram) {
     std::optional<DatagramHeader> header = readHeader(datagram.bytes.view());
     EXPECT_TRUE(header);

@@ -1,4 +1,4 @@
-#include "tunnel/subflow/subflow_receiver.h"
+#include "tunnel/subflow/acks.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,9 @@ struct SubflowReceiverTest : testing::Test {
   const Time now = Time{} + 1s;
   SubflowReceiver receiver;
 
-  bool receive(PacketNumber pn) { return receiver.onPacket(pn, true, Ecn::kNotEct, 100, 40ms, now); }
+  bool receive(PacketNumber pn) {
+    return receiver.onPacket(pn, true, Ecn::kNotEct, 100, 40ms, now);
+  }
 };
 
 TEST_F(SubflowReceiverTest, AReplayedNumberIsTold) {

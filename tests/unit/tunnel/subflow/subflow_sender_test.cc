@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/unit/tunnel/lane/some_flows.h"
+#include "tests/unit/tunnel/queue/some_flows.h"
 
 namespace braid::subflow_sender_test {
 namespace {
@@ -21,13 +21,13 @@ struct SubflowSenderTest : testing::Test {
   SomeFlows flows;
   Flow& flow = flows.make();
   SubflowOptions options;
-  DataLedger ledger{3s};
+  DataTracker dataTracker{3s};
   ControllerGroup group;
   SubflowEvents events;
   Time now = Time{} + 1s;
   Route route{1, {}, *Endpoint::parse("192.0.2.1:4433")};
   SecretRandom random{knownKey(3)};
-  SubflowSender sender{{kSubflow, events}, route, options, ledger, group, random, now};
+  SubflowSender sender{{kSubflow, events}, route, options, dataTracker, group, random, now};
 
   void SetUp() override {
     sender.setUsable(true, now);
@@ -37,13 +37,14 @@ struct SubflowSenderTest : testing::Test {
   PacketNumber send() {
     PacketNumber pn = sender.sent().next();
     SentPacket& p = sender.onSent(1200, kHeaders, true, now);
-    p.data[0] = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
+    p.data[0] = dataTracker.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     p.dataCount = 1;
     p.hasControl = true;
-    ledger.onSent(p.data[0], kSubflow, pn);
+    dataTracker.onSent(p.data[0], kSubflow, pn);
     return pn;
   }
-  std::optional<AckNews> ack(PacketNumber first, PacketNumber last, std::chrono::microseconds delay = 3ms) {
+  std::optional<AckNews> ack(PacketNumber first, PacketNumber last,
+                             std::chrono::microseconds delay = 3ms) {
     AckFrame frame;
     frame.subflow = kSubflow;
     frame.count = 1;
@@ -80,7 +81,7 @@ TEST_F(SubflowSenderTest, AnAckThatSaysNothingNewIsNoNews) {
   EXPECT_FALSE(ack(pn, pn)) << "said again";
 }
 
-// A peer that acknowledges what it cannot have (RFC 9000 sections 13.1 and 21.4).
+// A peer that acknowledges packets it cannot have received (RFC 9000 sections 13.1 and 21.4).
 TEST_F(SubflowSenderTest, AnAckOfWhatWasNeverSentIsForged) {
   auto isForged = [&](PacketNumber first, PacketNumber last) {
     AckFrame frame;
@@ -91,7 +92,8 @@ TEST_F(SubflowSenderTest, AnAckOfWhatWasNeverSentIsForged) {
   PacketNumber first = send();
   EXPECT_FALSE(isForged(first, first));
   EXPECT_TRUE(isForged(first, first + 1)) << "to come";
-  // The caller leaves numbers out when it has sent a datagram; here each is acknowledged at once.
+  // The caller skips packet numbers after it has sent a datagram; here each skipped number is
+  // acknowledged at once.
   PacketNumber last = first;
   for (PacketNumber before = first; sender.sent().next() == before + 1;) {
     if (std::optional<AckNews> news = ack(last, last)) sender.learn(*news, false, now);
@@ -99,7 +101,7 @@ TEST_F(SubflowSenderTest, AnAckOfWhatWasNeverSentIsForged) {
     sender.maybeSkip(now);
   }
   PacketNumber skipped = last + 1;
-  EXPECT_LE(skipped - first, SkippedNumbers::kMost);
+  EXPECT_LE(skipped - first, PacketNumberFilter::kMost);
   EXPECT_EQ(sender.sent().at(skipped).state, SentPacket::State::kSkipped);
   EXPECT_TRUE(isForged(last, skipped));
   EXPECT_FALSE(isForged(first, last));
@@ -109,7 +111,7 @@ TEST_F(SubflowSenderTest, AnAckOfWhatWasNeverSentIsForged) {
   EXPECT_FALSE(isForged(next, next));
 }
 
-// Between the two the subflow may come into use again: that is told before the losses are.
+// Between the two events the subflow may become usable again. This is reported before the losses.
 TEST_F(SubflowSenderTest, LossesAreFoundOnlyWhenTheNewsAreLearnt) {
   PacketNumber lost = send();
   for (int i = 0; i < 3; ++i) send();
@@ -119,49 +121,50 @@ TEST_F(SubflowSenderTest, LossesAreFoundOnlyWhenTheNewsAreLearnt) {
   EXPECT_EQ(told(), (Told{{Kind::kControlDelivered, lost + 1},
                           {Kind::kControlDelivered, lost + 2},
                           {Kind::kControlDelivered, lost + 3}}));
-  EXPECT_EQ(ledger.queued(), 0u);
+  EXPECT_EQ(dataTracker.queued(), 0u);
   sender.learn(*news, false, now);
   EXPECT_EQ(told(), (Told{{Kind::kPacketLost, lost}, {Kind::kControlLost, lost}}));
-  EXPECT_EQ(ledger.queued(), 1u);
+  EXPECT_EQ(dataTracker.queued(), 1u);
   EXPECT_EQ(sender.path().losses().lost(), 1u);
 }
 
 TEST_F(SubflowSenderTest, OutOfUseItsDataGoesElsewhereOldestFirst) {
   PacketNumber first = send();
   PacketNumber second = send();
-  ASSERT_TRUE(sender.gate().isOpen(now + 1s));
+  ASSERT_TRUE(sender.admission().isOpen(now + 1s));
   sender.setUsable(false, now);
-  EXPECT_FALSE(sender.gate().isOpen(now + 1s));
+  EXPECT_FALSE(sender.admission().isOpen(now + 1s));
   EXPECT_EQ(sender.mtuProbe(), 0u);
-  EXPECT_EQ(ledger.queued(), 2u);
+  EXPECT_EQ(dataTracker.queued(), 2u);
   EXPECT_EQ(told(), (Told{{Kind::kControlLost, first}, {Kind::kControlLost, second}}));
   EXPECT_EQ(sender.flight().bytes(), 2400u) << "it may arrive all the same";
 }
 
 TEST_F(SubflowSenderTest, TheFirstPtoMovesWhatDoubtAllowsTheNextOnesTheOldestPacket) {
   PacketNumber oldest = send();
-  for (uint64_t n = 0; n < DoubtBudget::kMost + 9; ++n) send();
+  for (uint64_t n = 0; n < EarlyReinjectionBudget::kMost + 9; ++n) send();
   sender.onPto(true, now);
-  EXPECT_EQ(ledger.queued(), 1 + DoubtBudget::kMost);
+  EXPECT_EQ(dataTracker.queued(), 1 + EarlyReinjectionBudget::kMost);
   sender.onPto(false, now);
-  EXPECT_EQ(ledger.queued(), 1 + DoubtBudget::kMost);
+  EXPECT_EQ(dataTracker.queued(), 1 + EarlyReinjectionBudget::kMost);
   EXPECT_TRUE(sender.sent().at(oldest).moved);
   SubflowStatus status;
   sender.fill(status, options.recoveryOptions);
   EXPECT_EQ(status.timeouts, 2u) << "neither packet's data has been delivered";
 }
 
-// Found by review: an idle path whose lone packets are lost now and then had no doubt left when it died under load.
+// Found by review: on an idle path, occasional losses of single packets used up the allowance for
+// early reinjection, so that nothing was left of it when the path failed under load.
 TEST_F(SubflowSenderTest, ALonePacketThatIsLateCostsOneDoubt) {
   for (int n = 0; n < 9; ++n) {
     PacketNumber lone = send();
     sender.onPto(true, now);
     ASSERT_TRUE(ack(lone, lone));
   }
-  ASSERT_EQ(ledger.queued(), 0u);
-  for (uint64_t n = 0; n < DoubtBudget::kMost; ++n) send();
+  ASSERT_EQ(dataTracker.queued(), 0u);
+  for (uint64_t n = 0; n < EarlyReinjectionBudget::kMost; ++n) send();
   sender.onPto(true, now);
-  EXPECT_EQ(ledger.queued(), DoubtBudget::kMost);
+  EXPECT_EQ(dataTracker.queued(), EarlyReinjectionBudget::kMost);
 }
 
 TEST_F(SubflowSenderTest, OnANewPortThePathIsTheSameOnANewAddressItIsNot) {

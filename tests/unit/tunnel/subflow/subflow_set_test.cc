@@ -1,4 +1,4 @@
-#include "tunnel/subflow/subflow_set.h"
+#include "tunnel/subflow/subflow.h"
 
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
@@ -18,7 +18,8 @@ TEST_F(SubflowSetTest, NumbersAreThePeersPositionsAreOurs) {
   EXPECT_EQ(subflows.positionOf(9_subflow), 0u);
   EXPECT_EQ(subflows.positionOf(2_subflow), 1u);
   EXPECT_EQ(&subflows[1], &two);
-  EXPECT_EQ(std::vector<Subflow*>(subflows.begin(), subflows.end()), (std::vector<Subflow*>{&nine, &two}));
+  EXPECT_EQ(std::vector<Subflow*>(subflows.begin(), subflows.end()),
+            (std::vector<Subflow*>{&nine, &two}));
 }
 
 TEST_F(SubflowSetTest, NamesFindPositions) {
@@ -36,9 +37,9 @@ TEST_F(SubflowSetTest, TheFastestIsAmongThoseThatCarryData) {
   add(2);
   EXPECT_TRUE(subflows.anyUsable());
   EXPECT_EQ(subflows.fastest(), &fast);
-  fast.gate().setDuty(PathDuty::kNone, now);
+  fast.admission().setDuty(PathRole::kNone, now);
   EXPECT_EQ(subflows.fastest(), &slow);
-  slow.gate().setDuty(PathDuty::kNone, now);
+  slow.admission().setDuty(PathRole::kNone, now);
   EXPECT_EQ(subflows.fastest(), nullptr);
   EXPECT_TRUE(subflows.anyUsable()) << "they rest, and could be used";
 }
@@ -46,11 +47,11 @@ TEST_F(SubflowSetTest, TheFastestIsAmongThoseThatCarryData) {
 TEST_F(SubflowSetTest, WhatIsClearedHandsItsDataBack) {
   Subflow& s = open(0);
   send(s, {make()});
-  EXPECT_EQ(ledger.live(), 1u);
+  EXPECT_EQ(dataTracker.live(), 1u);
   subflows.clear();
   EXPECT_EQ(subflows.size(), 0u);
   EXPECT_EQ(subflows.find(0_subflow), nullptr);
-  EXPECT_EQ(ledger.live(), 0u);
+  EXPECT_EQ(dataTracker.live(), 0u);
 }
 
 }  // namespace

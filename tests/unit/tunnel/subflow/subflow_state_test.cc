@@ -22,9 +22,9 @@ TEST(SuspectState, ProbesAtOnceAndQuicklyAtFirst) {
 TEST(SuspectState, ThePausesGrowByHalfUpToTheLongest) {
   Suspect suspect(kPto, kStart);
   for (int i = 0; i < Suspect::kQuickProbes; ++i) suspect.onProbe(suspect.probeAt);
-  for (Duration pause :
-       {Duration(75ms), Duration(112500us), Duration(168750us), Duration(253125us), Duration(379687500ns),
-        Duration(569531250ns), Duration(854296875ns), Duration(1s), Duration(1s)}) {
+  for (Duration pause : {Duration(75ms), Duration(112500us), Duration(168750us), Duration(253125us),
+                         Duration(379687500ns), Duration(569531250ns), Duration(854296875ns),
+                         Duration(1s), Duration(1s)}) {
     Time before = suspect.probeAt;
     suspect.onProbe(before);
     EXPECT_EQ(suspect.probeAt - before, pause);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/tunnel/lane/some_flows.h"
+#include "tests/unit/tunnel/queue/some_flows.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 
 namespace braid::subflow_test {
@@ -15,7 +15,7 @@ struct SubflowTest : testing::Test {
   SomeFlows flows;
   Flow& flow = flows.make();
   SubflowOptions options;
-  DataLedger ledger{3s};
+  DataTracker dataTracker{3s};
   ControllerGroup group;
   SubflowEvents events;
   SecretRandom random{knownKey(3)};
@@ -24,9 +24,10 @@ struct SubflowTest : testing::Test {
   std::unique_ptr<Subflow> s;
 
   void SetUp() override {
-    s = std::make_unique<Subflow>(3_subflow, "wifi", home, true, options, events, ledger, group, random, now);
+    s = std::make_unique<Subflow>(3_subflow, "wifi", home, true, options, events, dataTracker,
+                                  group, random, now);
   }
-  /// Packets with control frames that arrived (true) or were lost; all that was told is then forgotten.
+  /// The packets with control frames that arrived (true) or were lost (false). Clears the record.
   using Fates = std::vector<std::pair<PacketNumber, bool>>;
   Fates fates() {
     Fates fates;
@@ -39,10 +40,12 @@ struct SubflowTest : testing::Test {
   }
   int addressChanges() {
     int changes = 0;
-    for (SubflowEvent event; events.poll(event);) changes += event.kind == SubflowEvent::Kind::kAddress;
+    for (SubflowEvent event; events.poll(event);)
+      changes += event.kind == SubflowEvent::Kind::kAddress;
     return changes;
   }
-  /// Answers the challenge after an RTT, and `samples` single packets, so that the RTT is known well.
+  /// Answers the challenge, and `samples` single packets, each after an RTT, so that the RTT is
+  /// well known.
   void activate(int samples = 40) {
     auto frame = s->takePathFrame(now);
     ASSERT_TRUE(frame && frame->challenge);
@@ -55,24 +58,24 @@ struct SubflowTest : testing::Test {
       ack(pn, pn);
     }
   }
-  /// Rounds of as much as the window takes, each acknowledged at once after an RTT.
+  /// Sends rounds that fill the window. Each is acknowledged as a whole after an RTT.
   void fill(int rounds) {
     for (int i = 0; i < rounds; ++i) {
       PacketNumber first = s->sender().sent().next();
       Time end = now + kRtt;
-      for (; s->gate().opensAt() < end; send()) now = std::max(now, s->gate().opensAt());
+      for (; s->admission().opensAt() < end; send()) now = std::max(now, s->admission().opensAt());
       now = end;
       if (s->sender().sent().next() > first) ack(first, s->sender().sent().next() - 1);
     }
   }
   PacketNumber send(size_t bytes = 1200, bool control = false) {
-    const Datum* d = ledger.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
+    const DataUnit* d = dataTracker.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     PacketNumber pn = s->sender().sent().next();
     SentPacket& p = s->onSent(bytes, true, now);
     p.data[0] = d;
     p.dataCount = 1;
     p.hasControl = control;
-    ledger.onSent(d, s->id(), s->sender().sent().next());
+    dataTracker.onSent(d, s->id(), s->sender().sent().next());
     if (marking) sentAs = s->codepoint(pn, p, now);
     return pn;
   }
@@ -83,7 +86,7 @@ struct SubflowTest : testing::Test {
     frame.ranges[0] = {first, last};
     s->onAck(frame, samePath, now);
   }
-  /// Runs timers up to `end` and takes the PINGs as sent.
+  /// Runs timers up to `end` and records the PINGs as sent.
   void runTo(Time end) {
     for (int i = 0; i < 100000 && (s->mustSend() || s->nextDeadline() <= end); ++i) {
       if (s->mustSend()) {
@@ -110,9 +113,9 @@ struct SubflowTest : testing::Test {
 };
 
 TEST_F(SubflowTest, CarriesNoDataBeforeItsRouteIsProven) {
-  EXPECT_FALSE(s->gate().isOpen(now));
+  EXPECT_FALSE(s->admission().isOpen(now));
   activate(0);
-  EXPECT_TRUE(s->gate().isOpen(now));
+  EXPECT_TRUE(s->admission().isOpen(now));
   EXPECT_EQ(s->path().rtt().smoothed(), kRtt);
 }
 
@@ -123,7 +126,7 @@ TEST_F(SubflowTest, AcknowledgedDataIsDelivered) {
   now += kRtt;
   ack(pn, pn);
   EXPECT_EQ(s->view(now).inFlight, 0u);
-  EXPECT_EQ(ledger.live(), 0u);
+  EXPECT_EQ(dataTracker.live(), 0u);
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
@@ -133,7 +136,7 @@ TEST_F(SubflowTest, ALossIsRepairedAndItsControlFramesReported) {
   for (int i = 0; i < 3; ++i) send();
   now += kRtt;
   ack(lost + 1, lost + 3);
-  ASSERT_NE(ledger.nextRepair(now), nullptr);
+  ASSERT_NE(dataTracker.nextRepair(now), nullptr);
   EXPECT_EQ(fates(), (Fates{{lost, false}}));
   EXPECT_EQ(s->status(now).lostPackets, 1u);
   EXPECT_EQ(s->view(now).inFlight, 0u);
@@ -151,7 +154,7 @@ TEST_F(SubflowTest, ALateAckMakesTheLossSpurious) {
   now += 1ms;
   ack(late, late + 3);
   EXPECT_EQ(s->status(now).spuriousLosses, 1u);
-  EXPECT_EQ(ledger.nextRepair(now), nullptr) << "it arrived after all";
+  EXPECT_EQ(dataTracker.nextRepair(now), nullptr) << "it arrived after all";
   EXPECT_GT(s->view(now).window, window) << "the reduction is taken back";
 }
 
@@ -174,21 +177,21 @@ TEST_F(SubflowTest, SilenceBringsAProbeThenSuspicionThenDataElsewhere) {
   runTo(sent + pto + 1ms);
   EXPECT_EQ(pings.size(), 1u);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
-  EXPECT_EQ(ledger.queued(), 5u) << "what DoubtBudget allows is copied at once";
+  EXPECT_EQ(dataTracker.queued(), 5u) << "what DoubtBudget allows is copied at once";
   runTo(sent + 2 * pto + 2ms);
   EXPECT_EQ(s->state(), Subflow::State::kSuspect);
-  EXPECT_EQ(ledger.queued(), 5u);
-  EXPECT_FALSE(s->gate().isOpen(now));
+  EXPECT_EQ(dataTracker.queued(), 5u);
+  EXPECT_FALSE(s->admission().isOpen(now));
 }
 
-// A sender that never pauses must notice silence as soon as one that does.
+// A sender that never pauses must detect silence as quickly as one that pauses.
 TEST_F(SubflowTest, SilenceIsNoticedWhileSendingGoesOn) {
   activate();
   Duration pto = s->path().pto();
   Time died = now;
   Time suspected = kNever;
   while (now < died + 1s && suspected == kNever) {
-    if (s->gate().isOpen(now)) send();
+    if (s->admission().isOpen(now)) send();
     now += 1ms;
     if (s->nextDeadline() <= now) s->onTimer(now);
     if (s->mustSend()) s->onSent(40, true, now);
@@ -215,7 +218,8 @@ TEST_F(SubflowTest, ASuspectPathIsProbedWithGrowingPausesAndTakenBack) {
   EXPECT_EQ(s->view(now).inFlight, 0u) << "older packets are lost";
 }
 
-// What was in flight when the path fell silent is no loss of the path that came back.
+// Packets in flight when the path became silent do not count as losses of the path after its
+// return.
 TEST_F(SubflowTest, AfterALongSilenceTheControllerStartsAnew) {
   uint64_t initial = s->view(now).window;
   activate();
@@ -264,7 +268,7 @@ TEST_F(SubflowTest, AClosedSubflowKeepsItsNumbersAndComesBack) {
   PacketNumber pn = send();
   s->close(now);
   EXPECT_EQ(s->state(), Subflow::State::kClosed);
-  EXPECT_EQ(ledger.queued(), 1u);
+  EXPECT_EQ(dataTracker.queued(), 1u);
   EXPECT_FALSE(s->mustSend());
   EXPECT_EQ(s->nextDeadline(), kNever);
   Route next{2, {}, home.remote};
@@ -278,7 +282,8 @@ TEST_F(SubflowTest, AClosedSubflowKeepsItsNumbersAndComesBack) {
   EXPECT_GT(s->sender().sent().next(), pn);
 }
 
-// Nothing acknowledges what was in flight on a route that is gone: the challenge to the next one needs a number.
+// Packets in flight on a lost route are never acknowledged, but the challenge to the next route
+// needs a packet number.
 TEST_F(SubflowTest, OneThatHadNoNumberLeftWhenItWasClosedComesBack) {
   activate();
   while (s->sender().canNumber()) s->onSent(40, true, now);
@@ -312,7 +317,7 @@ TEST_F(SubflowTest, AnAnswerToAChallengeWaitsForANumber) {
   EXPECT_TRUE(s->takePathFrame(now));
 }
 
-// The cable is back, the provider is not: challenges go on, and each takes a number.
+// The link is up again but the provider is not: challenges continue, and each uses a packet number.
 TEST_F(SubflowTest, OneThatIsReopenedLongBeforeThePeerCanBeReachedComesBack) {
   for (const Route& again : {home, Route{2, {}, home.remote}}) {
     SetUp();
@@ -354,7 +359,7 @@ TEST_F(SubflowTest, ThePeerMayRefuseAPathAndOfferItAgain) {
   send();
   s->onPeerStatus({3_subflow, 2, false}, now);
   EXPECT_EQ(s->state(), Subflow::State::kSuspect);
-  EXPECT_EQ(ledger.queued(), 1u);
+  EXPECT_EQ(dataTracker.queued(), 1u);
   runTo(now + 10s);
   EXPECT_TRUE(pings.empty()) << "a refused path is not probed";
   s->onPeerStatus({3_subflow, 1, true}, now);
@@ -401,7 +406,7 @@ TEST_F(SubflowTest, ANewPortKeepsWhatIsKnownOfThePathAndANewAddressDoesNot) {
   }
 }
 
-// What was on its way to the old route is sent again at once, and is no loss that tells of a path.
+// Packets in flight to the old route are resent at once. They do not count as losses of the path.
 TEST_F(SubflowTest, WhatWentToTheOldRouteIsSentAgainAndSlowsNothingDown) {
   activate();
   PacketNumber first = send(1200, true);
@@ -410,25 +415,27 @@ TEST_F(SubflowTest, WhatWentToTheOldRouteIsSentAgainAndSlowsNothingDown) {
   s->onPacket(0_pn, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse("192.0.2.1:5555")}, now);
   auto frame = s->takePathFrame(now);
   ASSERT_TRUE(frame && frame->challenge);
-  EXPECT_EQ(ledger.queued(), 0u) << "not before the peer has answered there";
+  EXPECT_EQ(dataTracker.queued(), 0u) << "not before the peer has answered there";
   s->onPathResponse(frame->challenge->token, frame->route, now);
-  EXPECT_EQ(ledger.queued(), 2u);
+  EXPECT_EQ(dataTracker.queued(), 2u);
   EXPECT_EQ(s->view(now).inFlight, 0u);
   EXPECT_EQ(s->view(now).window, window);
   EXPECT_EQ(s->status(now).lostPackets, 0u);
   EXPECT_EQ(fates(), (Fates{{first, false}}));
   now += kRtt;
   ack(first, second);
-  EXPECT_EQ(ledger.queued(), 0u) << "it was only late";
+  EXPECT_EQ(dataTracker.queued(), 0u) << "it was only late";
 }
 
 TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {
-  // The kernel says to which local address a datagram came; a configured route leaves it open.
+  // The kernel reports the local address of a received datagram; a configured route leaves it
+  // unspecified.
   auto frame = s->takePathFrame(now);
   ASSERT_TRUE(frame && frame->challenge);
   Route seen = home;
   seen.local = *Address::parse("198.51.100.20");
-  s->onPacket(0_pn, false, Ecn::kNotEct, 100, seen, now);  // the peer's own challenge; its response was lost
+  s->onPacket(0_pn, false, Ecn::kNotEct, 100, seen,
+              now);  // the peer's own challenge; its response was lost
   s->onPathResponse(frame->challenge->token, frame->route, now + kRtt);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
   EXPECT_EQ(s->route(), seen);
@@ -437,10 +444,11 @@ TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {
 
 TEST_F(SubflowTest, AForwardedDatagramDoesNotEndTheFirstValidation) {
   for (bool trusted : {false, true}) {
-    s = std::make_unique<Subflow>(3_subflow, "wifi", home, trusted, options, events, ledger, group, random,
-                                  now);
+    s = std::make_unique<Subflow>(3_subflow, "wifi", home, trusted, options, events, dataTracker,
+                                  group, random, now);
     s->onPacket(0_pn, false, Ecn::kNotEct, 1200, home, now);
-    s->onPacket(1_pn, false, Ecn::kNotEct, 1200, {1, {}, *Endpoint::parse("203.0.113.66:6666")}, now);
+    s->onPacket(1_pn, false, Ecn::kNotEct, 1200, {1, {}, *Endpoint::parse("203.0.113.66:6666")},
+                now);
     s->onPacket(2_pn, false, Ecn::kNotEct, 1200, home, now);
     auto frame = s->takePathFrame(now);
     ASSERT_TRUE(frame && frame->challenge) << trusted;
@@ -503,7 +511,7 @@ TEST_F(SubflowTest, OnlyWhatAsksForAnAnswerMayBeMarked) {
   EXPECT_EQ(s->codepoint(pn + 2, s->onSent(40, true, now), now), Ecn::kEct0);
 }
 
-// A side that sends only ACKs on a path learns its RTT from nothing but the proof.
+// A side that sends only ACKs on a path learns its RTT only from the path validation.
 TEST_F(SubflowTest, TheRttIsKnownAfterALostChallengeAndAcksAreInTime) {
   s->takePathFrame(now);
   now = s->nextDeadline();
@@ -607,7 +615,7 @@ TEST_F(SubflowTest, ANewRouteIsTestedForEcnAnew) {
   EXPECT_EQ(sentAs, Ecn::kEct0);
 }
 
-/// The second subflow of a session with AMP, both at the minimum window.
+/// The second subflow of a session with AMP. Both subflows are at the minimum window.
 struct SuppressedSubflowTest : SubflowTest {
   ControllerGroup::Member first{.window = 3000, .atMinimum = true, .usable = true};
   void SetUp() override {
@@ -619,17 +627,17 @@ struct SuppressedSubflowTest : SubflowTest {
   }
   void suppress() {
     group.onRound(true, 1, 8, now);
-    ASSERT_NE(s->gate().suppressedAt(), kNever);
+    ASSERT_NE(s->admission().suppressedAt(), kNever);
   }
 };
 
 TEST_F(SuppressedSubflowTest, TakesNoDataAndStaysInUse) {
-  ASSERT_TRUE(s->gate().isOpen(now));
+  ASSERT_TRUE(s->admission().isOpen(now));
   suppress();
-  EXPECT_FALSE(s->gate().isOpen(now));
-  EXPECT_FALSE(s->gate().isOpenAhead(now));
+  EXPECT_FALSE(s->admission().isOpen(now));
+  EXPECT_FALSE(s->admission().isOpenAhead(now));
   EXPECT_FALSE(s->view(now).usable);
-  EXPECT_FALSE(s->gate().takesData());
+  EXPECT_FALSE(s->admission().takesData());
   EXPECT_TRUE(s->usable());
   EXPECT_TRUE(s->status(now).suppressed);
   EXPECT_EQ(s->status(now).state, "active");
@@ -641,7 +649,7 @@ TEST_F(SuppressedSubflowTest, WhatIsAcknowledgedInTimeIsNotSentAgain) {
   now += kRtt;
   ack(pn, pn);
   runTo(now + 5s);
-  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
 }
 
 TEST_F(SuppressedSubflowTest, WhatIsNotAcknowledgedWithinTheRttIsMoved) {
@@ -650,9 +658,9 @@ TEST_F(SuppressedSubflowTest, WhatIsNotAcknowledgedWithinTheRttIsMoved) {
   Time due = now + s->path().rtt().smoothed() + 4 * s->path().rtt().variation();
   EXPECT_EQ(s->nextDeadline(), due);
   s->onTimer(due - 1ns);
-  EXPECT_EQ(ledger.nextRepair(now), nullptr);
+  EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
   s->onTimer(due);
-  EXPECT_NE(ledger.nextRepair(now), nullptr);
+  EXPECT_NE(dataTracker.nextRepair(now), nullptr);
   EXPECT_GT(s->nextDeadline(), due);
   EXPECT_TRUE(s->sender().flight().isDataMissing(pn));
 }
@@ -662,43 +670,43 @@ TEST_F(SuppressedSubflowTest, EachSuppressionMovesWhatIsInFlightThen) {
   now += 1s;
   s->onTimer(now);
   group.leave(first);
-  EXPECT_EQ(s->gate().suppressedAt(), kNever);
-  EXPECT_TRUE(s->gate().isOpen(now));
+  EXPECT_EQ(s->admission().suppressedAt(), kNever);
+  EXPECT_TRUE(s->admission().isOpen(now));
   ControllerGroup::Member next{.window = 3000, .atMinimum = true, .usable = true};
   group.join(next);
   send();
   s->close(now);
-  EXPECT_NE(ledger.nextRepair(now), nullptr);
+  EXPECT_NE(dataTracker.nextRepair(now), nullptr);
   group.leave(next);
 }
 
-// ---- duties and ceilings
+// ---- roles and ceilings
 
 TEST_F(SubflowTest, OneThatRestsTakesNoData) {
   activate(1);
-  s->gate().setDuty(PathDuty::kNone, now);
+  s->admission().setDuty(PathRole::kNone, now);
   EXPECT_TRUE(s->usable());
-  EXPECT_EQ(s->gate().opensAt(), kNever);
-  EXPECT_EQ(s->gate().opensAt(true), kNever);
-  EXPECT_FALSE(s->gate().isOpenAhead(now));
+  EXPECT_EQ(s->admission().opensAt(), kNever);
+  EXPECT_EQ(s->admission().opensAt(true), kNever);
+  EXPECT_FALSE(s->admission().isOpenAhead(now));
   EXPECT_FALSE(s->view(now).usable || s->view(now, true).usable);
-  EXPECT_FALSE(s->gate().takesData());
+  EXPECT_FALSE(s->admission().takesData());
   EXPECT_TRUE(s->status(now).resting);
 }
 
 TEST_F(SubflowTest, OneForOverflowTakesThatOnly) {
   activate(1);
-  s->gate().setDuty(PathDuty::kOverflow, now);
-  EXPECT_FALSE(s->gate().isOpen(now));
-  EXPECT_FALSE(s->gate().isOpenAhead(now));
+  s->admission().setDuty(PathRole::kOverflow, now);
+  EXPECT_FALSE(s->admission().isOpen(now));
+  EXPECT_FALSE(s->admission().isOpenAhead(now));
   EXPECT_FALSE(s->view(now).open);
-  EXPECT_FALSE(s->gate().takesData());
+  EXPECT_FALSE(s->admission().takesData());
   EXPECT_TRUE(s->view(now, true).open && s->view(now, true).usable);
   EXPECT_FALSE(s->status(now).resting);
 }
 
 TEST_F(SuppressedSubflowTest, IsNotForOverflowEither) {
-  s->gate().setDuty(PathDuty::kOverflow, now);
+  s->admission().setDuty(PathRole::kOverflow, now);
   group.setUsable(first, true, now);
   suppress();
   EXPECT_FALSE(s->view(now, true).usable);
@@ -708,18 +716,18 @@ TEST_F(SubflowTest, ACeilingHoldsForAllThatLeaves) {
   activate(1);
   auto ceiling = std::make_shared<Pacer>(1000);
   ceiling->setRate(100'000);
-  s->gate().setCeiling(ceiling);
+  s->admission().setCeiling(ceiling);
   now += 1s;
   for (int i = 0; i < 10; ++i) s->onSent(972, i % 2 == 0, now);  // and 28 bytes of headers
-  EXPECT_EQ(s->gate().opensAt(), now + 10ms);
+  EXPECT_EQ(s->admission().opensAt(), now + 10ms);
   EXPECT_LE(s->status(now).pacingRate, 100'000);
 }
 
 TEST_F(SubflowTest, TheWindowBoundsWhatIsInFlight) {
   activate();
   size_t count = 0;
-  while (s->gate().opensAt() != kNever && count < 10000) {
-    now = std::max(now, s->gate().opensAt());
+  while (s->admission().opensAt() != kNever && count < 10000) {
+    now = std::max(now, s->admission().opensAt());
     send();
     ++count;
   }
@@ -730,9 +738,9 @@ TEST_F(SubflowTest, TheWindowBoundsWhatIsInFlight) {
 
 TEST_F(SubflowTest, ASuspectPathRepairsNothing) {
   activate();
-  EXPECT_TRUE(s->gate().isOpenAhead(now));
+  EXPECT_TRUE(s->admission().isOpenAhead(now));
   s->onSendError(now);
-  EXPECT_FALSE(s->gate().isOpenAhead(now));
+  EXPECT_FALSE(s->admission().isOpenAhead(now));
 }
 
 }  // namespace

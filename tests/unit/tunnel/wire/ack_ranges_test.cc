@@ -1,4 +1,4 @@
-#include "tunnel/wire/ack_ranges.h"
+#include "tunnel/wire/frame_payloads.h"
 
 #include <gtest/gtest.h>
 

@@ -18,7 +18,8 @@
 namespace braid::aead_test {
 namespace {
 
-// OpenSSL takes these only before its first allocation, so they go in before main().
+// OpenSSL accepts memory functions only before its first allocation, so they are installed before
+// main().
 std::atomic<uint64_t> allocations{0};
 const bool kCountsAllocations = CRYPTO_set_mem_functions(
     [](size_t n, const char*, int) { return ++allocations, std::malloc(n); },
@@ -53,7 +54,7 @@ Bytes sealed(Aead& aead, uint32_t subflow, uint64_t pn, const Bytes& header, con
 
 enum class Library { kOpenSsl, kIpsecMb };
 
-// Every kind, by every library that may have it.
+// Every kind of cipher, with every library that supports it.
 class AeadTest : public testing::TestWithParam<std::tuple<AeadKind, Library>> {
  protected:
   void SetUp() override {
@@ -62,7 +63,8 @@ class AeadTest : public testing::TestWithParam<std::tuple<AeadKind, Library>> {
     open = make(Aead::Use::kOpen);
   }
   std::unique_ptr<AeadCipher> cipher(Aead::Use use) const {
-    return library == Library::kOpenSsl ? makeOpenSslCipher(kind, use, key) : makeIpsecMbCipher(kind, key);
+    return library == Library::kOpenSsl ? makeOpenSslCipher(kind, use, key)
+                                        : makeIpsecMbCipher(kind, key);
   }
   Aead make(Aead::Use use) const { return Aead(cipher(use), use, iv); }
 
@@ -85,10 +87,11 @@ INSTANTIATE_TEST_SUITE_P(Ciphers, AeadTest,
                            std::string name = kind == AeadKind::kAes128Gcm   ? "Aes128"
                                               : kind == AeadKind::kAes256Gcm ? "Aes256"
                                                                              : "ChaCha20";
-                           return name + (std::get<1>(p.param) == Library::kOpenSsl ? "OpenSsl" : "IpsecMb");
+                           return name + (std::get<1>(p.param) == Library::kOpenSsl ? "OpenSsl"
+                                                                                    : "IpsecMb");
                          });
 
-// What one library seals, the other opens: peers need not have the same.
+// Each library must open what the other seals, because peers may use different libraries.
 TEST_P(AeadTest, theOtherLibraryOpensIt) {
   std::unique_ptr<AeadCipher> other = library == Library::kIpsecMb
                                           ? makeOpenSslCipher(kind, Aead::Use::kOpen, key)
@@ -104,7 +107,7 @@ TEST_P(AeadTest, theOtherLibraryOpensIt) {
   }
 }
 
-// Threads take lanes in any order, the first of them perhaps never.
+// Threads use lanes in any order, and perhaps never the first one.
 TEST_P(AeadTest, everyLaneSealsAndOpensAlike) {
   Bytes plain = counting(1400);
   Bytes expected = sealed(seal, 3, 5, header, plain);
@@ -122,17 +125,20 @@ TEST_P(AeadTest, everyLaneSealsAndOpensAlike) {
   }
 }
 
-// Computed apart from this code (Python's cryptography), nonce = IV XOR (00000003 000000123456789a).
+// Computed independently of this code (Python's cryptography), nonce = IV XOR (00000003
+// 000000123456789a).
 TEST_P(AeadTest, givesTheReferenceCiphertext) {
-  const char* expected =
-      kind == AeadKind::kAes128Gcm   ? "2387c27913ba900ba88092943057b55fe205741e2effc32b14120ecfff3d9f63"
-                                       "faac1636fda573262b45d1f21e5e91f962ef64b7c7c444fb024a97"
-      : kind == AeadKind::kAes256Gcm ? "63114ce91ba08c36f22a8452296722c63656c0d26767f7f8c0f3a1e46ba41a14"
-                                       "d653bc89ef71258c4117fddffe081d4e9a9923b5a1727a08b8de5b"
-                                     : "74eca5a7525068d1f0c638340bbd806b1965dde1ac6cd2b8fcbe5a384b5d3cf5"
-                                       "65c30b97af37e0e85de0b52dd84a00a3170891a1fcee981b5a9811";
-  EXPECT_EQ(sealed(seal, 3, 0x123456789a, header, text("the quick brown fox jumps over the lazy dog")),
-            fromHex(expected));
+  const char* expected = kind == AeadKind::kAes128Gcm
+                             ? "2387c27913ba900ba88092943057b55fe205741e2effc32b14120ecfff3d9f63"
+                               "faac1636fda573262b45d1f21e5e91f962ef64b7c7c444fb024a97"
+                         : kind == AeadKind::kAes256Gcm
+                             ? "63114ce91ba08c36f22a8452296722c63656c0d26767f7f8c0f3a1e46ba41a14"
+                               "d653bc89ef71258c4117fddffe081d4e9a9923b5a1727a08b8de5b"
+                             : "74eca5a7525068d1f0c638340bbd806b1965dde1ac6cd2b8fcbe5a384b5d3cf5"
+                               "65c30b97af37e0e85de0b52dd84a00a3170891a1fcee981b5a9811";
+  EXPECT_EQ(
+      sealed(seal, 3, 0x123456789a, header, text("the quick brown fox jumps over the lazy dog")),
+      fromHex(expected));
 }
 
 TEST_P(AeadTest, opensWhatItSealed) {
@@ -216,7 +222,8 @@ TEST_P(AeadTest, cutOrLengthenedFails) {
 }
 
 TEST_P(AeadTest, aFailureLeavesNoTrace) {
-  Bytes first = sealed(seal, 1, 1, header, counting(20)), second = sealed(seal, 1, 2, header, counting(20));
+  Bytes first = sealed(seal, 1, 1, header, counting(20)),
+        second = sealed(seal, 1, 2, header, counting(20));
   first[0] ^= 1;
   EXPECT_FALSE(open.open(1, 1, header, first));
   EXPECT_TRUE(open.open(1, 2, header, second));
@@ -267,18 +274,19 @@ TEST(AeadVectors, gcmSpecification) {
             fromHex("0388dace60b6a392f328c2b971b2fe78ab6e47d42cec13bdf53a67b21257bddf"));
   Aead case4(AeadKind::kAes128Gcm, Aead::Use::kSeal, fromHex("feffe9928665731c6d6a8f9467308308"),
              fromHex("cafebabefacedbaddecaf888"));
-  EXPECT_EQ(
-      sealed(case4, 0, 0, fromHex("feedfacedeadbeeffeedfacedeadbeefabaddad2"),
-             fromHex("d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
-                     "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39")),
-      fromHex("42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e"
-              "21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e0915bc94fbc3221a5db94fae95ae7121a47"));
+  EXPECT_EQ(sealed(case4, 0, 0, fromHex("feedfacedeadbeeffeedfacedeadbeefabaddad2"),
+                   fromHex("d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
+                           "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39")),
+            fromHex("42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e"
+                    "21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e0915bc94fbc3221a5db94fae9"
+                    "5ae7121a47"));
 }
 
 // RFC 8439 section 2.8.2; its nonce 07000000 4041424344454647 is the IV for subflow 0, packet 0.
 TEST(AeadVectors, chaChaOfRfc8439) {
   Bytes key = counting(32, 0x80);
-  Aead aead(AeadKind::kChaCha20Poly1305, Aead::Use::kSeal, key, fromHex("070000004041424344454647"));
+  Aead aead(AeadKind::kChaCha20Poly1305, Aead::Use::kSeal, key,
+            fromHex("070000004041424344454647"));
   Bytes plain = text(
       "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
       "sunscreen would be it.");
@@ -287,10 +295,11 @@ TEST(AeadVectors, chaChaOfRfc8439) {
   EXPECT_EQ(Bytes(box.end() - 16, box.end()), fromHex("1ae10b594f09e26a7e902ecbd0600691"));
 }
 
-// It fails on one lane, as a library does that has no memory for one more context.
+// A cipher that fails on one lane, like a library without memory for another context.
 class FailingCipher final : public AeadCipher {
  public:
-  bool seal(const AeadNonce&, ByteView, std::span<const ByteView>, uint8_t*, unsigned lane) override {
+  bool seal(const AeadNonce&, ByteView, std::span<const ByteView>, uint8_t*,
+            unsigned lane) override {
     return lane != 2;
   }
   bool open(const AeadNonce&, ByteView, ByteSpan, unsigned) override { return false; }

@@ -1,6 +1,6 @@
 #pragma once
 
-// The test vectors of docs/protocol.md, read from there; who includes this is compiled with BRAID_DOCS.
+// Reads the test vectors of docs/protocol.md. Files that include this are compiled with BRAID_DOCS.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ namespace braid::test {
 
 using Values = std::map<std::string, std::vector<uint8_t>>;
 
-/// Of the vector `id`: the lines "    name = hex", and "           more hex", behind "**V1** ...".
+/// The values of the vector `id`, for example V1: the lines " name = hex" and " more hex" behind
+/// "**V1** ...".
 inline Values valuesOf(const std::string& id) {
   Values values;
   std::ifstream document(BRAID_DOCS "/protocol.md");
@@ -38,7 +39,7 @@ inline Values valuesOf(const std::string& id) {
   return values;
 }
 
-/// One vector, which a test reproduces: each of its values must be asked for.
+/// One vector, which a test reproduces. The test must request each of its values.
 class Vector {
  public:
   explicit Vector(const std::string& id) : values_(valuesOf(id)) {

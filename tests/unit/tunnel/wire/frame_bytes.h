@@ -1,6 +1,6 @@
 #pragma once
 
-// Frames as bytes and back, for the tests of the wire format.
+// Test helpers that convert frames to bytes and back.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/unit/tunnel/wire/number_literals.h"
-#include "tunnel/wire/frame_reader.h"
+#include "tunnel/wire/frame_table.h"
 
 namespace braid {
 
@@ -25,7 +25,7 @@ Bytes encode(const F& frame) {
   return out;
 }
 
-/// The one frame that these bytes hold.
+/// The only frame in these bytes.
 template <typename F>
 F decodeOne(const Bytes& bytes) {
   FrameReader reader(bytes);
@@ -36,7 +36,7 @@ F decodeOne(const Bytes& bytes) {
   return std::get<F>(*frame);
 }
 
-/// Whether some frame of the datagram is.
+/// True when some frame of the datagram has that property.
 inline bool malformed(const Bytes& bytes) {
   FrameReader reader(bytes);
   while (reader.next()) {

@@ -1,4 +1,4 @@
-#include "tunnel/wire/frame_traits.h"
+#include "tunnel/wire/frame_table.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tests/unit/tunnel/wire/frame_bytes.h"
-#include "tunnel/wire/parity_symbols.h"
+#include "tunnel/wire/frame_payloads.h"
 
 namespace braid::frame_traits_test {
 namespace {
@@ -21,7 +21,8 @@ struct Row {
 
 std::string trimmed(const std::string& text) {
   size_t first = text.find_first_not_of(' ');
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
 /// The table of section 5 of docs/protocol.md, by number: "| 0x01 | PING * | none |".
@@ -58,7 +59,8 @@ TEST(FrameTraits, AreThoseOfTheProtocolDocument) {
 TEST(FrameTraits, OfAFrameThatWasReadAreThoseOfItsType) {
   EXPECT_EQ(traitsOf(PingFrame{}).name, "PING");
   EXPECT_EQ(traitsOf(SubflowPreferenceFrame{}).name, "SUBFLOW_PREFERENCE");
-  EXPECT_EQ(&kFrame<SkipFrame>, &std::get<frame_table::Entry<SkipFrame>>(frame_table::kEntries).traits);
+  EXPECT_EQ(&kFrame<SkipFrame>,
+            &std::get<frame_table::Entry<SkipFrame>>(frame_table::kEntries).traits);
   EXPECT_EQ(traitsOf(SkipFrame{}).number, kFrame<SkipFrame>.number);
 }
 
@@ -92,7 +94,8 @@ size_t largestParityHeader() {
 }
 
 TEST(FrameTraits, TheLargestSizeIsReached) {
-  PathPreference preference{PathUse::kBackup, PathPreference::kMaxWeight, 255, PathPreference::kMaxCeiling};
+  PathPreference preference{PathUse::kBackup, PathPreference::kMaxWeight, 255,
+                            PathPreference::kMaxCeiling};
   EXPECT_EQ(encode(PingFrame{}).size(), kFrame<PingFrame>.largest);
   EXPECT_EQ(encode(largestAck()).size(), kFrame<AckFrame>.largest);
   EXPECT_EQ(encode(PathChallengeFrame{}).size(), kFrame<PathChallengeFrame>.largest);
@@ -115,7 +118,8 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
   Params params{kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint};
   EXPECT_EQ(encode(ParamsFrame{params, UINT64_MAX}).size(), kFrame<ParamsFrame>.largest);
   EXPECT_EQ(encode(OptionalFrame{0x60, kMaxGrease}).size(), kFrame<OptionalFrame>.largest);
-  EXPECT_EQ(encode(OptionalAskingFrame{0x40, kMaxGrease}).size(), kFrame<OptionalAskingFrame>.largest);
+  EXPECT_EQ(encode(OptionalAskingFrame{0x40, kMaxGrease}).size(),
+            kFrame<OptionalAskingFrame>.largest);
 }
 
 TEST(FrameTraits, TheLargestOfAKindIsOverAllItsTypes) {

@@ -64,9 +64,10 @@ TEST(Frames, AckThatDoesNotFitKeepsTheLargestRanges) {
 
 TEST(Frames, AckBelowZeroIsMalformed) {
   RecordProperty("rule", "ack.count ack.range");
-  EXPECT_TRUE(malformed({0x02, 0, 3, 0, 1, 4, 0, 0, 0}));         // first range reaches below 0
-  EXPECT_FALSE(malformed({0x02, 0, 3, 0, 1, 3, 0, 0, 0}));        // 0..3
-  EXPECT_TRUE(malformed({0x02, 0, 3, 0, 2, 2, 0, 0, 0, 0, 0}));   // gap reaches below 0: smallest is 1
+  EXPECT_TRUE(malformed({0x02, 0, 3, 0, 1, 4, 0, 0, 0}));   // first range reaches below 0
+  EXPECT_FALSE(malformed({0x02, 0, 3, 0, 1, 3, 0, 0, 0}));  // 0..3
+  EXPECT_TRUE(
+      malformed({0x02, 0, 3, 0, 2, 2, 0, 0, 0, 0, 0}));  // gap reaches below 0: smallest is 1
   EXPECT_FALSE(malformed({0x02, 0, 3, 0, 2, 1, 0, 0, 0, 0, 0}));  // 2..3 and 0
   EXPECT_TRUE(malformed({0x02, 0, 3, 0, 0, 0, 0, 0, 0}));         // no range
   EXPECT_TRUE(malformed({0x02, 0, 63, 0, 33, 0, 0, 0, 0}));       // more than kMaxAckRanges
@@ -78,7 +79,8 @@ TEST(Frames, TheDelayOfAnAckIsBounded) {
   AckFrame ack;
   ack.count = 1;
   ack.ranges[0] = {5_pn, 5_pn};
-  for (auto delay : {kMost - 1us, kMost, kMost + 1us, std::chrono::microseconds((int64_t{1} << 62) - 1)}) {
+  for (auto delay :
+       {kMost - 1us, kMost, kMost + 1us, std::chrono::microseconds((int64_t{1} << 62) - 1)}) {
     ack.delay = delay;
     EXPECT_EQ(decodeOne<AckFrame>(encode(ack)).delay, std::min(delay, kMost));
   }
@@ -103,7 +105,8 @@ TEST(Frames, EachTypeRoundTrips) {
   EXPECT_EQ(skip.flow, 7_flow);
   EXPECT_EQ(skip.first, 123456789_dsn);
   EXPECT_EQ(skip.count, kMaxSkip);
-  SubflowStatusFrame status = decodeOne<SubflowStatusFrame>(encode(SubflowStatusFrame{9_subflow, 77, false}));
+  SubflowStatusFrame status =
+      decodeOne<SubflowStatusFrame>(encode(SubflowStatusFrame{9_subflow, 77, false}));
   EXPECT_EQ(status.subflow, 9_subflow);
   EXPECT_EQ(status.sequence, 77u);
   EXPECT_FALSE(status.available);
@@ -146,9 +149,9 @@ TEST(Frames, EveryPrefixOfAFrameIsMalformedOrEmpty) {
   RecordProperty("rule", "frame.whole");
   Random random(5);
   for (const Bytes& whole :
-       {encode(randomAck(random)), encode(SkipFrame{1_flow, Dsn(1 << 20), 3}), encode(CloseFrame{70000}),
-        encode(SubflowStatusFrame{1_subflow, 70000, true}), encode(PathChallengeFrame{}),
-        encode(RenewKeysFrame{7}), encode(KeysReadyFrame{7, true}),
+       {encode(randomAck(random)), encode(SkipFrame{1_flow, Dsn(1 << 20), 3}),
+        encode(CloseFrame{70000}), encode(SubflowStatusFrame{1_subflow, 70000, true}),
+        encode(PathChallengeFrame{}), encode(RenewKeysFrame{7}), encode(KeysReadyFrame{7, true}),
         encode(SubflowPreferenceFrame{1_subflow, 70000, {PathUse::kMetered, 7, 2, 1 << 20}})}) {
     for (size_t n = 1; n < whole.size(); ++n)
       EXPECT_TRUE(malformed(Bytes(whole.begin(), whole.begin() + n))) << n;
@@ -161,7 +164,8 @@ TEST(Preference, RoundTripsAtItsBounds) {
   for (const PathPreference& p :
        {PathPreference{}, PathPreference{PathUse::kMetered, 100, 255, PathPreference::kMaxCeiling},
         PathPreference{PathUse::kBackup, 1, 32, PathPreference::kMinCeiling}}) {
-    auto frame = decodeOne<SubflowPreferenceFrame>(encode(SubflowPreferenceFrame{9_subflow, 77, p}));
+    auto frame =
+        decodeOne<SubflowPreferenceFrame>(encode(SubflowPreferenceFrame{9_subflow, 77, p}));
     EXPECT_EQ(frame.subflow, 9_subflow);
     EXPECT_EQ(frame.sequence, 77u);
     EXPECT_EQ(frame.preference, p);
@@ -173,7 +177,8 @@ TEST(Preference, RoundTripsAtItsBounds) {
 TEST(Preference, OutsideItsRangesIsMalformed) {
   RecordProperty("rule", "preference.use preference.weight preference.ceiling");
   auto raw = [](uint8_t use, uint8_t weight, uint64_t ceiling) {
-    return encode(SubflowPreferenceFrame{1_subflow, 1, {static_cast<PathUse>(use), weight, 1, ceiling}});
+    return encode(
+        SubflowPreferenceFrame{1_subflow, 1, {static_cast<PathUse>(use), weight, 1, ceiling}});
   };
   EXPECT_FALSE(malformed(raw(2, 100, 0)));
   EXPECT_TRUE(malformed(raw(3, 1, 0)));
@@ -210,8 +215,8 @@ TEST(ParityTail, OfNothingIsMalformed) {
 }
 
 TEST(Recovered, RoundTrips) {
-  RecoveredFrame frame =
-      decodeOne<RecoveredFrame>(encode(RecoveredFrame{200_subflow, 123456789_pn, kMaxBlockSymbols}));
+  RecoveredFrame frame = decodeOne<RecoveredFrame>(
+      encode(RecoveredFrame{200_subflow, 123456789_pn, kMaxBlockSymbols}));
   EXPECT_EQ(frame.subflow, 200_subflow);
   EXPECT_EQ(frame.first, 123456789_pn);
   EXPECT_EQ(frame.count, kMaxBlockSymbols);
@@ -226,8 +231,8 @@ TEST(Recovered, OneTo128Packets) {
 }
 
 TEST(Frames, EveryPrefixOfARecoveryFrameIsMalformed) {
-  for (const Bytes& whole :
-       {Bytes{0x0a, 0, 1, 0, 0, 9, 0, 3, 7, 8, 9}, encode(RecoveredFrame{1_subflow, 70000_pn, 100})}) {
+  for (const Bytes& whole : {Bytes{0x0a, 0, 1, 0, 0, 9, 0, 3, 7, 8, 9},
+                             encode(RecoveredFrame{1_subflow, 70000_pn, 100})}) {
     ASSERT_FALSE(malformed(whole));
     for (size_t n = 1; n < whole.size(); ++n)
       EXPECT_TRUE(malformed(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(n)))) << n;

@@ -1,4 +1,4 @@
-#include "tunnel/wire/handshake_seal.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace braid::handshake_seal_test {
 namespace {
 
-using Side = HandshakeSeal::Side;
+using Side = HandshakeEnvelope::Side;
 using Bytes = std::vector<uint8_t>;
 
 Pin vectorPin() {
@@ -21,14 +21,16 @@ HandshakeHeader vectorHeader(HandshakeKind kind) {
   header.kind = kind;
   for (size_t i = 0; i < header.id.size(); ++i) header.id[i] = static_cast<uint8_t>(0xa0 + i);
   for (size_t i = 0; i < header.nonce.size(); ++i) header.nonce[i] = static_cast<uint8_t>(0xb0 + i);
-  for (size_t i = 0; i < header.cookie.size(); ++i) header.cookie[i] = static_cast<uint8_t>(0xc0 + i);
+  for (size_t i = 0; i < header.cookie.size(); ++i)
+    header.cookie[i] = static_cast<uint8_t>(0xc0 + i);
   return header;
 }
 struct HandshakeSealTest : testing::Test {
   PacketPool pool{2048, 8};
-  HandshakeSeal initiator{Side::kInitiator, vectorPin()}, responder{Side::kResponder, vectorPin()};
+  HandshakeEnvelope initiator{Side::kInitiator, vectorPin()},
+      responder{Side::kResponder, vectorPin()};
 
-  Bytes sealed(HandshakeSeal& seal, HandshakeKind kind, ByteView body) {
+  Bytes sealed(HandshakeEnvelope& seal, HandshakeKind kind, ByteView body) {
     Packet packet = pool.copy(body);
     EXPECT_TRUE(seal.seal(vectorHeader(kind), packet));
     return {packet.view().begin(), packet.view().end()};
@@ -47,7 +49,7 @@ TEST_F(HandshakeSealTest, OpensOnlyAtTheOtherSide) {
   EXPECT_TRUE(std::ranges::equal(opened->body, hello()));
   copy = bytes;
   EXPECT_FALSE(initiator.open(copy)) << "reflected";
-  HandshakeSeal other(Side::kResponder, Pin{1});
+  HandshakeEnvelope other(Side::kResponder, Pin{1});
   copy = bytes;
   EXPECT_FALSE(other.open(copy));
 }

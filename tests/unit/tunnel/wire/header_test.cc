@@ -14,9 +14,10 @@ using Bytes = std::vector<uint8_t>;
 TEST(Header, RoundTripsEveryField) {
   Random random(1);
   for (int i = 0; i < 1000; ++i) {
-    DatagramHeader h{static_cast<uint8_t>(random.below(4)), static_cast<uint8_t>(random.below(4)),
-                     static_cast<uint32_t>(random.next()),  SubflowId(static_cast<uint8_t>(random.next())),
-                     static_cast<uint32_t>(random.next()),  static_cast<uint8_t>(random.below(4))};
+    DatagramHeader h{
+        static_cast<uint8_t>(random.below(4)), static_cast<uint8_t>(random.below(4)),
+        static_cast<uint32_t>(random.next()),  SubflowId(static_cast<uint8_t>(random.next())),
+        static_cast<uint32_t>(random.next()),  static_cast<uint8_t>(random.below(4))};
     Bytes bytes(kMinDatagram);
     writeHeader(h, bytes.data());
     EXPECT_TRUE(isSessionDatagram(bytes));
@@ -56,7 +57,8 @@ TEST(PacketNumber, ExpansionInvertsTruncationWithinHalfTheRange) {
   for (int i = 0; i < 100000; ++i) {
     uint64_t expected = random.below(uint64_t{1} << 60);
     uint64_t distance = random.below(uint64_t{1} << 31);
-    uint64_t pn = random.chance(0.5) ? expected + distance : expected - std::min(expected, distance);
+    uint64_t pn =
+        random.chance(0.5) ? expected + distance : expected - std::min(expected, distance);
     ASSERT_EQ(expandNumber(static_cast<uint32_t>(pn), expected), pn) << expected;
   }
 }

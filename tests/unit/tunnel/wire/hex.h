@@ -6,7 +6,7 @@
 
 namespace braid::test {
 
-/// The bytes that these hexadecimal digits say; spaces between them do not count.
+/// The bytes of these hexadecimal digits; spaces are ignored.
 inline std::vector<uint8_t> fromHex(std::string text) {
   std::erase(text, ' ');
   std::vector<uint8_t> out;

@@ -30,12 +30,14 @@ Bytes bytesOf(const TrafficSecret& secret) {
   return {secret.begin(), secret.end()};
 }
 
-/// What the handshake with this number gave.
+/// The secrets of the handshake with this number.
 SessionSecrets secretsOf(uint8_t handshake, AeadKind kind = AeadKind::kAes128Gcm) {
   SessionSecrets s;
   s.aead = kind;
-  std::iota(s.initiatorSecret.begin(), s.initiatorSecret.end(), static_cast<uint8_t>(100 * handshake));
-  std::iota(s.responderSecret.begin(), s.responderSecret.end(), static_cast<uint8_t>(100 * handshake + 50));
+  std::iota(s.initiatorSecret.begin(), s.initiatorSecret.end(),
+            static_cast<uint8_t>(100 * handshake));
+  std::iota(s.responderSecret.begin(), s.responderSecret.end(),
+            static_cast<uint8_t>(100 * handshake + 50));
   s.sessionId = handshake;
   return s;
 }
@@ -67,7 +69,8 @@ struct Side {
   }
   bool receive(Sealed s, Time now) {
     if (!keys.open(s.generation, s.epoch, 2_subflow, s.pn, s.header, s.bytes, now)) return false;
-    return std::count(s.bytes.begin(), s.bytes.begin() + 50, static_cast<uint8_t>(s.pn.value())) == 50;
+    return std::count(s.bytes.begin(), s.bytes.begin() + 50, static_cast<uint8_t>(s.pn.value())) ==
+           50;
   }
 };
 
@@ -77,7 +80,7 @@ struct KeyRingTest : testing::Test {
 
   bool aToB() { return b.receive(a.send(), now); }
   bool bToA() { return a.receive(b.send(), now); }
-  /// Both have finished this handshake, and the responder has said so.
+  /// Makes both sides finish this handshake, and the responder report it.
   void prepare(uint8_t handshake, AeadKind kind = AeadKind::kAes128Gcm) {
     for (Side* side : {&a, &b}) side->keys.prepare(KeyRoot(secretsOf(handshake, kind)), now);
   }
@@ -85,7 +88,7 @@ struct KeyRingTest : testing::Test {
     now += kKeep;
     for (Side* side : {&a, &b}) side->keys.onTimer(now);
   }
-  /// A whole change, of which nothing is lost.
+  /// A complete key change without packet loss.
   void renew(uint8_t handshake) {
     prepare(handshake);
     a.keys.takeNext(now);
@@ -100,7 +103,8 @@ TEST(HkdfExtract, Rfc5869) {
   std::iota(salt.begin(), salt.end(), uint8_t{0});
   TrafficSecret out;
   hkdfExtract(salt, material, out);
-  EXPECT_EQ(bytesOf(out), fromHex("077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5"));
+  EXPECT_EQ(bytesOf(out),
+            fromHex("077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5"));
 }
 
 // Computed by Python's hmac with the secrets 00 01 .. 1f and 64 65 .. 83.
@@ -116,7 +120,8 @@ TEST(KeyRoot, FollowsTheLabels) {
   EXPECT_EQ(next.sessionId, 1u);
 }
 
-// Who has only the keys of the session, or only those of the handshake, has nothing.
+// The next keys need both the session's keys and those of the handshake. An attacker with only one
+// of them learns nothing.
 TEST(KeyRoot, BothAreNeeded) {
   KeyRoot present(secretsOf(0)), fresh(secretsOf(1)), other(secretsOf(2));
   auto next = [](const KeyRoot& of, const KeyRoot& with) {
@@ -205,7 +210,7 @@ TEST_F(KeyRingTest, TheNamedGenerationDecides) {
   EXPECT_TRUE(aToB());
 }
 
-// The numbers of generations come again after four; their keys do not.
+// Generation numbers repeat after four generations; their keys do not.
 TEST_F(KeyRingTest, GenerationsFollowEachOtherWithoutEnd) {
   for (uint8_t handshake = 1; handshake <= 20; ++handshake) {
     Sealed old = a.send();
@@ -228,14 +233,15 @@ TEST_F(KeyRingTest, TheCipherMayChange) {
   EXPECT_EQ(b.keys.aead(), AeadKind::kChaCha20Poly1305);
 }
 
-// Each side may start an epoch while a generation begins: the two have nothing to do with each other.
+// Each side may start an epoch while a generation begins. The two are independent.
 TEST_F(KeyRingTest, EpochsMayChangeMeanwhile) {
   ASSERT_TRUE(aToB() && bToA());
   prepare(1);
   ASSERT_TRUE(b.keys.rekey(now));
   Sealed newEpoch = b.send();
   a.keys.takeNext(now);
-  EXPECT_TRUE(a.receive(newEpoch, now)) << "of the generation that was, in the epoch after its last one";
+  EXPECT_TRUE(a.receive(newEpoch, now))
+      << "of the generation that was, in the epoch after its last one";
   EXPECT_EQ(a.keys.epoch(), 0u);
   EXPECT_TRUE(aToB() && bToA());
   EXPECT_EQ(b.keys.epoch(), 0u);
@@ -340,7 +346,7 @@ TEST_F(KeyRingTest, ReorderingAcrossChangesLosesNothing) {
   }
 }
 
-// Of the session, as RFC 9001 section 6.6 says: whatever generation they name.
+// The limit applies to the session as a whole (RFC 9001 section 6.6), over all generations.
 TEST(KeyRingLimits, FailedOpensAreCountedThroughGenerations) {
   KeyLimits few = limits();
   few.maxFailedOpens = 12;
@@ -383,7 +389,7 @@ TEST(KeyRingLimits, SettingsReachTheNextGeneration) {
 
 // ---- what is left in memory
 
-/// Where an object lives, to be looked at when it has gone.
+/// The memory of an object, inspected after the object's destruction.
 template <typename T>
 class Cell {
  public:
@@ -392,7 +398,8 @@ class Cell {
     return *(object_ = new (bytes_.data()) T(std::forward<Args>(args)...));
   }
   void end() { std::exchange(object_, nullptr)->~T(); }
-  /// The compiler may take the bytes of an object that has gone for anything: they are read as they are.
+  /// The compiler may assume anything about the bytes of a destroyed object, so they are read as
+  /// volatile.
   bool has(ByteView secret) const {
     const volatile uint8_t* memory = bytes_.data();
     Bytes seen(sizeof(T));
@@ -447,7 +454,8 @@ TEST(Secrets, TheIvOfACipherIsErasedWithIt) {
   EXPECT_FALSE(cell.has(iv));
 }
 
-// The schedule keeps the secret of the next epoch only, and of earlier ones nothing but the cipher for what is late.
+// The schedule keeps only the secret of the next epoch, and of earlier epochs only the cipher for
+// late packets.
 TEST(Secrets, OfEarlierEpochsAreNotInTheSchedule) {
   SessionSecrets given = secretsOf(1);
   TrafficSecret epochs[3] = {given.initiatorSecret};

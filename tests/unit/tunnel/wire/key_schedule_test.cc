@@ -44,7 +44,8 @@ struct Sealed {
 
 class Side {
  public:
-  Side(AeadKind kind, Role role, const KeyLimits& limits) : keys(secretsOf(kind), role, limits, kStart) {}
+  Side(AeadKind kind, Role role, const KeyLimits& limits)
+      : keys(secretsOf(kind), role, limits, kStart) {}
 
   Sealed send() {
     Sealed s{keys.epochBits(), pn++, {0x40, keys.epochBits(), 9}, Bytes(50 + kTagSize)};
@@ -55,7 +56,8 @@ class Side {
   }
   bool receive(Sealed s, Time now) {
     if (!keys.open(s.bits, 2_subflow, s.pn, s.header, s.bytes, now)) return false;
-    return std::count(s.bytes.begin(), s.bytes.begin() + 50, static_cast<uint8_t>(s.pn.value())) == 50;
+    return std::count(s.bytes.begin(), s.bytes.begin() + 50, static_cast<uint8_t>(s.pn.value())) ==
+           50;
   }
 
   KeySchedule keys;
@@ -82,7 +84,7 @@ class KeyScheduleTest : public testing::TestWithParam<AeadKind> {
     ASSERT_TRUE(aToB());
     ASSERT_TRUE(bToA());
   }
-  // Both in the same, confirmed epoch, old keys gone.
+  // Brings both sides to the same confirmed epoch and drops the old keys.
   void settle() {
     confirmBoth();
     now += kKeep;
@@ -124,7 +126,7 @@ TEST(HkdfExpandLabel, tooLongLabelIsAnError) {
   EXPECT_THROW(hkdfExpandLabel(secret, std::string(100, 'x'), out), std::runtime_error);
 }
 
-// What epoch 0 and epoch 1 put on the wire is what the constants above say.
+// Datagrams of epochs 0 and 1 are protected with the constants above.
 TEST(KeyScheduleWire, keysFollowTheLabels) {
   KeySchedule keys(secretsOf(AeadKind::kAes128Gcm), Role::kInitiator, {}, kStart);
   KeySchedule peer(secretsOf(AeadKind::kAes128Gcm), Role::kResponder, {}, kStart);
@@ -216,7 +218,7 @@ TEST_P(KeyScheduleTest, oldKeysGoAfterTheirTime) {
   settle();
   Sealed early = b.send(), onTime = b.send(), late = b.send();
   ASSERT_TRUE(a.keys.rekey(now));
-  EXPECT_EQ(a.keys.deadline(), kNever);  // the peer may not have heard of the change for long
+  EXPECT_EQ(a.keys.deadline(), kNever);  // the peer may have learnt of the change only recently
   EXPECT_TRUE(a.receive(early, now + 10s));
   now += 10s;
   confirmBoth();
@@ -259,7 +261,8 @@ TEST_P(KeyScheduleTest, twoEpochsAheadIsRefused) {
   EXPECT_EQ(b.keys.failedOpens(), 1u);
 }
 
-// Bytes sealed under the next keys do not open under another epoch's name, and do not move the receiver.
+// A datagram sealed with the next keys but with another epoch's bits is rejected and does not
+// change the receiver's epoch.
 TEST_P(KeyScheduleTest, theNamedEpochDecides) {
   settle();
   ASSERT_TRUE(a.keys.rekey(now));
@@ -293,7 +296,7 @@ TEST_P(KeyScheduleTest, bothSidesMayChangeAtOnce) {
   EXPECT_EQ(b.keys.epoch(), 1u);
 }
 
-/// A peer with the keys that seals each datagram in an epoch of its choice.
+/// A peer with the keys that seals each datagram in any epoch.
 class Hasty {
  public:
   explicit Hasty(AeadKind kind) : kind_(kind) {
@@ -342,10 +345,12 @@ TEST_P(KeyScheduleTest, epochsAreAsManyAsTheirTimeAllows) {
     peer.nextEpoch();
     while (!b.receive(peer.send(), now + t) && t < 10 * kKeep) t += 1ms;
   }
-  EXPECT_EQ(b.keys.epoch(), 21u) << "one at once, and one each half of the keep time, the last at its end";
+  EXPECT_EQ(b.keys.epoch(), 21u)
+      << "one at once, and one each half of the keep time, the last at its end";
 }
 
-// The peer's own change counts: who has just changed waits for the peer to follow, not to change again.
+// A side that has just changed its epoch waits for the peer to follow. It does not follow a further
+// change of the peer in that time.
 TEST_P(KeyScheduleTest, anEpochRightAfterOursIsNotFollowed) {
   settle();
   Hasty peer(GetParam());
@@ -357,8 +362,8 @@ TEST_P(KeyScheduleTest, anEpochRightAfterOursIsNotFollowed) {
   EXPECT_EQ(b.keys.epoch(), 1u);
 }
 
-// Many changes, started by either side at random, every packet delayed at random by less than the keep time:
-// each one opens.
+// Many key changes, started by either side at random. Every packet is delayed at random by less
+// than the keep time, and each can be opened.
 TEST_P(KeyScheduleTest, reorderingAcrossChangesLosesNothing) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
@@ -420,7 +425,7 @@ TEST_P(KeyScheduleTest, noKeysSealLaterBeyondTheLimit) {
   EXPECT_TRUE(c.keys.spent());
 }
 
-// Each lane has a cipher context of its own: what one does between start and end of another's leaves that alone.
+// Each lane has its own cipher context, so operations of different lanes may overlap.
 TEST_P(KeyScheduleTest, everyLaneSealsAndOpensTheSame) {
   Side twin(GetParam(), Role::kInitiator, limits());
   std::shared_ptr<Aead> opening = b.keys.openingKeys(0);
@@ -432,12 +437,14 @@ TEST_P(KeyScheduleTest, everyLaneSealsAndOpensTheSame) {
     CipherWork work{opening, 2_subflow, 5_pn};
     work.open(bytes, lane);
     EXPECT_TRUE(work.good) << lane;
-    EXPECT_EQ(std::count(bytes.begin(), bytes.end() - kTagSize, 7), static_cast<int>(kHeaderSize + 50))
+    EXPECT_EQ(std::count(bytes.begin(), bytes.end() - kTagSize, 7),
+              static_cast<int>(kHeaderSize + 50))
         << lane;
   }
 }
 
-/// A datagram whose work is asked for, done and given to the keys in three steps.
+/// A datagram that is opened in three steps: ask for the keys, do the decryption, hand the result
+/// to the key schedule.
 struct Early {
   Early(Side& side, Sealed sealed)
       : s(std::move(sealed)), work{side.keys.openingKeys(s.bits), 2_subflow, s.pn} {
@@ -450,7 +457,8 @@ struct Early {
   CipherWork work;
 };
 
-// All of a batch is opened before the first of it is taken, and that changes the epoch.
+// All datagrams of a batch are decrypted before the first one is processed, which changes the
+// epoch.
 TEST_P(KeyScheduleTest, whatWasOpenedBeforeAChangeIsTakenAfterIt) {
   settle();
   Sealed oldOnes[] = {a.send(), a.send()};

@@ -1,17 +1,19 @@
 #pragma once
 
-// The numbers of the wire as literals for tests, `3_subflow`, and in what a failed test prints.
+// Literals for the wire format's number types in tests, such as `3_subflow`, and their output in
+// messages of failed tests.
 
 #include <limits>
 #include <ostream>
 
-#include "tunnel/wire/numbers.h"
+#include "tunnel/wire/header.h"
 
 namespace braid {
 
 template <class N>
 consteval N numberLiteral(unsigned long long value) {
-  if (value > std::numeric_limits<decltype(N{}.value())>::max()) throw "beyond the range of that number";
+  if (value > std::numeric_limits<decltype(N{}.value())>::max())
+    throw "beyond the range of that number";
   return N(static_cast<decltype(N{}.value())>(value));
 }
 

@@ -1,4 +1,4 @@
-#include "tunnel/wire/params.h"
+#include "tunnel/wire/parameters.h"
 
 #include "base/random.h"
 #include "tests/unit/tunnel/wire/frame_bytes.h"
@@ -86,7 +86,8 @@ TEST(OptionalFrames, OfEveryTypeAreSkippedWithTheirContent) {
     FrameReader reader(bytes);
     std::optional<WireFrame> first = reader.next();
     ASSERT_TRUE(first);
-    EXPECT_EQ(traitsOf(*first).eliciting, type < 0x60) << "who does not know it acknowledges it, or not";
+    EXPECT_EQ(traitsOf(*first).eliciting, type < 0x60)
+        << "who does not know it acknowledges it, or not";
     ASSERT_TRUE(reader.next());
     EXPECT_FALSE(reader.next());
     EXPECT_TRUE(reader.ok());

@@ -1,4 +1,4 @@
-#include "tunnel/wire/parity_symbols.h"
+#include "tunnel/wire/frame_payloads.h"
 
 #include <gtest/gtest.h>
 
@@ -36,14 +36,14 @@ Ranges rangesOf(const BlockDescription& block) {
   return {block.ranges.begin(), block.ranges.begin() + static_cast<ptrdiff_t>(block.rangeCount)};
 }
 
-/// What a receiver reads that expects `next` on every subflow.
+/// The result at a receiver that expects packet number `next` on every subflow.
 Ranges described(const ParityFrame& frame, uint64_t next) {
   return rangesOf(describe(frame, [next](SubflowId) { return PacketNumber(next); }));
 }
 
 /// PARITY of block 1, index 0 of M 1, symbol size 4, with these groups and parts of 4 bytes.
-Bytes rawParity(const Bytes& groups, uint8_t index = 0, uint8_t parities = 1, uint16_t symbolSize = 4,
-                const Bytes& part = {1, 2, 3, 4}) {
+Bytes rawParity(const Bytes& groups, uint8_t index = 0, uint8_t parities = 1,
+                uint16_t symbolSize = 4, const Bytes& part = {1, 2, 3, 4}) {
   Bytes b{0x09, 0, 1, index, parities};
   b.insert(b.end(), {static_cast<uint8_t>(symbolSize >> 8), static_cast<uint8_t>(symbolSize)});
   b.insert(b.end(), groups.begin(), groups.end());
@@ -68,7 +68,8 @@ TEST(Parity, OneRunTakesSeventeenBytesAndRoundTrips) {
 TEST(Parity, RunsOfOneSubflowShareAGroup) {
   Ranges ranges{{7, 1000, 10}, {7, 1011, 1}, {7, 1100, 60}};
   Bytes bytes = encodeParity(blockOf(ranges), 0, {9});
-  // Header 10 with the length of the part, group 6, first run 1, then gap and run: 1 + 1 and 2 + 1 bytes.
+  // Header 10 with the length of the part, group 6, first run 1, then gap and run: 1 + 1 and 2 + 1
+  // bytes.
   EXPECT_EQ(bytes.size(), 10u + 6 + 1 + 2 + 3 + 1);
   EXPECT_EQ(described(decodeOne<ParityFrame>(bytes), 1200), ranges);
 }
@@ -94,8 +95,9 @@ TEST(Parity, PacketNumbersExpandNextToWhatIsExpectedOnEachSubflow) {
   Ranges ranges{{1, base - 2, 5}, {2, 0xfffffffeu, 5}};  // both runs cross a multiple of 2^32
   Bytes bytes = encodeParity(blockOf(ranges), 0, {9});
   ParityFrame frame = decodeOne<ParityFrame>(bytes);
-  BlockDescription read = describe(
-      frame, [&](SubflowId subflow) { return PacketNumber(subflow == 1_subflow ? base + 9 : 0x100000009); });
+  BlockDescription read = describe(frame, [&](SubflowId subflow) {
+    return PacketNumber(subflow == 1_subflow ? base + 9 : 0x100000009);
+  });
   EXPECT_EQ(rangesOf(read), ranges);
 }
 
@@ -166,7 +168,8 @@ TEST(Parity, OneTo128Symbols) {
   EXPECT_TRUE(malformed(rawParity({1, 0, 0, 0, 0, 9, 0}))) << "a group without runs";
   EXPECT_FALSE(malformed(rawParity({1, 0, 0, 0, 0, 9, 1, 0x40, 127})));
   EXPECT_TRUE(malformed(rawParity({1, 0, 0, 0, 0, 9, 1, 0x40, 128})));
-  EXPECT_TRUE(malformed(rawParity({2, 0, 0, 0, 0, 9, 1, 0x40, 127, 1, 0, 0, 0, 9, 1, 0}))) << "129 in groups";
+  EXPECT_TRUE(malformed(rawParity({2, 0, 0, 0, 0, 9, 1, 0x40, 127, 1, 0, 0, 0, 9, 1, 0})))
+      << "129 in groups";
   EXPECT_TRUE(malformed(rawParity({1, 0, 0, 0, 0, 9, 2, 0x40, 127, 0, 0}))) << "129 in runs";
 }
 

@@ -1,4 +1,4 @@
-#include "tunnel/wire/pin.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ TEST(Pin, refusesEverythingElse) {
     EXPECT_FALSE(parsePin(changed)) << int{bad};
   }
   std::string spareBits = text;
-  spareBits[49] = '9';  // the same byte as '8', with bits that belong to none
+  spareBits[49] = '9';  // the same byte as '8', with unused bits set
   EXPECT_FALSE(parsePin(spareBits));
 }
 

@@ -1,5 +1,5 @@
-// The test vectors of docs/protocol.md, read from there and made anew. A vector counts as reproduced when its test says
-// so by the property "vector" and passes: target shield.10.
+// Reads the test vectors of docs/protocol.md and recomputes them. A vector counts as reproduced
+// (target shield.10) when a test with its name in the property "vector" passes.
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
@@ -13,10 +13,9 @@
 #include "tests/unit/tunnel/wire/document_vector.h"
 #include "tests/unit/tunnel/wire/frame_bytes.h"
 #include "tests/unit/tunnel/wire/hex.h"
-#include "tunnel/wire/handshake_seal.h"
+#include "tunnel/wire/frame_payloads.h"
+#include "tunnel/wire/handshake_envelope.h"
 #include "tunnel/wire/key_schedule.h"
-#include "tunnel/wire/parity_symbols.h"
-#include "tunnel/wire/return_call.h"
 
 namespace braid::protocol_vectors_test {
 namespace {
@@ -37,19 +36,19 @@ TEST(ProtocolVectors, Envelope) {
   Pin pin = arrayOf<32>(v["pin"]);
   std::array<uint8_t, 32> salt{};
   Bytes base(32);
-  HMAC(EVP_sha256(), salt.data(), static_cast<int>(salt.size()), pin.data(), pin.size(), base.data(),
-       nullptr);
+  HMAC(EVP_sha256(), salt.data(), static_cast<int>(salt.size()), pin.data(), pin.size(),
+       base.data(), nullptr);
   EXPECT_EQ(expand(base, "braid hs i", 32), v["key_initiator"]);
   EXPECT_EQ(expand(base, "braid hs r", 32), v["key_responder"]);
 
-  using Side = HandshakeSeal::Side;
-  HandshakeSeal initiator(Side::kInitiator, pin), responder(Side::kResponder, pin);
+  using Side = HandshakeEnvelope::Side;
+  HandshakeEnvelope initiator(Side::kInitiator, pin), responder(Side::kResponder, pin);
   HandshakeHeader header;
   header.id = arrayOf<8>(v["id"]);
   header.nonce = arrayOf<12>(v["nonce"]);
   header.cookie = arrayOf<16>(v["cookie"]);
   PacketPool pool(2048, 1);
-  auto sealed = [&](HandshakeSeal& seal, HandshakeKind kind, const Bytes& body) {
+  auto sealed = [&](HandshakeEnvelope& seal, HandshakeKind kind, const Bytes& body) {
     header.kind = kind;
     Packet packet = pool.copy(body);
     EXPECT_TRUE(seal.seal(header, packet));
@@ -95,19 +94,19 @@ SessionSecrets sessionOfVectors(AeadKind aead) {
   return secrets;
 }
 
-/// One side of that session, which seals and opens the datagram of V3.
+/// One side of the vectors' session, which seals and opens the datagram of V3.
 struct VectorSide {
   VectorSide(AeadKind aead, KeySchedule::Role role)
       : secrets(sessionOfVectors(aead)), keys(secrets, role, {}, kNow) {}
 
   Bytes seal(SubflowId subflow, PacketNumber pn, const Bytes& frames) {
     Bytes out(kHeaderSize + frames.size() + kTagSize);
-    writeHeader(
-        {kWireVersion, keys.epochBits(), secrets.sessionId, subflow, static_cast<uint32_t>(pn.value())},
-        out.data());
+    writeHeader({kWireVersion, keys.epochBits(), secrets.sessionId, subflow,
+                 static_cast<uint32_t>(pn.value())},
+                out.data());
     ByteView piece = frames;
-    EXPECT_TRUE(
-        keys.seal(subflow, pn, ByteView(out).first(kHeaderSize), {&piece, 1}, out.data() + kHeaderSize));
+    EXPECT_TRUE(keys.seal(subflow, pn, ByteView(out).first(kHeaderSize), {&piece, 1},
+                          out.data() + kHeaderSize));
     return out;
   }
   Bytes open(SubflowId subflow, PacketNumber pn, Bytes datagram) {
@@ -201,7 +200,7 @@ TEST(ProtocolVectors, Parity) {
   writeParityTailHeader(writer, {7_block, 1, 8, ByteView(parity).subspan(8)});
   tail.insert(tail.end(), parity.begin() + 8, parity.end());
   EXPECT_EQ(tail, v["tail"]);
-  // By name: what a frame was read from must outlive it.
+  // A named variable, because the bytes must outlive the frame that refers to them.
   Bytes frame = v["frame"];
   FrameReader reader(frame);
   auto read = std::get<ParityFrame>(reader.next().value());
@@ -223,7 +222,7 @@ TEST(ProtocolVectors, Params) {
 
 TEST(ProtocolVectors, CallToReturn) {
   Vector v("V7");
-  ReturnCall call{0xa0b1c2d3, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
+  RestartNotice call{0xa0b1c2d3, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
   PacketPool pool(2048, 1);
   Packet packet = pool.allocate();
   writeReturnCall(call, packet);
@@ -245,11 +244,11 @@ Bytes streamFrame(uint8_t type, uint64_t offset, StreamId stream, const StreamOp
   return frame;
 }
 
-TEST(ProtocolVectors, Streams) {
+TEST(ProtocolVectors, TcpProxy) {
   Vector v("V8");
   StreamOpening v4{{*Endpoint::parse("10.0.0.1:50000"), *Endpoint::parse("192.0.2.7:443")}, 262144};
-  StreamOpening v6{{*Endpoint::parse("[2001:db8::1]:50000"), *Endpoint::parse("[2001:db8:1::7]:8443")},
-                   16000};
+  StreamOpening v6{
+      {*Endpoint::parse("[2001:db8::1]:50000"), *Endpoint::parse("[2001:db8:1::7]:8443")}, 16000};
   EXPECT_EQ(streamFrame(0x16, 0, StreamId(6), &v4, {'G', 'E', 'T'}), v["opening_v4"]);
   EXPECT_EQ(streamFrame(0x17, 0, StreamId(7), &v6, {}), v["opening_v6"]);
   EXPECT_EQ(streamFrame(0x14, 0x123456789a, StreamId(1000000), nullptr, {0xde, 0xad, 0xbe, 0xef}),

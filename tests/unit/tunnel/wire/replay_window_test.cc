@@ -1,4 +1,4 @@
-#include "tunnel/wire/replay_window.h"
+#include "tunnel/wire/key_ring.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tunnel/wire/return_call.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ SessionSecrets secretsOf(uint8_t n) {
   return secrets;
 }
 
-std::vector<uint8_t> bytesOf(const ReturnCall& call) {
+std::vector<uint8_t> bytesOf(const RestartNotice& call) {
   PacketPool pool(2048, 1);
   Packet packet = pool.allocate();
   writeReturnCall(call, packet);
@@ -24,7 +24,7 @@ std::vector<uint8_t> bytesOf(const ReturnCall& call) {
 }
 
 TEST(ReturnCallTest, BothEndsDeriveTheSameAndOtherSessionsAnother) {
-  ReturnCall call = returnCallOf(secretsOf(1));
+  RestartNotice call = returnCallOf(secretsOf(1));
   EXPECT_EQ(call, returnCallOf(secretsOf(1)));
   EXPECT_EQ(call.session, 0x01020301u);
   EXPECT_NE(call.token, returnCallOf(secretsOf(2)).token);
@@ -34,10 +34,10 @@ TEST(ReturnCallTest, BothEndsDeriveTheSameAndOtherSessionsAnother) {
 }
 
 TEST(ReturnCallTest, ComesBackAsItWasWritten) {
-  ReturnCall call = returnCallOf(secretsOf(7));
+  RestartNotice call = returnCallOf(secretsOf(7));
   std::vector<uint8_t> bytes = bytesOf(call);
   EXPECT_TRUE(isReturnCall(bytes));
-  std::optional<ReturnCall> read = readReturnCall(bytes);
+  std::optional<RestartNotice> read = readReturnCall(bytes);
   ASSERT_TRUE(read);
   EXPECT_EQ(*read, call);
 }
@@ -45,7 +45,8 @@ TEST(ReturnCallTest, ComesBackAsItWasWritten) {
 TEST(ReturnCallTest, OtherSizesAndTypesAreNone) {
   RecordProperty("rule", "call.size");
   std::vector<uint8_t> bytes = bytesOf(returnCallOf(secretsOf(7)));
-  for (size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(readReturnCall(ByteView(bytes).first(n))) << n;
+  for (size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_FALSE(readReturnCall(ByteView(bytes).first(n))) << n;
   bytes.push_back(0);
   EXPECT_FALSE(readReturnCall(bytes));
   bytes.pop_back();
@@ -54,7 +55,7 @@ TEST(ReturnCallTest, OtherSizesAndTypesAreNone) {
 }
 
 TEST(ReturnCallTest, EveryBitOfItCounts) {
-  ReturnCall call = returnCallOf(secretsOf(7));
+  RestartNotice call = returnCallOf(secretsOf(7));
   const std::vector<uint8_t> bytes = bytesOf(call);
   for (size_t bit = 8; bit < bytes.size() * 8; ++bit) {
     std::vector<uint8_t> changed = bytes;

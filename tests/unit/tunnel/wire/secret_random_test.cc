@@ -1,4 +1,4 @@
-#include "tunnel/wire/secret_random.h"
+#include "tunnel/wire/secrets.h"
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST(SecretRandom, StaysBelowItsBound) {
 
 TEST(SecretRandom, FillsBytesWithWhatComesNextInWholeNumbers) {
   SecretRandom filled(knownKey(4)), numbers(knownKey(4));
-  for (size_t size : {0, 8, 12, 1, 500}) {  // 500: over the end of what is made at once
+  for (size_t size : {0, 8, 12, 1, 500}) {  // 500: beyond the end of one generated block
     std::vector<uint8_t> bytes(size, 0);
     filled.fill(bytes);
     std::vector<uint8_t> expected((size + 7) / 8 * 8);
@@ -57,7 +57,7 @@ TEST(SecretRandom, FillsBytesWithWhatComesNextInWholeNumbers) {
   EXPECT_EQ(filled.next(), numbers.next());
 }
 
-// What tokens were before: whoever saw one knew all that followed.
+// The old generator of tokens: from one token an attacker could compute all later ones.
 TEST(SecretRandom, OneNumberTellsAllOfSplitMixAndNothingHere) {
   Random old(7);
   SecretRandom random(knownKey(7));
@@ -69,7 +69,8 @@ TEST(SecretRandom, OneNumberTellsAllOfSplitMixAndNothingHere) {
   }
 }
 
-// It also knew all that came before, and the seed of a generator whose first number it saw.
+// From a SplitMix output an attacker can also compute all earlier outputs, and from the first
+// output the seed.
 TEST(SecretRandom, SplitMixIsInvertedBackToItsSeed) {
   for (uint64_t seed : {0ull, 1ull, 0xffffffffffffffffull, 0x0123456789abcdefull})
     EXPECT_EQ(test::SplitMix::seedOf(Random(seed).next()), seed);

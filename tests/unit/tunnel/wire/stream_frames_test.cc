@@ -1,4 +1,4 @@
-#include "tunnel/wire/stream_frames.h"
+#include "tunnel/wire/frames.h"
 
 #include <algorithm>
 
@@ -8,7 +8,8 @@ namespace braid::stream_frames_test {
 namespace {
 
 const StreamEnds kV4{*Endpoint::parse("10.0.0.1:50000"), *Endpoint::parse("192.0.2.7:443")};
-const StreamEnds kV6{*Endpoint::parse("[2001:db8::1]:50000"), *Endpoint::parse("[2001:db8:1::7]:8443")};
+const StreamEnds kV6{*Endpoint::parse("[2001:db8::1]:50000"),
+                     *Endpoint::parse("[2001:db8:1::7]:8443")};
 
 Bytes unitOf(uint64_t stream, const StreamOpening* opening, size_t bytes) {
   Bytes space(kLargestStreamPrefix + bytes);
@@ -29,7 +30,8 @@ bool reads(const Bytes& bytes) {
 }
 
 TEST(StreamFrames, ARangeSaysWhereItsBytesBelong) {
-  Bytes bytes = framed(StreamFrame::kFirst | StreamFrame::kFin, 0x123456789abc, unitOf(1000000, nullptr, 5));
+  Bytes bytes =
+      framed(StreamFrame::kFirst | StreamFrame::kFin, 0x123456789abc, unitOf(1000000, nullptr, 5));
   auto frame = decodeOne<StreamFrame>(bytes);
   EXPECT_EQ(frame.offset, 0x123456789abcu);
   EXPECT_EQ(frame.stream, StreamId(1000000));
@@ -44,8 +46,8 @@ TEST(StreamFrames, ARangeSaysWhereItsBytesBelong) {
 TEST(StreamFrames, AnOpeningTellsBothEndsAndTheCredit) {
   for (const StreamEnds& ends : {kV4, kV6}) {
     StreamOpening opening{ends, 300000};
-    auto frame =
-        decodeOne<StreamFrame>(framed(StreamFrame::kFirst | StreamFrame::kOpen, 0, unitOf(6, &opening, 0)));
+    auto frame = decodeOne<StreamFrame>(
+        framed(StreamFrame::kFirst | StreamFrame::kOpen, 0, unitOf(6, &opening, 0)));
     ASSERT_TRUE(frame.opening);
     EXPECT_EQ(frame.opening->ends, ends);
     EXPECT_EQ(frame.opening->credit, 300000u);
@@ -66,7 +68,8 @@ TEST(StreamFrames, WhatIsCutOffIsMalformed) {
   uint8_t type = StreamFrame::kFirst | StreamFrame::kOpen;
   EXPECT_TRUE(reads(framed(type, 0, unit)));
   for (size_t n = 0; n + 1 < unit.size(); ++n)
-    EXPECT_FALSE(reads(framed(type, 0, {unit.begin(), unit.begin() + static_cast<ptrdiff_t>(n)}))) << n;
+    EXPECT_FALSE(reads(framed(type, 0, {unit.begin(), unit.begin() + static_cast<ptrdiff_t>(n)})))
+        << n;
   Bytes whole = framed(type, 0, unit);
   for (size_t n = 1; n < whole.size(); ++n)
     EXPECT_FALSE(reads({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(n)})) << n;
@@ -78,7 +81,8 @@ TEST(StreamFrames, OnlyTwoVersionsOfIpAreThere) {
   Bytes unit = unitOf(2, &opening, 40);
   for (unsigned version = 0; version < 256; ++version) {
     unit[1] = static_cast<uint8_t>(version);
-    EXPECT_EQ(reads(framed(StreamFrame::kFirst | StreamFrame::kOpen, 0, unit)), version == 4 || version == 6);
+    EXPECT_EQ(reads(framed(StreamFrame::kFirst | StreamFrame::kOpen, 0, unit)),
+              version == 4 || version == 6);
   }
 }
 
@@ -106,7 +110,7 @@ TEST(StreamFrames, CreditAndResetComeBack) {
   EXPECT_EQ(reset.code, 5u);
 }
 
-/// Cuts a unit and checks that both parts together say what it said.
+/// Splits a unit and checks that both parts together have its contents.
 void cutAndCompare(PacketPool& pool, const StreamOpening* opening, size_t bytes, size_t size) {
   uint8_t type = StreamFrame::kFirst | StreamFrame::kFin;
   if (opening) type |= StreamFrame::kOpen;

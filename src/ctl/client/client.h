@@ -1,0 +1,30 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace braid {
+
+/// Exit codes of braidctl.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailure = 1;  ///< not done; the reason is on the error stream
+inline constexpr int kExitUsage = 2;    ///< the command line is wrong
+inline constexpr int kExitUnknown = 2;  ///< doctor could not check anything, or not everything
+
+/// The folder of the daemons' control sockets.
+inline constexpr char kRunFolder[] = "/run/braid";
+
+/// The path of the socket that the user means. A path stays as it is; a bare name means NAME.sock
+/// in `folder`; empty means the only *.sock there. Throws std::runtime_error when there is none, or
+/// more than one.
+std::string findSocket(const std::string& given, const std::string& folder = kRunFolder);
+
+/// Sends {"cmd":cmd} to the daemon at this socket, with a descriptor unless it is -1, and returns
+/// the answer. Throws std::runtime_error when no daemon answers within 5 seconds, or when the
+/// answer is not a JSON object or reports an error.
+nlohmann::json ask(const std::string& socket, const std::string& cmd, int descriptor = -1);
+/// Like ask(), with arguments (a JSON object) beside the command.
+nlohmann::json askWith(const std::string& socket, const std::string& cmd,
+                       const nlohmann::json& arguments);
+
+}  // namespace braid

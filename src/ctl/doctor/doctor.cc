@@ -1,0 +1,148 @@
+#include "ctl/doctor/doctor.h"
+
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <stdexcept>
+
+#include "ctl/client/client.h"
+#include "ctl/doctor/doctor_checks.h"
+#include "ctl/views/fields.h"
+#include "gateway/control/gateway_status.h"
+#include "host/linux/netlink_monitor.h"
+
+namespace braid {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfigFolder = "/etc/braid";
+
+// The path of the configuration. A path stays as it is; a name means NAME.yaml in /etc/braid.
+// Without either: the running daemon's configuration, or the only file there.
+std::string configOf(const std::string& given, const std::string& socket) {
+  if (given.find('/') != std::string::npos || given.ends_with(".yaml")) return given;
+  if (!given.empty()) return std::string(kConfigFolder) + "/" + given + ".yaml";
+  try {
+    return textOf(fieldOf(ask(findSocket(socket), "status"), "gateway"),
+                  kKeyOf<&GatewayStatus::config>);
+  } catch (const std::runtime_error&) {
+    if (!socket.empty()) throw;
+  }
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(kConfigFolder, error))
+    if (entry.path().extension() == ".yaml") found.push_back(entry.path().string());
+  if (found.size() == 1) return found[0];
+  throw std::runtime_error(std::string(found.empty() ? "no" : "more than one") +
+                           " configuration in " + kConfigFolder +
+                           "; name one: braidctl doctor FILE");
+}
+
+LoadOptions optionsOf() {
+  LoadOptions out;
+  if (const char* folder = std::getenv("CREDENTIALS_DIRECTORY")) out.credentials = folder;
+  return out;
+}
+
+// Reports every mistake of the file. nullopt: too many mistakes to continue. `whole`: the identity
+// is valid, too.
+std::optional<Config> load(const std::string& file, DoctorReport& report, bool& whole) {
+  LoadOptions options = optionsOf();
+  ConfigResult result = loadConfig(file, options);
+  whole = std::holds_alternative<Config>(result);
+  if (whole) {
+    report.fine("configuration", file + " has no mistakes");
+    return std::get<Config>(std::move(result));
+  }
+  for (const ConfigError& e : std::get<ConfigErrors>(result)) {
+    std::string place =
+        e.file + (e.line ? ":" + std::to_string(e.line) : "") + (e.key.empty() ? "" : ": " + e.key);
+    report.wrong({"configuration", place + ": " + e.problem,
+                  "the daemon does not start, nor reload", e.remedy});
+  }
+  options.checkIdentity = false;
+  result = loadConfig(file, options);
+  if (auto* config = std::get_if<Config>(&result)) return std::move(*config);
+  return std::nullopt;
+}
+
+std::optional<RunningDaemon> daemonOf(const Config& config, DoctorReport& report) {
+  if (!fs::exists(config.control.socket)) {
+    report.fine("daemon",
+                "none runs with this configuration: the ways to the peers are tried without it");
+    return std::nullopt;
+  }
+  try {
+    RunningDaemon out{
+        ask(config.control.socket, "status"), ask(config.control.socket, "history"), {}};
+    out.process = fieldOf(fieldOf(out.status, "gateway"), kKeyOf<&GatewayStatus::pid>).dump();
+    report.fine("daemon", "process " + out.process + " answers");
+    return out;
+  } catch (const std::runtime_error& e) {
+    std::string text = e.what();
+    if (::access(config.control.socket.c_str(), R_OK | W_OK) != 0) {
+      report.unknown("daemon", text);
+    } else {
+      report.wrong(
+          {"daemon", text,
+           "its control socket is there, and nobody answers: the daemon was killed, or hangs",
+           "systemctl restart braid@NAME; the journal says why it ended"});
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<FoundRoute> mainRoutes() {
+  std::vector<FoundRoute> out;
+  NetlinkSocket(0).dump(RTM_GETROUTE, AF_UNSPEC, [&](const nlmsghdr& message) {
+    std::optional<FoundRoute> route = parseRoute(message);
+    if (route && route->spec.table == kMainTable) out.push_back(std::move(*route));
+  });
+  return out;
+}
+
+int statusOf(const DoctorReport& report) {
+  if (!report.findings().empty()) return kExitFailure;
+  return report.unknowns().empty() ? kExitOk : kExitUnknown;
+}
+
+}  // namespace
+
+DoctorReport examine(const std::string& file) {
+  DoctorReport report;
+  bool whole = false;
+  std::optional<Config> config = load(file, report, whole);
+  if (!config) return report;
+  std::optional<RunningDaemon> daemon = daemonOf(*config, report);
+  Patient patient{*config, daemon ? &*daemon : nullptr, Machine(), NetlinkMonitor().table(),
+                  mainRoutes()};
+  checkHost(patient, report);
+  checkFiles(patient, report);
+  checkNetwork(patient, report);
+  checkNames(patient, report);
+  checkFirewall(patient, report);
+  checkDaemon(patient, report);
+  if (whole) tryWays(patient, report);
+  return report;
+}
+
+int doctor(const std::string& file, const std::string& socket, bool json, std::ostream& out,
+           std::ostream& err) {
+  try {
+    DoctorReport report = examine(configOf(file, socket));
+    out << (json ? prettyJson(report.toJson()) : report.toText());
+    return statusOf(report);
+  } catch (const std::runtime_error& e) {
+    err << e.what() << '\n';
+    return kExitUnknown;
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "ctl/doctor/doctor_checks.h"
+#include "ctl/views/fields.h"
+#include "gateway/control/gateway_status.h"
+#include "gateway/control/history.h"
+#include "tunnel/api/status.h"
+
+namespace braid {
+namespace {
+
+using Json = nlohmann::json;
+
+// Packets. Fewer, as of a host that tries its other address, are not a finding.
+constexpr uint64_t kManyForeign = 20;
+constexpr double kSearched = 10;  // s after which the size of a path is known
+constexpr double kNarrowPath =
+    1343;  // bytes: paths that carry less get small packets only (mtu_discovery.h)
+constexpr double kOrdinaryPath = 1400;  // bytes: an interface with an ordinary MTU carries as much
+
+struct Remedy {
+  std::string_view words;  ///< the error of a handshake contains these words
+  const char* text;
+};
+constexpr Remedy kRemedies[] = {
+    {"no answer",
+     "there: is braidd running, is this UDP port let in (braidctl doctor there), is the endpoint "
+     "here right? "
+     "'pin' here "
+     "must be what 'braidctl pin FILE.crt' prints there: to who has a wrong one a gateway is "
+     "silent"},
+    {"not finished in time",
+     "large datagrams are lost on the way: let UDP datagrams of 1200 bytes pass all firewalls, "
+     "raise the MTU "
+     "of the "
+     "path to 1280 or more, or see to the line"},
+    {"does not accept us", "at the peer, put this gateway's pin into its 'pin' for us, and reload"},
+    {"stranger", "to let it in, add a peer with this pin and reload; else leave it"},
+    {"cipher", "set tunnel.cipher alike at both gateways, or to auto"},
+    {"version", "bring both gateways to releases that are next to each other"},
+    {"P-256", "make the key anew with 'braidctl keygen', and give its pin to the peers"},
+};
+
+std::string remedyFor(const std::string& text) {
+  for (const Remedy& r : kRemedies)
+    if (text.find(r.words) != std::string::npos) return r.text;
+  return "docs/operations.md, Troubleshooting; the daemon's log has more";
+}
+
+// The last failed handshake with the peer; null: none.
+Json lastFailure(const Json& history, const std::string& peer) {
+  Json events = listOf(history, "events"), last;
+  for (const Json& e : events) {
+    if (textOf(e, kKeyOf<&PastEvent::kind>) != "handshake_failed" ||
+        textOf(e, kKeyOf<&PastEvent::peer>) != peer)
+      continue;
+    if (last.is_null() ||
+        numberOf(e, kKeyOf<&PastEvent::last>) >= numberOf(last, kKeyOf<&PastEvent::last>))
+      last = e;
+  }
+  return last;
+}
+
+void judgeCaller(const Json& status, const std::string& name, DoctorReport& report) {
+  Json drops = fieldOf(status, kKeyOf<&TunnelStatus::drops>);
+  Json traffic = fieldOf(status, "host_traffic");
+  std::string at = "this gateway";
+  for (const Json& listen : listOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::listen>))
+    if (listen.is_string()) at = listen.get<std::string>();
+  if (countOf(traffic, kKeyOf<&SocketTraffic::receivedDatagrams>) == 0) {
+    return report.wrong(
+        {"peer", "no peer has come, and no datagram at all has arrived at " + at,
+         "a firewall or a missing port forwarding before this host, or nobody calls",
+         "let the UDP port in at every firewall on the way (the provider's included), forward it "
+         "in a "
+         "NAT router, and check the endpoint at the peers"});
+  }
+  if (uint64_t n = countOf(drops, "handshake_seal")) {
+    return report.wrong({"peer",
+                         name + " has not come; " + std::to_string(n) +
+                             " handshakes were for a gateway with "
+                             "another pin (handshake_seal)",
+                         "to who has a wrong pin of this gateway it is silent",
+                         "at the peer, put this gateway's pin: " +
+                             textOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::pin>)});
+  }
+  report.wrong({"peer", name + " has not come, and no other peer is up", "nothing can be carried",
+                "run 'braidctl doctor' at the peer"});
+}
+
+void judgePeer(const Patient& patient, const Json& status, const Json& history, const Json& peer,
+               bool anyUp, DoctorReport& report) {
+  std::string name = textOf(peer, kKeyOf<&PeerStatus::name>);
+  if (flagOf(peer, kKeyOf<&PeerStatus::up>)) {
+    for (const Json& subflow : listOf(peer, "subflows")) judgePath(patient, name, subflow, report);
+    return report.fine("peer", name + " is up");
+  }
+  auto isIt = [&](const PeerConfig& p) { return p.options.name == name; };
+  auto found = std::find_if(patient.config.peers.begin(), patient.config.peers.end(), isIt);
+  bool called = found != patient.config.peers.end() &&
+                (!found->options.endpoints.empty() || !found->hosts.empty());
+  Json failure = lastFailure(history, name);
+  if (!failure.is_null()) {
+    std::string text = textOf(failure, kKeyOf<&PastEvent::text>);
+    return report.wrong(
+        {"peer", name + " is not up: " + text, "nothing goes to it", remedyFor(text)});
+  }
+  if (!called) {
+    if (!anyUp) judgeCaller(status, name, report);
+    return;
+  }
+  // There is a session, but none of its paths is validated.
+  if (!listOf(peer, "subflows").empty()) {
+    return report.wrong(
+        {"mtu",
+         name + " is not up: its handshakes come through, and datagrams of 1200 bytes do not",
+         "no path may carry data before such a datagram has passed, both ways",
+         "let UDP datagrams of 1200 bytes pass all firewalls, and raise the MTU of the path "
+         "to 1280 or more"});
+  }
+  bool refused = countOf(fieldOf(status, "host_drops"), kKeyOf<&SocketDrops::sendErrors>) > 0;
+  report.wrong({"peer",
+                name + " is not up" +
+                    (refused ? ": the kernel refuses to send to it" : ", and no handshake ended"),
+                "nothing goes to it",
+                refused ? "see to the routes (ip route get ADDRESS oif INTERFACE) and to firewall "
+                          "rules at 'output'"
+                        : "see to the uplinks and names above; the daemon's log has more"});
+}
+
+}  // namespace
+
+void judgePath(const Patient& patient, const std::string& peer, const Json& subflow,
+               DoctorReport& report) {
+  std::string name = textOf(subflow, kKeyOf<&SubflowStatus::uplink>);
+  std::string state = textOf(subflow, kKeyOf<&SubflowStatus::state>);
+  std::string at = peer + " at " + textOf(subflow, kKeyOf<&SubflowStatus::remote>);
+  bool isOwn = name != "-";  // the listening side has no uplink
+  std::string way = (isOwn ? name + " to " : "the path to ") + at;
+  if (state == "closed") return;  // its uplink is down, which another check reports
+  std::string deadWay = textOf(subflow, kKeyOf<&SubflowStatus::deadWay>);
+  if (deadWay == "out" || deadWay == "in") {
+    bool out = deadWay == "out";
+    return report.wrong(
+        {"way",
+         way + ": dead one way, it is " + state + ": " +
+             (out ? "what this gateway sends does not arrive, and the peer is heard"
+                  : "nothing comes from the peer, and what this gateway sends arrives"),
+         "the path carries nothing: it must work both ways",
+         std::string("find who drops UDP ") + (out ? "to " : "from ") +
+             textOf(subflow, kKeyOf<&SubflowStatus::remote>) +
+             (out ? ": a firewall at 'output' here or at 'input' there, the provider, a NAT "
+                    "whose mapping is gone"
+                  : ": a firewall or strict rp_filter at 'input' here, the provider, the "
+                    "peer's route back")});
+  }
+  if (!isOwn) return;  // the side with the uplink reports what else is wrong with it
+  if (state == "validating" || state == "suspect" || state == "failed") {
+    return report.wrong(
+        {"way", way + ": no answer comes back by this uplink, it is " + state,
+         "the uplink carries nothing",
+         "see to the line itself; then to strict rp_filter, a firewall that drops UDP, NAT, and "
+         "uplinks.gateway"});
+  }
+  auto isIt = [&](const UplinkConfig& u) { return u.name == name; };
+  auto uplink = std::find_if(patient.config.uplinks.begin(), patient.config.uplinks.end(), isIt);
+  const Link* link =
+      uplink == patient.config.uplinks.end() ? nullptr : patient.table.find(uplink->interface);
+  double mtu = numberOf(subflow, kKeyOf<&SubflowStatus::mtu>);
+  double promised =
+      link ? std::min<double>(link->mtu, static_cast<double>(patient.config.tunnel.maxOuterMtu))
+           : 0;
+  bool probed = patient.config.tunnel.outerMtu == 0;
+  if (probed && promised >= kOrdinaryPath && mtu < kNarrowPath) {
+    return report.wrong(
+        {"mtu",
+         way + ": packets above " + formatNumber(mtu) + " bytes are lost on the way, although " +
+             "the interface takes " + std::to_string(link->mtu),
+         "large packets go by other uplinks only, or cut to small ones",
+         "look for the hop with the small MTU ('tracepath " + textOf(subflow, "remote") +
+             "') or the firewall that drops large datagrams; or set the interface's MTU to what "
+             "passes"});
+  }
+  report.fine("way", way + ": RTT " + cell<&SubflowStatus::srtt>(subflow) +
+                         ", carries packets of " + formatNumber(mtu) + " bytes");
+}
+
+void judgePeers(const Patient& patient, const Json& status, const Json& history,
+                DoctorReport& report) {
+  Json peers = listOf(status, "peers");
+  bool anyUp = std::any_of(peers.begin(), peers.end(),
+                           [](const Json& p) { return flagOf(p, kKeyOf<&PeerStatus::up>); });
+  for (const Json& peer : peers) judgePeer(patient, status, history, peer, anyUp, report);
+  Json stranger = fieldOf(history, "stranger");
+  if (stranger.is_object()) {
+    std::string text = textOf(stranger, kKeyOf<&PastEvent::text>);
+    report.wrong(
+        {"peer",
+         "somebody at " + textOf(stranger, kKeyOf<&PastEvent::peer>) + " was turned away: " + text,
+         "a peer whose pin here is wrong looks like this", remedyFor(text)});
+  }
+}
+
+void checkDaemon(const Patient& patient, DoctorReport& report) {
+  if (!patient.daemon) return;
+  const Json& status = patient.daemon->status;
+  // A path's size is not known at once.
+  bool young = numberOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::uptime>) < kSearched;
+  if (young) report.unknown("daemon", "it began only now: ask again in 10 s");
+  if (!young) judgePeers(patient, status, patient.daemon->history, report);
+  for (const Json& uplink : listOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::uplinks>)) {
+    Json meter = fieldOf(uplink, kKeyOf<&UplinkStatus::meter>);
+    if (!flagOf(meter, kKeyOf<&MeterReading::closed>)) continue;
+    report.wrong({"uplink",
+                  textOf(uplink, kKeyOf<&UplinkStatus::name>) + ": its cap of " +
+                      formatVolume(numberOf(meter, kKeyOf<&MeterReading::cap>)) + " is reached",
+                  "nothing goes by it until " + cell<&MeterPeriodStatus::until>(meter),
+                  "raise metered.cap and reload, to use it all the same"});
+  }
+  uint64_t foreign = countOf(fieldOf(status, kKeyOf<&TunnelStatus::drops>), "foreign_source");
+  if (foreign >= kManyForeign) {
+    report.wrong(
+        {"prefixes",
+         std::to_string(foreign) +
+             " packets of peers were dropped: their sources are in none of the "
+             "peer's prefixes (foreign_source)",
+         "hosts behind the peer cannot use the tunnel",
+         "add their network to the peer's 'prefixes' here, or mend the routes and NAT there"});
+  }
+  Json trace = fieldOf(status, "trace");
+  if (std::string problem = textOf(trace, kKeyOf<&TraceStatus::problem>); problem != "-")
+    report.wrong(
+        {"trace", "the recovery trace: " + problem, "events are missing in it", "see to its disk"});
+}
+
+}  // namespace braid

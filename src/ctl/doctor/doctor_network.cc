@@ -1,0 +1,228 @@
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "ctl/doctor/doctor_checks.h"
+#include "gateway/network/device_configurator.h"
+#include "gateway/uplinks/uplink.h"
+#include "host/linux/loop.h"
+#include "host/linux/sockaddr.h"
+#include "host/linux/system_resolver.h"
+#include "host/system.h"
+
+namespace braid {
+namespace {
+
+Prefix networkAt(const LinkAddress& a) {
+  return Prefix::parse(a.address.toString() + "/" + std::to_string(a.prefixLength))
+      .value_or(Prefix{});
+}
+
+std::string remedyOf(const UplinkConfig& uplink, const UplinkDecision& decision) {
+  if (decision.link == 0)
+    return "plug it in, or correct uplinks.interface; 'ip -br link' lists what there is";
+  if (decision.reason.find("is down") != std::string::npos)
+    return "ip link set " + uplink.interface + " up; see to cable, modem or radio";
+  if (decision.reason.find("source address") != std::string::npos)
+    return "correct uplinks.source, or give the interface that address";
+  if (decision.reason.find("no usable address") != std::string::npos)
+    return "see to its DHCP client (networkctl status " + uplink.interface +
+           "), or give it an address";
+  return "let DHCP set one, or set uplinks.gateway to the router's address";
+}
+
+// Whether a peer is on the network of this interface. Such a peer needs no default route; any other
+// does.
+bool reachesSomePeer(const Patient& patient, const Link& link) {
+  for (const PeerConfig& peer : patient.config.peers) {
+    for (const Endpoint& e : peer.options.endpoints) {
+      for (const LinkAddress& a : link.addresses)
+        if (networkAt(a).contains(e.address)) return true;
+    }
+  }
+  return false;
+}
+
+void checkUplink(const Patient& patient, const UplinkConfig& uplink, DoctorReport& report) {
+  UplinkDecision decision = decideUplink(uplink, 0, patient.table, {}, {});
+  const Link* link = patient.table.find(uplink.interface);
+  if (decision.up && decision.reason.empty()) {
+    for (const Address& router : uplink.gateways) {
+      bool near = std::any_of(link->addresses.begin(), link->addresses.end(),
+                              [&](const LinkAddress& a) { return networkAt(a).contains(router); });
+      if (uplink.gateway != UplinkConfig::Gateway::kAddress || near) continue;
+      return report.wrong({"uplink",
+                           uplink.name + ": the router " + router.toString() +
+                               " is in no network of " + uplink.interface,
+                           "nothing leaves by this uplink, unless the router answers all the same",
+                           "correct uplinks.gateway, or the interface's addresses"});
+    }
+    return report.fine("uplink", uplink.name + " (" + uplink.interface + ") is up");
+  }
+  if (decision.up && reachesSomePeer(patient, *link))
+    return report.fine(
+        "uplink", uplink.name + " (" + uplink.interface + ") is up, its peer is on its network");
+  std::string reason = decision.reason.substr(0, decision.reason.find(';'));
+  report.wrong(
+      {"uplink", uplink.name + ": " + reason,
+       decision.up ? "peers elsewhere are not reached by it" : "nothing goes by this uplink",
+       remedyOf(uplink, decision)});
+}
+
+// The metric that the kernel stores: an IPv6 route without a metric gets 1024 (IP6_RT_PRIO_USER).
+uint32_t metricOf(const RouteSpec& route) {
+  constexpr uint32_t kUsualV6 = 1024;
+  return route.metric == 0 && route.destination.address.isV6() ? kUsualV6 : route.metric;
+}
+
+void checkOverlaps(const Patient& patient, DoctorReport& report) {
+  const Config& config = patient.config;
+  const Link* own = patient.table.find(config.device.name);
+  for (const Prefix& route : config.device.routes) {
+    for (const FoundRoute& found : patient.routes) {
+      bool ours = found.protocol == kBraidProtocol || (own && found.device == own->index);
+      uint32_t metric = metricOf(deviceRoute(route, config.device.name));
+      if (ours || !(found.spec.destination == route) || found.spec.metric != metric) continue;
+      auto link = patient.table.links().find(found.device);
+      std::string where =
+          link == patient.table.links().end() ? "elsewhere" : "to " + link->second.name;
+      report.wrong(
+          {"routes",
+           "device.routes has " + route.toString() + ", and the host has a route for it already, " +
+               where,
+           "the daemon does not replace it, and does not start",
+           std::string("remove that one (ip ") + (route.address.isV6() ? "-6 " : "") +
+               "route del " + route.toString() +
+               "), or give it a larger metric, or route a narrower network into the tunnel"});
+    }
+  }
+  for (const PeerConfig& peer : config.peers) {
+    for (const Prefix& theirs : peer.options.prefixes) {
+      for (const auto& [index, link] : patient.table.links()) {
+        if (link.name == config.device.name || link.name == "lo" ||
+            config.tunnel.mode != TunnelOptions::Mode::kTun)
+          continue;
+        for (const LinkAddress& a : link.addresses) {
+          Prefix here = networkAt(a);
+          if (a.scope != 0 || here.length > theirs.length || !here.contains(theirs.address))
+            continue;
+          report.wrong(
+              {"routes",
+               "the network of " + link.name + ", " + here.toString() + ", holds " +
+                   theirs.toString() + ", which is behind the peer " + peer.options.name,
+               "the same addresses are at both sides: hosts of one of the networks are not reached",
+               "renumber one of the two LANs, or correct the peer's prefixes"});
+        }
+      }
+    }
+  }
+}
+
+// Checks whether packets of the address family that the tunnel leaves out leave this host by
+// another way, unencrypted.
+void checkInClear(const Patient& patient, DoctorReport& report) {
+  std::string left = familyLeftOut(patient.config.device.routes);
+  if (left.empty()) return;
+  const Link* own = patient.table.find(patient.config.device.name);
+  const FoundRoute* best = nullptr;
+  for (const FoundRoute& found : patient.routes) {
+    bool isMeant = found.spec.destination.length == 0 &&
+                   found.spec.destination.address.isV6() == (left == "IPv6") &&
+                   !(own && found.device == own->index);
+    if (isMeant && (!best || found.spec.metric < best->spec.metric)) best = &found;
+  }
+  if (!best || !best->unicast) return report.fine("routes", left + " has no way past the tunnel");
+  auto link = patient.table.links().find(best->device);
+  std::string by = link == patient.table.links().end() ? "" : " by " + link->second.name;
+  bool v6 = left == "IPv6";
+  report.wrong({"routes",
+                std::string("device.routes take all of ") + (v6 ? "IPv4" : "IPv6") +
+                    " and nothing of " + left + ", which has a default route" + by,
+                left + " of this host, and of those behind it, leaves in clear",
+                std::string("add \"") + (v6 ? "::/0" : "0.0.0.0/0") +
+                    "\" to device.routes and to the prefixes of the peer" +
+                    (v6 ? ", or refuse it: ip -6 route add unreachable default metric 1" : "")});
+}
+
+// Binds as the daemon would, and closes the socket at once.
+void checkListen(const Patient& patient, DoctorReport& report) {
+  if (patient.daemon) return;
+  for (const Endpoint& at : patient.config.listen) {
+    SocketAddress address{};
+    socklen_t size = toSocketAddress(at, address);
+    UniqueFd fd(::socket(at.address.isV4() ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    int on = 1;
+    if (fd && at.address.isV6()) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (fd && ::bind(fd.get(), &address.any, size) == 0) {
+      report.fine("listen", at.toString() + " is free");
+      continue;
+    }
+    bool taken = errno == EADDRINUSE, foreign = errno == EADDRNOTAVAIL,
+         lacks = errno == EAFNOSUPPORT;
+    bool others = std::ranges::any_of(patient.config.listen, [&](const Endpoint& other) {
+      return other.address.family != at.address.family;
+    });
+    if (lacks && others) {
+      report.fine("listen",
+                  at.toString() + " is left out: this machine lacks the family of the address");
+      continue;
+    }
+    report.wrong(
+        {"listen", "cannot listen at " + at.toString() + ": " + std::strerror(errno),
+         "peers cannot reach this gateway, and the daemon does not start",
+         taken ? "stop what has UDP port " + std::to_string(at.port) +
+                     " ('ss -lunp' names it), or set "
+                     "another port here and in the peers' endpoints"
+         : foreign ? "give this host the address, or listen at 0.0.0.0 or [::]"
+         : lacks   ? "listen at an address of the other family: this machine lacks that of this one"
+                   : "run as root, or set a port above 1023"});
+  }
+}
+
+}  // namespace
+
+void checkNetwork(const Patient& patient, DoctorReport& report) {
+  for (const UplinkConfig& uplink : patient.config.uplinks) checkUplink(patient, uplink, report);
+  checkOverlaps(patient, report);
+  checkInClear(patient, report);
+  checkListen(patient, report);
+}
+
+void checkNames(const Patient& patient, DoctorReport& report) {
+  constexpr Duration kPatience = 5s;
+  std::map<HostPort, std::optional<bool>> names;
+  for (const PeerConfig& peer : patient.config.peers)
+    for (const HostPort& name : peer.hosts) names[name] = std::nullopt;
+  if (names.empty()) return;
+  Loop loop;
+  size_t left = names.size();
+  SystemResolver resolver(loop, [&](const HostPort& name, const std::vector<Endpoint>& found) {
+    names[name] = !found.empty();
+    if (--left == 0) loop.stop();
+  });
+  Timer timer(loop, [&] { loop.stop(); });
+  timer.arm(monotonicNow() + kPatience);
+  for (const auto& [name, known] : names) resolver.request(name);
+  loop.run();
+  for (const auto& [name, known] : names) {
+    if (known == true) {
+      report.fine("dns", name.host + " has an address");
+      continue;
+    }
+    report.wrong(
+        {"dns",
+         known ? "the name " + name.host + " has no address"
+               : "no answer for the name " + name.host + " in 5 s: the name server does not answer",
+         "the peer cannot be called",
+         known ? "correct the peer's endpoints, or the zone; 'getent hosts " + name.host +
+                     "' asks the same way"
+               : "see to the name servers in /etc/resolv.conf, which must be reachable without the "
+                 "tunnel, or "
+                 "give the endpoint as an address"});
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,158 @@
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ctl/doctor/doctor_checks.h"
+#include "ctl/doctor/doctor_ways.h"
+#include "gateway/control/status_json.h"
+#include "gateway/gateway.h"
+#include "host/system.h"
+
+namespace braid {
+
+namespace {
+
+constexpr Duration kLongest = 14s;  // a handshake gives up after 10 s
+constexpr Duration kSizing = 4s;    // to find the size of a path, once it answers
+constexpr uint64_t kWholePath = 1343;
+
+class Nothing final : public TunDevice {
+ public:
+  explicit Nothing(const std::string& name) { name_ = name; }
+  size_t read(PacketPool&, size_t, const Sink&) override { return 0; }
+  void write(Packet) override {}
+  void flush() override {}
+};
+
+bool hasEndpoint(const PeerConfig& peer) {
+  return !peer.options.endpoints.empty() || !peer.hosts.empty();
+}
+
+// The configuration of a gateway that connects to the peers and does nothing else.
+Config callerOf(const Patient& patient, DoctorReport& report) {
+  Config out = patient.config;
+  out.listen.clear();
+  out.trace.clear();
+  out.tunnel.streams.on = false;
+  out.router = {};
+  out.workers = 1;
+  std::erase_if(out.peers, [](const PeerConfig& p) { return !hasEndpoint(p); });
+  std::erase_if(out.uplinks, [&](const UplinkConfig& u) {
+    const Link* link = patient.table.find(u.interface);
+    bool own = link && patient.table.hasDefaultRoute(link->index, Address::Family::kV4);
+    if (u.gateway != UplinkConfig::Gateway::kAddress || own) return false;
+    report.unknown("way",
+                   u.name + ": its router is set by the daemon only; start it and ask again");
+    return true;
+  });
+  for (UplinkConfig& u : out.uplinks) {
+    u.meter.reset();
+    if (u.gateway == UplinkConfig::Gateway::kAddress) u.gateway = UplinkConfig::Gateway::kAuto;
+  }
+  return out;
+}
+
+// Tells when waiting would give no new results.
+class Settled {
+ public:
+  bool isNow(const Gateway& gateway, Time now) {
+    TunnelStatus status = gateway.tunnelStatus();
+    bool answered = std::all_of(status.peers.begin(), status.peers.end(), [](const PeerStatus& p) {
+      return p.up && std::all_of(p.subflows.begin(), p.subflows.end(),
+                                 [](const SubflowStatus& s) { return s.state == "active"; });
+    });
+    if (!answered) return since_ = kNever, false;
+    if (since_ == kNever) since_ = now;
+    bool sized = std::all_of(status.peers.begin(), status.peers.end(), [](const PeerStatus& p) {
+      return std::all_of(p.subflows.begin(), p.subflows.end(),
+                         [](const SubflowStatus& s) { return s.mtu >= kWholePath; });
+    });
+    return sized || now - since_ >= kSizing;
+  }
+
+ private:
+  Time since_ = kNever;
+};
+
+// Collects the log in `lines_` while it exists.
+class LogKeeper {
+ public:
+  LogKeeper() : before_(spdlog::default_logger()) {
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(lines_);
+    auto logger = std::make_shared<spdlog::logger>("doctor", sink);
+    logger->set_pattern("%v");
+    logger->set_level(spdlog::level::warn);
+    spdlog::set_default_logger(logger);
+  }
+  ~LogKeeper() { spdlog::set_default_logger(before_); }
+  LogKeeper(const LogKeeper&) = delete;
+  LogKeeper& operator=(const LogKeeper&) = delete;
+  std::istringstream lines() const { return std::istringstream(lines_.str()); }
+
+ private:
+  std::ostringstream lines_;
+  std::shared_ptr<spdlog::logger> before_;
+};
+
+void judgeLog(const LogKeeper& log, DoctorReport& report) {
+  std::istringstream lines = log.lines();
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("cannot send to")) continue;
+    report.wrong({"way", line, "the kernel refuses what goes to the peer",
+                  "no route: see to the uplink's default route; not permitted: a firewall rule at "
+                  "'output' (nft list "
+                  "ruleset)"});
+    return;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<TunDevice> WayHost::openDevice(const DeviceOptions& options, Callback) {
+  return std::make_unique<Nothing>(options.name);
+}
+
+std::unique_ptr<StreamHost> WayHost::openStreams(const std::string&, StreamObserver&) {
+  throw SystemError(EOPNOTSUPP, "no streams while ways are tried");
+}
+
+std::unique_ptr<Translator> WayHost::openTranslator(const std::string&) {
+  throw SystemError(EOPNOTSUPP, "no address translation while ways are tried");
+}
+
+void tryWays(const Patient& patient, DoctorReport& report) {
+  if (patient.daemon) return;
+  Config config = callerOf(patient, report);
+  if (config.peers.empty() || config.uplinks.empty()) return;
+  LogKeeper log;
+  Loop loop;
+  WayHost host(loop);
+  try {
+    Gateway gateway(std::move(config), {}, host);
+    gateway.start();
+    Time end = monotonicNow() + kLongest;
+    Settled settled;
+    Timer timer(loop, [] {});
+    PrepareHook prepare(loop, [&] {
+      bool more = gateway.turn();
+      Time now = monotonicNow();
+      if (settled.isNow(gateway, now) || now >= end) return loop.stop();
+      timer.arm(std::min({gateway.nextDeadline(), end, now + 100ms}));
+      prepare.keepAwake(more);
+    });
+    loop.run();
+    GatewayStatus status = gateway.status();
+    judgePeers(patient, statusJson(status, gateway.tunnelStatus()),
+               historyObject(gateway.history()).whole(), report);
+    judgeLog(log, report);
+    gateway.stop();
+  } catch (const std::runtime_error& e) {
+    report.unknown("way", std::string("the ways to the peers could not be tried: ") + e.what());
+  }
+}
+
+}  // namespace braid

@@ -1,0 +1,59 @@
+#pragma once
+
+// The configurations that braidctl writes. They have comments for people, and the same reader reads
+// them as those that a person writes.
+
+#include <string>
+#include <vector>
+
+#include "gateway/join/invitation.h"
+#include "gateway/join/join_messages.h"
+#include "host/host_network.h"
+#include "inet/addresses.h"
+
+namespace braid {
+
+/// Paths of a gateway's files.
+struct GatewayFiles {
+  std::string folder = "/etc/braid";
+  std::string name;
+  std::string yaml() const { return folder + "/" + name + ".yaml"; }
+  std::string key() const { return folder + "/" + name + ".key"; }
+  std::string certificate() const { return folder + "/" + name + ".crt"; }
+};
+
+/// A gateway that a concentrator let join.
+struct EdgePlan {
+  GatewayFiles files;
+  std::vector<std::string> uplinks;
+  std::vector<Prefix> networks;  ///< behind this gateway
+  std::vector<HostPort> concentrator;
+  Pin pin{};  ///< the concentrator's
+  JoinAnswer answer;
+};
+std::string edgeYaml(const EdgePlan& plan);
+
+/// A gateway that others connect to.
+struct ConcentratorPlan {
+  GatewayFiles files;
+  /// In the tunnel; their networks have room for edges.
+  std::vector<InterfaceAddress> addresses;
+  std::vector<Prefix> networks;  ///< behind this gateway
+  uint16_t port = 4433;
+  std::string device = "braid0";
+};
+std::string concentratorYaml(const ConcentratorPlan& plan);
+
+/// What the user agreed to for the hosts behind a gateway.
+struct RouterWish {
+  bool forwarding = false;  ///< `forwarding: on`: the host forwards packets of other hosts
+  bool nat = false;  ///< `nat: on`: packets that leave the tunnel here get this host's address
+};
+/// The configuration, with the sections for `wish` appended.
+std::string withRouter(const std::string& yaml, const RouterWish& wish);
+
+/// What the configuration reader finds wrong. Ignores key and certificate, which need not exist
+/// yet; empty: nothing.
+std::string problemsOf(const std::string& yaml, const std::string& path);
+
+}  // namespace braid

@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <stdexcept>
+
+#include "ctl/client/client.h"
+#include "ctl/verbs/verbs.h"
+#include "ctl/views/fields.h"
+#include "ctl/views/views.h"
+#include "gateway/dtls/identity.h"
+#include "gateway/log/trace_writer.h"
+#include "tunnel/wire/handshake_envelope.h"
+
+namespace braid {
+
+void query(const std::string& cmd, const std::string& socket, bool json, std::ostream& out) {
+  nlohmann::json answer = ask(findSocket(socket), cmd);
+  if (json) {
+    out << prettyJson(answer);
+  } else if (cmd == "status") {
+    out << statusText(answer);
+  } else if (cmd == "paths") {
+    out << pathsText(answer);
+  } else if (cmd == "flows") {
+    out << flowsText(answer);
+  } else if (cmd == "peers") {
+    out << peersText(answer);
+  } else {
+    out << cmd << ": done\n";
+  }
+}
+
+void version(const std::string& socket, bool json, std::ostream& out) {
+  if (!json) out << "braidctl " << BRAID_VERSION << '\n';  // even if the daemon cannot be asked
+  nlohmann::json versions{{"braidctl", BRAID_VERSION}};
+  if (!socket.empty()) versions["braidd"] = textOf(ask(findSocket(socket), "version"), "version");
+  if (json) {
+    out << prettyJson(versions);
+  } else if (!socket.empty()) {
+    out << "braidd " << versions["braidd"].get<std::string>() << '\n';
+  }
+}
+
+void keygen(const std::string& name, const std::string& folder, bool json, std::ostream& out) {
+  bool plain = !name.empty() && name.size() <= 32 && name.front() != '.' && name.front() != '-' &&
+               std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                 return (c < 0x80 && std::isalnum(c)) || c == '.' || c == '_' || c == '-';
+               });
+  if (!plain)
+    throw std::runtime_error("NAME must be 1 to 32 letters, digits, dots, dashes or underscores");
+  std::filesystem::path base = std::filesystem::path(folder) / name;
+  std::string key = base.string() + ".key", certificate = base.string() + ".crt";
+  const std::string made = formatPin(generateIdentity(key, certificate, name));
+  if (json) {
+    out << prettyJson({{"key", key}, {"certificate", certificate}, {"pin", made}});
+    return;
+  }
+  out << key << "  the private key: it stays on this gateway\n"
+      << certificate << "  its certificate\n"
+      << made << "  the pin: give it to the peers\n";
+}
+
+void pin(const std::string& certificate, bool json, std::ostream& out) {
+  const std::string read = formatPin(readPin(certificate));
+  out << (json ? prettyJson({{"certificate", certificate}, {"pin", read}}) : read + "\n");
+}
+
+namespace {
+
+// The answer, reduced to this peer.
+nlohmann::json onlyPeer(nlohmann::json answer, const std::string& name) {
+  nlohmann::json found = nlohmann::json::array();
+  std::string names;
+  for (const auto& peer : listOf(answer, "peers")) {
+    std::string text = textOf(peer, "name");
+    if (text == name) found.push_back(peer);
+    names += (names.empty() ? "" : ", ") + text;
+  }
+  if (found.empty()) {
+    throw std::runtime_error("no peer '" + printable(name) +
+                             "'; there are: " + (names.empty() ? "none" : names));
+  }
+  answer["peers"] = std::move(found);
+  return answer;
+}
+
+}  // namespace
+
+void recovery(const std::string& peer, const std::string& socket, bool json, std::ostream& out) {
+  nlohmann::json answer = ask(findSocket(socket), "recovery");
+  if (!peer.empty()) answer = onlyPeer(std::move(answer), peer);
+  out << (json ? prettyJson(answer) : recoveryText(answer));
+}
+
+void traceOn(const std::string& file, const std::string& socket, bool json, std::ostream& out) {
+  std::string path = findSocket(socket);
+  nlohmann::json answer = ask(path, "trace-on", openTraceFile(file).get());
+  answer["file"] = file;
+  out << (json ? prettyJson(answer)
+               : "the recovery trace goes to " + file + " until 'braidctl trace off'\n");
+}
+
+void traceOff(const std::string& socket, bool json, std::ostream& out) {
+  nlohmann::json answer = ask(findSocket(socket), "trace-off");
+  out << (json ? prettyJson(answer) : "trace off: done\n");
+}
+
+}  // namespace braid

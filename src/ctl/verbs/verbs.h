@@ -1,0 +1,55 @@
+#pragma once
+
+// The verbs of braidctl, one file per kind of verb. Each writes its result to `out`, and throws
+// std::runtime_error with a reason and remedy when it fails.
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace braid {
+
+/// Sends `cmd` (status, paths, flows, peers, reload) to the daemon and prints the answer as a
+/// table, or with `json` as it is. `socket`: a path, a name (edge: /run/braid/edge.sock), or empty
+/// for the only socket in /run/braid.
+void query(const std::string& cmd, const std::string& socket, bool json, std::ostream& out);
+/// Prints what proactive recovery does for all peers, or for the peer with this name.
+void recovery(const std::string& peer, const std::string& socket, bool json, std::ostream& out);
+/// Makes the daemon append the recovery trace to this file. The caller must be allowed to write it.
+void traceOn(const std::string& file, const std::string& socket, bool json, std::ostream& out);
+void traceOff(const std::string& socket, bool json, std::ostream& out);
+/// Prints in plain words what went wrong in the last `sinceSeconds`, and what was done about it.
+void explainPast(double sinceSeconds, const std::string& socket, bool json, std::ostream& out);
+/// The options of `braidctl test`.
+struct TestWish {
+  std::string peer;                ///< empty: the only one that is up
+  std::vector<std::string> paths;  ///< empty: each alone, and then all together
+  double seconds = 5;              ///< of each run, at most 60
+  uint64_t bytes = 500'000'000;    ///< of each run
+  bool metered = false;            ///< use metered paths without asking
+  bool json = false;
+  std::string socket;
+};
+/// Measures latency, loss and throughput of a peer's paths; shows a progress bar at a terminal.
+void testPaths(const TestWish& wish, std::ostream& out);
+/// Shows peers, paths and flows: live at a terminal, once elsewhere or with `once`. `json`: prints
+/// a line of JSON each second with the status and the flows, until it is interrupted; with `once`,
+/// one line.
+void top(const std::string& socket, bool once, bool json, std::ostream& out);
+/// Whether `out` is the standard output, and that is a terminal.
+bool isTerminal(const std::ostream& out);
+/// Prints the version of braidctl and, if `socket` is given, of the daemon there.
+void version(const std::string& socket, bool json, std::ostream& out);
+/// Writes NAME.key (mode 0600) and NAME.crt into `folder` and prints the pin.
+void keygen(const std::string& name, const std::string& folder, bool json, std::ostream& out);
+/// Prints the pin of a certificate file.
+void pin(const std::string& certificate, bool json, std::ostream& out);
+/// Checks a configuration file. Throws its mistakes, one per line; with `json`, prints them as part
+/// of the result. Returns false when there are mistakes.
+bool check(const std::string& file, bool json, std::ostream& out);
+/// Checks the configurations of a folder against each other and prints what does not fit together.
+/// Returns false when there are errors.
+bool checkFleet(const std::string& folder, bool json, std::ostream& out);
+
+}  // namespace braid

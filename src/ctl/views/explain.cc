@@ -1,0 +1,245 @@
+#include "ctl/views/explain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "ctl/views/fields.h"
+#include "gateway/control/history.h"
+
+namespace braid {
+namespace {
+
+using Json = nlohmann::json;
+
+// Limits above which something is reported.
+constexpr double kBadLoss = 0.005;   // share of a step's packets
+constexpr uint64_t kFewLosses = 3;   // in a step: fewer are chance
+constexpr double kBadQueueMs = 150;  // and more than twice the path's least RTT
+// Packets in a step, both directions together: a user would have noticed a stall.
+constexpr uint64_t kBusyPackets = 50;
+constexpr double kStepS = std::chrono::duration<double>(History::kStep).count();
+
+// The steps of a path or peer that ended in the window, as objects.
+std::vector<Json> stepsOf(const Json& answer, double since, double until) {
+  std::vector<Json> steps;
+  Json columns = listOf(answer, "columns");
+  for (const Json& row : listOf(answer, "steps")) {
+    Json step = Json::object();
+    for (size_t i = 0; row.is_array() && i < row.size() && i < columns.size(); ++i)
+      if (columns[i].is_string()) step[columns[i].get<std::string>()] = row[i];
+    double end = numberOf(step, kKeyOf<&PathStep::until>);
+    if (end >= since && end <= until + kStepS) steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+uint64_t lostIn(const Json& step) {
+  uint64_t lost = countOf(step, kKeyOf<&SendCounts::lostPackets>);
+  return lost - std::min(lost, countOf(step, kKeyOf<&SendCounts::spuriousLosses>));
+}
+uint64_t recoveredIn(const Json& step) {
+  return std::min(lostIn(step), countOf(step, kKeyOf<&ProtectionCounts::recovered>));
+}
+
+struct Path {
+  std::string peer, name;
+  std::vector<Json> steps;
+  Json troubles = Json::array();
+  double leastRtt = 0;
+
+  // Whether the path was busy in the step at time `t`, or in the one before or after it; the step
+  // itself may not have ended.
+  bool isBusyAt(double t) const {
+    return std::any_of(steps.begin(), steps.end(), [&](const Json& s) {
+      return std::abs(numberOf(s, kKeyOf<&PathStep::until>) - kStepS / 2 - t) <= 1.5 * kStepS &&
+             countOf(s, kKeyOf<&SendCounts::sentPackets>) +
+                     countOf(s, kKeyOf<&ReceiveCounts::receivedPackets>) >=
+                 kBusyPackets;
+    });
+  }
+  bool isOutAt(double t) const {
+    return std::any_of(troubles.begin(), troubles.end(), [&](const Json& trouble) {
+      if (trouble["kind"] != "silent" && trouble["kind"] != "gone") return false;
+      return trouble["from_unix_s"] <= t &&
+             (trouble["to_unix_s"].is_null() || trouble["to_unix_s"] > t);
+    });
+  }
+  bool isThereAt(double t) const {
+    return !isOutAt(t) && std::any_of(steps.begin(), steps.end(), [&](const Json& s) {
+      return textOf(s, kKeyOf<&PathStep::state>) == "active" &&
+             std::abs(numberOf(s, kKeyOf<&PathStep::until>) - t) <= 2 * kStepS;
+    });
+  }
+};
+
+// ---- what was wrong
+
+Json trouble(const char* kind, double from) {
+  return {{"kind", kind}, {"from_unix_s", from}, {"to_unix_s", nullptr}};
+}
+
+// Consecutive steps make one trouble.
+void extend(Json& troubles, const char* kind, double end) {
+  for (auto it = troubles.rbegin(); it != troubles.rend(); ++it) {
+    if ((*it)["kind"] != kind || (*it)["to_unix_s"].get<double>() < end - 2.5 * kStepS) continue;
+    (*it)["to_unix_s"] = end;
+    std::rotate(it.base() - 1, it.base(), troubles.end());
+    return;
+  }
+  troubles.push_back(trouble(kind, end - kStepS));
+  troubles.back()["to_unix_s"] = end;
+}
+
+void count(Json& trouble, const char* key, uint64_t more) {
+  trouble[key] = countOf(trouble, key) + more;
+}
+
+void findInSteps(Path& path) {
+  for (const Json& s : path.steps) {
+    double rtt = numberOf(s, kKeyOf<&PathStep::srtt>),
+           queue = numberOf(s, kKeyOf<&PathStep::queueDelay>);
+    if (rtt - queue > 0)
+      path.leastRtt = path.leastRtt > 0 ? std::min(path.leastRtt, rtt - queue) : rtt - queue;
+  }
+  for (const Json& s : path.steps) {
+    double end = numberOf(s, kKeyOf<&PathStep::until>);
+    uint64_t sent = countOf(s, kKeyOf<&SendCounts::sentPackets>), lost = lostIn(s);
+    if (lost >= kFewLosses && static_cast<double>(lost) >= kBadLoss * static_cast<double>(sent)) {
+      extend(path.troubles, "loss", end);
+      count(path.troubles.back(), "packets", sent);
+      count(path.troubles.back(), "lost", lost);
+      count(path.troubles.back(), "recovered", recoveredIn(s));
+    }
+    double queue = numberOf(s, kKeyOf<&PathStep::queueDelay>);
+    if (queue >= kBadQueueMs && queue > 2 * path.leastRtt) {
+      extend(path.troubles, "queue", end);
+      Json& last = path.troubles.back();
+      last["most_queue_ms"] = std::max(last.value("most_queue_ms", 0.0), queue);
+    }
+  }
+}
+
+void endOutage(Json& troubles, double at) {
+  for (Json& t : troubles)
+    if ((t["kind"] == "silent" || t["kind"] == "gone") && t["to_unix_s"].is_null())
+      t["to_unix_s"] = at;
+}
+
+void onEvent(Path& path, const std::string& kind, double at) {
+  if (kind == "path_up") endOutage(path.troubles, at);
+  if (kind != "path_silent" && kind != "path_gone") return;
+  endOutage(path.troubles, at);
+  path.troubles.push_back(trouble(kind == "path_silent" ? "silent" : "gone", at));
+  path.troubles.back()["stall_avoided"] = false;
+}
+
+// ---- the sums
+
+Json pathJson(const Path& path) {
+  uint64_t sent = 0, lost = 0, recovered = 0, out = 0, in = 0;
+  for (const Json& s : path.steps) {
+    sent += countOf(s, kKeyOf<&SendCounts::sentPackets>);
+    lost += lostIn(s);
+    recovered += recoveredIn(s);
+    out += countOf(s, kKeyOf<&SendCounts::sentBytes>);
+    in += countOf(s, kKeyOf<&ReceiveCounts::receivedBytes>);
+  }
+  Json troubles = path.troubles;
+  std::stable_sort(troubles.begin(), troubles.end(), [](const Json& a, const Json& b) {
+    return a["from_unix_s"].get<double>() < b["from_unix_s"].get<double>();
+  });
+  return {{"peer", path.peer},
+          {"path", path.name},
+          {"known_s", static_cast<double>(path.steps.size()) * kStepS},
+          {"state", path.steps.empty() ? Json(nullptr) : path.steps.back().value("state", Json())},
+          {"sent_packets", sent},
+          {"lost_packets", lost},
+          {"recovered_packets", recovered},
+          {"repaired_packets", lost - recovered},
+          {"sent_bytes", out},
+          {"received_bytes", in},
+          {"least_rtt_ms", path.leastRtt > 0 ? Json(path.leastRtt) : Json(nullptr)},
+          {"troubles", std::move(troubles)}};
+}
+
+Json sumsOf(const Json& paths, const Json& peers) {
+  std::map<std::string, uint64_t> sums;
+  for (const char* name : {"recovered_packets", "repaired_packets", "decoded_packets",
+                           "paths_taken_out", "paths_came_back", "stalls_avoided"})
+    sums[name] = 0;
+  for (const Json& p : paths) {
+    sums["recovered_packets"] += countOf(p, "recovered_packets");
+    sums["repaired_packets"] += countOf(p, "repaired_packets");
+    for (const Json& t : p["troubles"]) {
+      if (t["kind"] != "silent" && t["kind"] != "gone") continue;
+      ++sums["paths_taken_out"];
+      sums["paths_came_back"] += !t["to_unix_s"].is_null();
+      sums["stalls_avoided"] += flagOf(t, "stall_avoided");
+    }
+  }
+  for (const Json& p : peers) sums["decoded_packets"] += countOf(p, "decoded_packets");
+  return sums;
+}
+
+Json peerJson(const Json& answer, double since, double until) {
+  uint64_t decoded = 0, again = 0;
+  for (const Json& s : stepsOf(answer, since, until)) {
+    decoded += countOf(s, kKeyOf<&PeerStep::restored>);
+    again += countOf(s, kKeyOf<&OutboundCounts::retransmitted>);
+  }
+  return {{"peer", textOf(answer, "peer")},
+          {"decoded_packets", decoded},
+          {"retransmitted_packets", again}};
+}
+
+}  // namespace
+
+Json explain(const PastAnswers& past, double since, double until) {
+  std::vector<Path> paths;
+  for (const Json& answer : past.paths) {
+    Path& path = paths.emplace_back();
+    path.peer = textOf(answer, "peer");
+    path.name = textOf(answer, "path");
+    path.steps = stepsOf(answer, since, until);
+    findInSteps(path);
+  }
+  Json others = Json::array();
+  for (const Json& event : listOf(past.index, "events")) {
+    double at = numberOf(event, kKeyOf<&PastEvent::at>);
+    std::string kind = textOf(event, kKeyOf<&PastEvent::kind>);
+    double last = numberOf(event, kKeyOf<&PastEvent::last>);
+    if (!(std::max(at, last) >= since)) continue;
+    auto isMeant = [&](const Path& p) {
+      return p.peer == textOf(event, "peer") && p.name == textOf(event, "path");
+    };
+    auto found = std::find_if(paths.begin(), paths.end(), isMeant);
+    bool isPaths = kind == "path_up" || kind == "path_silent" || kind == "path_gone";
+    if (isPaths && found != paths.end()) onEvent(*found, kind, at);
+    if (!isPaths) others.push_back(event);
+  }
+  for (Path& path : paths) {
+    for (Json& t : path.troubles) {
+      if (!t.contains("stall_avoided")) continue;
+      double at = t["from_unix_s"].get<double>();
+      t["stall_avoided"] =
+          path.isBusyAt(at) && std::any_of(paths.begin(), paths.end(), [&](const Path& other) {
+            return &other != &path && other.peer == path.peer && other.isThereAt(at);
+          });
+    }
+  }
+  Json out = {{"from_unix_s", since}, {"until_unix_s", until}};
+  Json told = Json::array(), peers = Json::array();
+  for (const Path& path : paths)
+    if (!path.steps.empty() || !path.troubles.empty()) told.push_back(pathJson(path));
+  for (const Json& peer : past.peers) peers.push_back(peerJson(peer, since, until));
+  out["sums"] = sumsOf(told, peers);
+  out["paths"] = std::move(told);
+  out["peers"] = std::move(peers);
+  out["events"] = std::move(others);
+  return out;
+}
+
+}  // namespace braid

@@ -1,0 +1,164 @@
+#include "ctl/views/format.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <span>
+
+namespace braid {
+
+namespace {
+
+std::string withDigits(double v, const char* unit) {
+  // With these limits, rounding never gives a fourth digit (9.999 -> 10.00).
+  int decimals = v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2;
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f %s", decimals, v, unit);
+  return text.data();
+}
+
+std::string scaled(double v, double step, std::span<const char* const> units) {
+  if (!std::isfinite(v) || v < 0) return "-";
+  size_t unit = 0;
+  // 999.5 would be written with four digits.
+  while (unit + 1 < units.size() && v >= (step == 1000 ? 999.5 : 1023.5)) v /= step, ++unit;
+  if (unit == 0 && v == std::floor(v))
+    return std::to_string(static_cast<uint64_t>(v)) + " " + units[0];
+  return withDigits(v, units[unit]);
+}
+
+std::string twoParts(uint64_t large, const char* largeUnit, uint64_t small, const char* smallUnit) {
+  std::string text = std::to_string(large) + " " + largeUnit;
+  return small == 0 ? text : text + " " + std::to_string(small) + " " + smallUnit;
+}
+
+}  // namespace
+
+std::string formatBytes(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  return scaled(bytes, 1024, kUnits);
+}
+
+std::string formatVolume(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  return scaled(bytes, 1000, kUnits);
+}
+
+std::string formatRate(double bytesPerSecond) {
+  static constexpr const char* kUnits[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s"};
+  return scaled(bytesPerSecond * 8, 1000, kUnits);
+}
+
+std::string formatMilliseconds(double ms) {
+  if (!std::isfinite(ms) || ms <= 0) return "-";
+  return ms >= 999.5 ? withDigits(ms / 1000, "s") : withDigits(ms, "ms");
+}
+
+std::string formatMicroseconds(double us) {
+  if (!std::isfinite(us) || us <= 0) return "-";
+  return us >= 999.5 ? formatMilliseconds(us / 1000) : withDigits(us, "us");
+}
+
+std::string formatFraction(double fraction) {
+  if (!std::isfinite(fraction) || fraction < 0) return "-";
+  if (fraction == 0) return "0 %";
+  double percent = 100 * fraction;
+  return percent < 0.005 ? "<0.01 %" : withDigits(percent, "%");
+}
+
+std::string formatNumber(double v) {
+  if (!std::isfinite(v) || v < 0) return "-";
+  std::string text = withDigits(v, "");
+  return text.substr(0, text.size() - 1);
+}
+
+std::string formatAge(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return "-";
+  auto s = static_cast<uint64_t>(std::min(seconds, 1e15));
+  if (s < 60) return std::to_string(s) + " s";
+  if (s < 3600) return twoParts(s / 60, "min", s % 60, "s");
+  if (s < 86400) return twoParts(s / 3600, "h", s % 3600 / 60, "min");
+  return twoParts(s / 86400, "d", s % 86400 / 3600, "h");
+}
+
+namespace {
+std::string formatMoment(double unixSeconds, const char* format) {
+  constexpr double kLatest = 253402300799;  // the last second of the year 9999
+  if (!(unixSeconds >= 0 && unixSeconds <= kLatest)) return "-";
+  auto moment = static_cast<std::time_t>(unixSeconds);
+  std::tm local{};
+  std::array<char, 32> text{};
+  if (!::localtime_r(&moment, &local) || !std::strftime(text.data(), text.size(), format, &local))
+    return "-";
+  return text.data();
+}
+}  // namespace
+
+std::string formatDate(double unixSeconds) {
+  return formatMoment(unixSeconds, "%F %H:%M");
+}
+
+std::string formatTimeOfDay(double unixSeconds) {
+  return formatMoment(unixSeconds, "%H:%M:%S");
+}
+
+std::string formatShare(uint64_t part, uint64_t whole) {
+  return whole == 0 ? "-" : formatFraction(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return out;
+}
+
+namespace {
+
+// Number of characters, not bytes, of UTF-8 text.
+size_t width(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+}  // namespace
+
+Table::Table(std::vector<std::string> titles) : titles_(std::move(titles)) {
+  for (std::string& title : titles_) {
+    right_.push_back(title.starts_with('>'));
+    if (right_.back()) title.erase(0, 1);
+  }
+}
+
+void Table::add(std::vector<std::string> cells) {
+  cells.resize(titles_.size());
+  for (std::string& cell : cells) cell = printable(cell);
+  rows_.push_back(std::move(cells));
+}
+
+std::string Table::toString() const {
+  std::vector<size_t> widths;
+  for (size_t i = 0; i < titles_.size(); ++i) {
+    size_t widest = width(titles_[i]);
+    for (const auto& row : rows_) widest = std::max(widest, width(row[i]));
+    widths.push_back(widest);
+  }
+  std::string text;
+  auto line = [&](const std::vector<std::string>& cells) {
+    std::string out;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      std::string pad(widths[i] - width(cells[i]), ' ');
+      out += (i > 0 ? "  " : "") + (right_[i] ? pad + cells[i] : cells[i] + pad);
+    }
+    text += out.substr(0, out.find_last_not_of(' ') + 1) + "\n";
+  };
+  line(titles_);
+  for (const auto& row : rows_) line(row);
+  return text;
+}
+
+}  // namespace braid

@@ -1,0 +1,180 @@
+#include "ctl/views/view_top.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "ctl/views/fields.h"
+#include "ctl/views/format.h"
+#include "gateway/control/gateway_status.h"
+#include "tunnel/api/status.h"
+
+namespace braid {
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json namedIn(const Json& list, const char* key, const std::string& name) {
+  for (const Json& item : list)
+    if (textOf(item, key) == name) return item;
+  return {};
+}
+
+// How much a counter grew; one that decreased has restarted at 0.
+uint64_t growth(const Json& now, const Json& before, const char* key) {
+  uint64_t a = countOf(before, key), b = countOf(now, key);
+  return b >= a ? b - a : b;
+}
+
+std::string rateSince(const Json& now, const Json& before, const char* key, double seconds) {
+  if (seconds <= 0 || before.is_null()) return "-";
+  return formatRate(static_cast<double>(growth(now, before, key)) / seconds);
+}
+
+// Packets lost in the window, and those of them that neither a duplicate nor a parity restored.
+struct Losses {
+  uint64_t sent = 0, before = 0, after = 0;
+};
+
+Losses lossesOf(const Json& now, const Json& then) {
+  Losses out;
+  out.sent = growth(now, then, kKeyOf<&SendCounts::sentPackets>);
+  uint64_t lost = growth(now, then, kKeyOf<&SendCounts::lostPackets>);
+  out.before = lost - std::min(lost, growth(now, then, kKeyOf<&SendCounts::spuriousLosses>));
+  out.after =
+      out.before - std::min(out.before, growth(now, then, kKeyOf<&ProtectionCounts::recovered>));
+  return out;
+}
+
+Json peerIn(const TopLook& look, const std::string& name) {
+  return namedIn(listOf(look.status, "peers"), kKeyOf<&PeerStatus::name>, name);
+}
+
+std::string pathsTable(const TopLook& now, const TopLook& last, const TopLook& oldest) {
+  Table table({"PEER", "PATH", "STATE", ">UP", ">DOWN", ">RTT", ">QUEUE", ">LOSS",
+               ">AFTER RECOVERY", ">MTU"});
+  double seconds = now.at - last.at;
+  for (const Json& peer : listOf(now.status, "peers")) {
+    std::string name = textOf(peer, kKeyOf<&PeerStatus::name>);
+    Json was = listOf(peerIn(last, name), "subflows"),
+         long_ago = listOf(peerIn(oldest, name), "subflows");
+    for (const Json& s : listOf(peer, "subflows")) {
+      std::string id = textOf(s, kKeyOf<&SubflowStatus::id>),
+                  path = textOf(s, kKeyOf<&SubflowStatus::uplink>);
+      Json before = namedIn(was, kKeyOf<&SubflowStatus::id>, id);
+      Losses losses = lossesOf(s, namedIn(long_ago, kKeyOf<&SubflowStatus::id>, id));
+      std::string state = textOf(s, kKeyOf<&SubflowStatus::state>);
+      if (flagOf(s, kKeyOf<&SubflowStatus::resting>)) state += ", rests";
+      table.add({name, path == "-" ? textOf(s, kKeyOf<&SubflowStatus::remote>) : path, state,
+                 rateSince(s, before, kKeyOf<&SendCounts::sentBytes>, seconds),
+                 rateSince(s, before, kKeyOf<&ReceiveCounts::receivedBytes>, seconds),
+                 cell<&SubflowStatus::srtt>(s), cell<&SubflowStatus::queueDelay>(s),
+                 formatShare(losses.before, losses.sent), formatShare(losses.after, losses.sent),
+                 textOf(s, kKeyOf<&SubflowStatus::mtu>)});
+    }
+  }
+  return table.empty() ? "no path: no peer is up\n" : table.toString();
+}
+
+std::string peersTable(const TopLook& now, const TopLook& last) {
+  Table table({"PEER", "STATE", ">UP", ">DOWN", ">PATHS", ">FLOWS", ">STREAMS", ">HELD", ">AGE"});
+  double seconds = now.at - last.at;
+  for (const Json& peer : listOf(now.status, "peers")) {
+    std::string name = textOf(peer, kKeyOf<&PeerStatus::name>);
+    Json before = peerIn(last, name);
+    table.add({name, flagOf(peer, kKeyOf<&PeerStatus::up>) ? "up" : "down",
+               rateSince(peer, before, kKeyOf<&CarriedCounts::sentBytes>, seconds),
+               rateSince(peer, before, kKeyOf<&CarriedCounts::receivedBytes>, seconds),
+               std::to_string(listOf(peer, "subflows").size()),
+               textOf(peer, kKeyOf<&SessionStatus::flowCount>),
+               textOf(peer, kKeyOf<&SessionStatus::streamCount>),
+               cell<&SessionStatus::heldPackets>(peer), cell<&SessionStatus::age>(peer)});
+  }
+  return table.empty() ? "no peers\n" : table.toString();
+}
+
+std::string flowsTable(const TopLook& now, const TopLook& last) {
+  struct Row {
+    double rate;
+    std::vector<std::string> cells;
+  };
+  std::vector<Row> rows;
+  double seconds = now.at - last.at;
+  for (const Json& peer : listOf(now.flows, "peers")) {
+    std::string name = textOf(peer, kKeyOf<&PeerStatus::name>);
+    Json was = namedIn(listOf(last.flows, "peers"), kKeyOf<&PeerStatus::name>, name);
+    auto add = [&](const char* list, const char* bytes, const char* nameKey, auto cellsOf) {
+      for (const Json& flow : listOf(peer, list)) {
+        std::string text = textOf(flow, nameKey);
+        Json before = namedIn(listOf(was, list), nameKey, text);
+        double rate = seconds > 0 && last.flows.is_object()
+                          ? static_cast<double>(growth(flow, before, bytes)) / seconds
+                          : 0;
+        auto [sent, delivery] = cellsOf(flow);
+        rows.push_back({rate, {formatRate(rate), sent, delivery, name, text}});
+      }
+    };
+    using Cells = std::pair<std::string, std::string>;
+    add("flows", kKeyOf<&FlowStatus::bytes>, kKeyOf<&FlowStatus::name>, [](const Json& flow) {
+      return Cells(cell<&FlowStatus::bytes>(flow), cell<&FlowStatus::delivery>(flow));
+    });
+    add("streams", kKeyOf<&StreamStatus::sentBytes>, kKeyOf<&StreamStatus::name>,
+        [](const Json& stream) { return Cells(cell<&StreamStatus::sentBytes>(stream), "stream"); });
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.rate > b.rate; });
+  Table table({">RATE", ">BYTES", "DELIVERY", "PEER", "FLOW (what this gateway sends)"});
+  for (Row& row : rows) table.add(std::move(row.cells));
+  return table.empty() ? "no flows\n" : table.toString();
+}
+
+std::string headOf(const TopLook& now, TopView view) {
+  Json gateway = fieldOf(now.status, "gateway");
+  const char* shown = view == TopView::kPaths   ? "paths"
+                      : view == TopView::kPeers ? "peers"
+                                                : "flows";
+  return "braid " + cell<&GatewayStatus::version>(gateway) + "  up " +
+         cell<&GatewayStatus::uptime>(gateway) + "  " + shown +
+         "   (p: paths, peers, flows; q: quit)";
+}
+
+// The line, cut to at most `columns` characters (not bytes) of UTF-8.
+std::string clipped(const std::string& line, size_t columns) {
+  size_t seen = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if ((static_cast<unsigned char>(line[i]) & 0xc0) != 0x80 && seen++ == columns)
+      return line.substr(0, i);
+  }
+  return line;
+}
+
+}  // namespace
+
+void TopScreen::add(TopLook look) {
+  looks_.push_back(std::move(look));
+  while (looks_.size() > 2 && looks_.front().at < looks_.back().at - kWindow) looks_.pop_front();
+}
+
+std::vector<std::string> TopScreen::lines(TopView view, size_t rows, size_t columns) const {
+  if (looks_.empty()) return {};
+  const TopLook &now = looks_.back(), &last = looks_[looks_.size() > 1 ? looks_.size() - 2 : 0];
+  std::string text = headOf(now, view) + "\n\n";
+  switch (view) {
+    case TopView::kPaths:
+      text += pathsTable(now, last, looks_.front());
+      break;
+    case TopView::kPeers:
+      text += peersTable(now, last);
+      break;
+    case TopView::kFlows:
+      text += flowsTable(now, last);
+      break;
+  }
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; out.size() < rows && std::getline(in, line);)
+    out.push_back(clipped(line, columns));
+  return out;
+}
+
+}  // namespace braid

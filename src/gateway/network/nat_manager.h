@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "gateway/config/config.h"
+#include "host/host.h"
+
+namespace braid {
+
+/// Makes the host a router for the tunnel, as far as the configuration asks for it: IP forwarding,
+/// masquerading, and port forwards to hosts behind peers. A file beside the control socket records
+/// that this gateway switched forwarding on, and the setting before that. If this process is
+/// killed, the next one restores the setting from the file.
+class NatManager {
+ public:
+  /// `host` must outlive this. `device`: the name that the host gave the TUN/TAP device.
+  NatManager(Host& host, std::string device) : host_(host), device_(std::move(device)) {}
+  ~NatManager() { stop(); }
+  NatManager(const NatManager&) = delete;
+  NatManager& operator=(const NatManager&) = delete;
+
+  /// Throws SystemError with a remedy; the earlier settings then stay.
+  void configure(const Config& next);
+  /// configure() with the earlier configuration, after the new one could not be put into effect.
+  /// Failures are logged.
+  void goBackTo(const Config& config);
+  /// Call when forwarding may have been switched on again, by this gateway or another one.
+  void note();
+  /// Restores the host's settings.
+  void stop();
+
+ private:
+  void forward(const Config& next);
+  void endForwarding();
+  void remember(const std::string& text);
+
+  Host& host_;
+  std::string device_;
+  std::unique_ptr<Translator> translator_;  ///< null: nothing is translated
+  Translation applied_;
+  bool forwards_ = false;
+  std::string memory_;      ///< path of the file
+  std::string remembered_;  ///< its text
+};
+
+}  // namespace braid

@@ -1,0 +1,155 @@
+#include "gateway/state/initiators.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "gateway/config/state_file.h"
+#include "tunnel/wire/handshake_envelope.h"
+
+namespace braid {
+
+namespace {
+using Json = nlohmann::json;
+
+/// Largest size of the file in bytes. 1024 peers with eight IPv6 routes each take less than 2 MB.
+constexpr size_t kMaxBook = 4 << 20;
+
+template <typename T>
+T need(std::optional<T> value) {
+  if (!value) throw std::runtime_error("malformed");
+  return *value;
+}
+
+ReturnToken tokenOf(const std::string& text) {
+  ReturnToken token;
+  if (!fromHex(text, token)) throw std::runtime_error("token");
+  return token;
+}
+
+Json callerJson(const StoredInitiator& caller) {
+  Json routes = Json::array();
+  for (const KeptRoute& r : caller.routes) {
+    std::string local = r.local.bits() ? r.local.toString() : std::string();
+    routes.push_back({r.listen.toString(), local, r.remote.toString()});
+  }
+  return {{"pin", formatPin(caller.pin)},
+          {"session", caller.call.session},
+          {"token", toHex(caller.call.token)},
+          {"routes", std::move(routes)}};
+}
+
+StoredInitiator callerOf(const Json& j) {
+  StoredInitiator caller;
+  caller.pin = need(parsePin(j.at("pin").get<std::string>()));
+  caller.call = {wholeOf<uint32_t>(j.at("session")), tokenOf(j.at("token").get<std::string>())};
+  for (const Json& route : j.at("routes")) {
+    if (caller.routes.size() == KnownInitiator::kMostRoutes) break;
+    std::string local = route.at(1).get<std::string>();
+    caller.routes.push_back({need(Endpoint::parse(route.at(0).get<std::string>())),
+                             local.empty() ? Address{} : need(Address::parse(local)),
+                             need(Endpoint::parse(route.at(2).get<std::string>()))});
+  }
+  return caller;
+}
+}  // namespace
+
+std::vector<StoredInitiator> InitiatorStore::parse(std::string_view text) {
+  const Json book = Json::parse(text);
+  std::vector<StoredInitiator> callers;
+  for (const Json& caller : book.at("callers")) callers.push_back(callerOf(caller));
+  return callers;
+}
+
+std::string InitiatorStore::format(const std::vector<StoredInitiator>& callers) {
+  Json all = Json::array();
+  for (const StoredInitiator& caller : callers) all.push_back(callerJson(caller));
+  return Json{{"callers", std::move(all)}}.dump() + "\n";
+}
+
+std::vector<StoredInitiator> InitiatorStore::load() const {
+  std::string text = readStateFile(path_, kMaxBook);
+  try {
+    return text.empty() ? std::vector<StoredInitiator>{} : parse(text);
+  } catch (const std::exception&) {
+    throw std::runtime_error(path_ + " is no list of the peers that came here, it is not used");
+  }
+}
+
+std::string InitiatorStore::save(const std::vector<StoredInitiator>& callers) {
+  std::string text = format(callers);
+  if (text == saved_) return {};
+  std::string problem = writeStateFile(path_, text, 0600);
+  if (problem.empty()) saved_ = std::move(text);
+  return problem;
+}
+
+void InitiatorTracker::configure(const Config& config, Time now) {
+  bool any = std::any_of(config.peers.begin(), config.peers.end(), [](const PeerConfig& p) {
+    return p.options.endpoints.empty() && p.hosts.empty();
+  });
+  bool needed = any && !config.listen.empty() && !config.state.empty();
+  if (needed && !book_) book_.emplace(config.state + ".callers");
+  if (!needed) book_.reset();
+  onChange(now);
+}
+
+void InitiatorTracker::begin(const Config& config, Time now) {
+  configure(config, now);
+  if (!book_) return;
+  load(now);
+  std::vector<KnownInitiator> callers;
+  for (const auto& [pin, kept] : away_) {
+    KnownInitiator caller{pin, kept.call, {}};
+    for (const KeptRoute& r : kept.routes) {
+      if (std::optional<SocketId> socket = listeners_.idOf(r.listen))
+        caller.routes.push_back({*socket, r.local, r.remote});
+    }
+    callers.push_back(std::move(caller));
+  }
+  deadline_ = kNever;  // the file is right until a peer has come
+  tunnel_.callBack(std::move(callers), now);
+}
+
+void InitiatorTracker::load(Time now) {
+  awayUntil_ = now + kAway;
+  try {
+    for (StoredInitiator& kept : book_->load()) away_.insert_or_assign(kept.pin, std::move(kept));
+  } catch (const std::runtime_error& e) {
+    log_.warn(LogKind::kDevice, now, e.what());
+  }
+}
+
+void InitiatorTracker::onChange(Time now) {
+  if (book_) deadline_ = std::min(deadline_, std::max(now + kSettle, next_));
+}
+
+StoredInitiator InitiatorTracker::kept(const KnownInitiator& caller) const {
+  StoredInitiator out{caller.pin, caller.call, {}};
+  for (const Route& r : caller.routes) {
+    if (std::optional<Endpoint> listen = listeners_.endpointOf(r.socket))
+      out.routes.push_back({*listen, r.local, r.remote});
+  }
+  return out;
+}
+
+void InitiatorTracker::keep(Time now) {
+  deadline_ = kNever;
+  if (!book_) return;
+  std::vector<StoredInitiator> all;
+  for (const KnownInitiator& caller : tunnel_.callers(now)) {
+    away_.erase(caller.pin);
+    all.push_back(kept(caller));
+  }
+  if (now > awayUntil_) away_.clear();
+  for (const auto& [pin, caller] : away_) all.push_back(caller);
+  next_ = now + kPause;
+  if (std::string problem = book_->save(all); !problem.empty())
+    log_.warn(LogKind::kDevice, now, problem + "; after a restart its peers come back later");
+}
+
+}  // namespace braid

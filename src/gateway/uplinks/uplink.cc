@@ -1,0 +1,346 @@
+#include "gateway/uplinks/uplink.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "host/system.h"
+
+namespace braid {
+
+namespace {
+
+using Family = Address::Family;
+
+constexpr uint8_t kLinkScope = 253;  // RT_SCOPE_LINK
+
+const Address& chosen(const UplinkDecision& d, Family family) {
+  return family == Family::kV4 ? d.v4 : d.v6;
+}
+
+bool uniqueLocal(const Address& a) {
+  return a.isV6() && (a.bytes[0] & 0xfe) == 0xfc;
+}  // RFC 4193
+
+// Smaller is better. The address in use is preferred among equals, but not when it is deprecated
+// and another is not.
+auto rank(const LinkAddress& a, const Address& current) {
+  return std::tuple(a.deprecated, a.address != current, uniqueLocal(a.address), a.temporary,
+                    a.address);
+}
+
+Address chooseSource(const UplinkConfig& config, const Link& link, Family family,
+                     const Address& current) {
+  const LinkAddress* best = nullptr;
+  for (const LinkAddress& a : link.addresses) {
+    if (a.address.family != family || !a.usable) continue;
+    bool named =
+        std::find(config.sources.begin(), config.sources.end(), a.address) != config.sources.end();
+    if (config.sources.empty() ? a.scope >= kLinkScope : !named) continue;
+    if (!best || rank(a, current) < rank(*best, current)) best = &a;
+  }
+  return best ? best->address : Address{};
+}
+
+Prefix defaultPrefix(Family family) {
+  Prefix p;
+  p.address.family = family;
+  return p;
+}
+
+// Sockets of this interface first use the main table's routes of the interface, except its default
+// routes, and then the configured gateway.
+void routeByGateway(const UplinkConfig& config, unsigned slot, const Address& gateway,
+                    UplinkDecision& out) {
+  uint32_t table = kUplinkTable + slot;
+  uint32_t priority = kUplinkRulePriority + 2 * slot;
+  out.routes.push_back({defaultPrefix(gateway.family), config.interface, gateway, table, 0, true});
+  out.rules.push_back({gateway.family, priority, config.interface, {}, kMainTable, 0});
+  out.rules.push_back({gateway.family, priority + 1, config.interface, {}, table, std::nullopt});
+}
+
+// Whether the settings that sockets and routes depend on are equal.
+bool sameSettings(const UplinkConfig& a, const UplinkConfig& b) {
+  return a.name == b.name && a.interface == b.interface && a.subflows == b.subflows &&
+         a.gateway == b.gateway && a.gateways == b.gateways && a.sources == b.sources;
+}
+
+}  // namespace
+
+UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetworkTable& table,
+                            const Address& v4, const Address& v6) {
+  UplinkDecision out;
+  const Link* link = table.find(config.interface);
+  if (!link) {
+    out.reason = "there is no interface " + config.interface;
+    return out;
+  }
+  out.link = link->index;
+  out.v4 = chooseSource(config, *link, Family::kV4, v4);
+  out.v6 = chooseSource(config, *link, Family::kV6, v6);
+  if (!link->up) {
+    out.reason = "the link " + config.interface + " is down";
+    return out;
+  }
+  if (!out.v4.bits() && !out.v6.bits()) {
+    out.reason = config.sources.empty()
+                     ? config.interface + " has no usable address"
+                     : config.interface + " does not have the configured source address";
+    return out;
+  }
+  out.up = true;
+  bool missing = false;
+  for (Family family : {Family::kV4, Family::kV6}) {
+    if (!chosen(out, family).bits()) continue;
+    for (const Address& gateway : config.gateways) {
+      bool used = config.gateway == UplinkConfig::Gateway::kAddress && gateway.family == family;
+      if (used) routeByGateway(config, slot, gateway, out);
+    }
+    missing |= family == Family::kV4 && !table.hasDefaultRoute(link->index, family);
+  }
+  if (config.gateway == UplinkConfig::Gateway::kAuto && missing) {
+    out.reason = config.interface +
+                 " has no IPv4 default route: only peers on its own network can be reached; " +
+                 "set `gateway` to the router's address";
+  }
+  return out;
+}
+
+Uplinks::Uplinks(SocketTable& sockets, HostNetwork& network, SocketIds& ids)
+    : sockets_(sockets), network_(network), ids_(ids) {}
+
+unsigned Uplinks::freeSlot() const {
+  unsigned slot = 0;
+  while (std::any_of(uplinks_.begin(), uplinks_.end(),
+                     [&](const Uplink& u) { return u.slot == slot; }))
+    ++slot;
+  return slot;
+}
+
+void Uplinks::configure(std::vector<UplinkConfig> configs, const NetworkTable& table) {
+  std::vector<Uplink> before = std::exchange(uplinks_, {});
+  std::vector<std::optional<Uplink>> kept(configs.size());
+  for (Uplink& u : before) {
+    auto same = std::find_if(configs.begin(), configs.end(),
+                             [&](const UplinkConfig& c) { return sameSettings(c, u.config); });
+    if (same == configs.end()) {
+      closeUplink(u);
+    } else {
+      u.config = *same;  // settings that sockets do not depend on may differ
+      kept[static_cast<size_t>(same - configs.begin())] = std::move(u);
+    }
+  }
+  // Adds the kept uplinks first, so that a new one does not take their slots, and then restores the
+  // order of the configuration.
+  for (auto& u : kept) {
+    if (u) uplinks_.push_back(*u);
+  }
+  std::vector<Uplink> ordered;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    if (!kept[i]) {
+      kept[i].emplace();
+      kept[i]->config = std::move(configs[i]);
+      kept[i]->slot = freeSlot();
+      uplinks_.push_back(*kept[i]);
+    }
+    ordered.push_back(std::move(*kept[i]));
+  }
+  uplinks_ = std::move(ordered);
+  update(table);
+}
+
+bool Uplinks::update(const NetworkTable& table) {
+  bool changed = false;
+  for (Uplink& u : uplinks_) changed |= refresh(u, table);
+  return changed;
+}
+
+bool Uplinks::refresh(Uplink& uplink, const NetworkTable& table) {
+  UplinkDecision wanted =
+      decideUplink(uplink.config, uplink.slot, table, uplink.now.v4, uplink.now.v6);
+  UplinkDecision before = uplink.now;
+  const Link* link = table.find(uplink.config.interface);
+  unsigned switchedOff = link ? link->switchedOff : 0;
+  if (!wanted.up || wanted.link != before.link || switchedOff != uplink.switchedOff)
+    uplink.routed = false;
+  uplink.switchedOff = switchedOff;
+
+  bool changed = false;
+  uplink.failed = false;
+  auto attempt = [&](auto&& action) {
+    try {
+      action();
+    } catch (const SystemError& e) {
+      uplink.failed = true;
+      wanted.reason = e.what();
+    }
+  };
+  if (wanted.up) attempt([&] { applyRouting(uplink, wanted); });
+  wanted.up = wanted.up && !uplink.failed;
+  // A refusal for one address family does not affect the sockets of the other.
+  for (Family family : {Family::kV4, Family::kV6}) {
+    attempt([&] { applySockets(uplink, wanted, family, changed); });
+  }
+  wanted.up = wanted.up && !uplink.sockets.empty();
+  // The rules stay while the link is down; they match nothing then.
+  if (!wanted.up) {
+    wanted.routes = uplink.now.routes;
+    wanted.rules = uplink.now.rules;
+  }
+  uplink.now = std::move(wanted);
+  note(uplink);
+  return changed || uplink.now.up != before.up;
+}
+
+void Uplinks::applyRouting(Uplink& uplink, const UplinkDecision& wanted) {
+  bool same = wanted.routes == uplink.now.routes && wanted.rules == uplink.now.rules;
+  if (uplink.routed && same) return;
+  if (!same) dropRouting(uplink);
+  if (!wanted.routes.empty()) network_.removeStaleRoutes(kUplinkTable + uplink.slot);
+  // Each item is remembered at once, and earlier ones stay remembered. So when an item is refused
+  // in the middle, everything that was set can still be removed.
+  auto put = [](auto& known, const auto& item, auto&& add) {
+    add(item);
+    if (std::find(known.begin(), known.end(), item) == known.end()) known.push_back(item);
+  };
+  for (const RouteSpec& r : wanted.routes)
+    put(uplink.now.routes, r, [&](const RouteSpec& route) { network_.addRoute(route); });
+  for (const RuleSpec& r : wanted.rules)
+    put(uplink.now.rules, r, [&](const RuleSpec& rule) { network_.addRule(rule); });
+  uplink.routed = true;
+}
+
+// An item that cannot be removed stays remembered, and the others are removed all the same.
+void Uplinks::dropRouting(Uplink& uplink) {
+  std::optional<SystemError> refusal;
+  auto drop = [&](auto& known, auto&& remove) {
+    std::erase_if(known, [&](const auto& item) {
+      try {
+        remove(item);
+        return true;
+      } catch (const SystemError& e) {
+        if (!refusal) refusal = e;
+        return false;
+      }
+    });
+  };
+  drop(uplink.now.rules, [&](const RuleSpec& r) { network_.removeRule(r); });
+  drop(uplink.now.routes, [&](const RouteSpec& r) { network_.removeRoute(r); });
+  uplink.routed = false;
+  if (refusal) throw *refusal;
+}
+
+void Uplinks::applySockets(Uplink& uplink, const UplinkDecision& wanted, Family family,
+                           bool& changed) {
+  const Address& source = chosen(wanted, family);
+  auto have =
+      static_cast<unsigned>(std::count_if(uplink.sockets.begin(), uplink.sockets.end(),
+                                          [&](const auto& s) { return s.family == family; }));
+  bool moved = wanted.link != uplink.now.link || source != chosen(uplink.now, family);
+  if (have > 0 && moved) {
+    closeSockets(uplink, family);
+    have = 0;
+    changed = true;
+  }
+  // Wait for the link: a socket opened on a dead link could not be told from one that lost its
+  // link.
+  if (!source.bits() || !wanted.up) return;
+  for (; have < uplink.config.subflows; ++have) {
+    SocketId id = ids_.take();
+    try {
+      SocketOptions options;
+      options.local = source;
+      options.interface = uplink.config.interface;
+      sockets_.open(id, options);
+    } catch (...) {
+      ids_.release(id);
+      throw;
+    }
+    uplink.sockets.push_back({id, family});
+    changed = true;
+  }
+}
+
+void Uplinks::closeSockets(Uplink& uplink, Family family) {
+  for (const UplinkSpec::Socket& s : uplink.sockets) {
+    if (s.family != family) continue;
+    sockets_.close(s.id);
+    ids_.release(s.id);
+  }
+  std::erase_if(uplink.sockets, [&](const UplinkSpec::Socket& s) { return s.family == family; });
+}
+
+void Uplinks::closeUplink(Uplink& uplink) {
+  closeSockets(uplink, Family::kV4);
+  closeSockets(uplink, Family::kV6);
+  try {
+    dropRouting(uplink);
+  } catch (const SystemError& e) {
+    notes_.push_back("uplink " + uplink.config.name + ": " + e.what());
+  }
+}
+
+void Uplinks::close() {
+  for (Uplink& u : uplinks_) closeUplink(u);
+  uplinks_.clear();
+}
+
+std::vector<UplinkSpec> Uplinks::specs() const {
+  std::vector<UplinkSpec> out;
+  for (const Uplink& u : uplinks_)
+    out.push_back({u.config.name, u.sockets, u.now.up, u.config.preference, u.config.peerCeiling});
+  return out;
+}
+
+std::vector<UplinkStatus> Uplinks::status() const {
+  std::vector<UplinkStatus> out;
+  for (const Uplink& u : uplinks_) {
+    UplinkStatus s;
+    s.name = u.config.name;
+    s.interface = u.config.interface;
+    s.up = u.now.up;
+    s.use = useName(u.config.preference.use);
+    s.weight = u.config.preference.weight;
+    s.upLimit = u.config.preference.ceiling;
+    s.downLimit = u.config.peerCeiling;
+    for (const Address* a : {&u.now.v4, &u.now.v6}) {
+      if (a->bits()) s.addresses.push_back(a->toString());
+    }
+    for (const Address& g : u.config.gateways)
+      s.gateway += (s.gateway.empty() ? "" : ", ") + g.toString();
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
+bool Uplinks::wantsRetry() const {
+  return std::any_of(uplinks_.begin(), uplinks_.end(),
+                     [](const Uplink& u) { return u.failed || u.doubtful; });
+}
+
+void Uplinks::warn() {
+  for (Uplink& u : uplinks_) {
+    if (!u.doubtful) continue;
+    u.warned = u.now.reason;
+    note(u);
+  }
+}
+
+void Uplinks::note(Uplink& uplink) {
+  const UplinkDecision& now = uplink.now;
+  if (!now.up || now.reason.empty()) uplink.warned.clear();
+  uplink.doubtful = now.up && !uplink.failed && now.reason != uplink.warned;
+  std::string line = "uplink " + uplink.config.name + (now.up ? " is up" : " is down");
+  if (now.up && now.v4.bits()) line += ", " + now.v4.toString();
+  if (now.up && now.v6.bits()) line += ", " + now.v6.toString();
+  if (!now.reason.empty() && !uplink.doubtful) line += ": " + now.reason;
+  if (line == uplink.noted) return;
+  uplink.noted = line;
+  notes_.push_back(std::move(line));
+}
+
+std::vector<std::string> Uplinks::takeNotes() {
+  return std::exchange(notes_, {});
+}
+
+}  // namespace braid

@@ -1,0 +1,259 @@
+#include "host/linux/nft_rules.h"
+
+#include <arpa/inet.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+namespace braid {
+
+namespace {
+
+// Numbers from which nft(8) knows the type of the addresses in a set (libnftables' TYPE_IPADDR,
+// TYPE_IP6ADDR).
+constexpr uint32_t kTypeV4 = 7, kTypeV6 = 8;
+constexpr size_t kElementsPerMessage = 500;  // keeps the list below its limit of 65,535 bytes
+
+// Advances to the next address; false: there is none.
+bool next(Address& a) {
+  for (size_t i = a.view().size(); i-- > 0;)
+    if (++a.bytes[i] != 0) return true;
+  return false;
+}
+
+void putElement(NftBatch& batch, const Address& at, bool end) {
+  size_t element = batch.nest(NFTA_LIST_ELEM);
+  if (end) batch.put32(NFTA_SET_ELEM_FLAGS, NFT_SET_ELEM_INTERVAL_END);
+  size_t key = batch.nest(NFTA_SET_ELEM_KEY);
+  batch.put(NFTA_DATA_VALUE, at.view());
+  batch.endNest(key);
+  batch.endNest(element);
+}
+
+void putElements(NftBatch& batch, const std::string& table, const std::string& set,
+                 std::span<const AddressRange> ranges) {
+  batch.begin(NFT_MSG_NEWSETELEM, NLM_F_CREATE);
+  batch.put(NFTA_SET_ELEM_LIST_TABLE, table);
+  batch.put(NFTA_SET_ELEM_LIST_SET, set);
+  size_t list = batch.nest(NFTA_SET_ELEM_LIST_ELEMENTS);
+  for (const AddressRange& range : ranges) {
+    putElement(batch, range.first, false);
+    Address behind = range.last;
+    if (next(behind)) putElement(batch, behind, true);
+  }
+  batch.endNest(list);
+}
+
+}  // namespace
+
+void putChain(NftBatch& batch, const std::string& table, const std::string& chain,
+              const NftHook* hook) {
+  batch.begin(NFT_MSG_NEWCHAIN, NLM_F_CREATE);
+  batch.put(NFTA_CHAIN_TABLE, table);
+  batch.put(NFTA_CHAIN_NAME, chain);
+  if (!hook) return;
+  size_t place = batch.nest(NFTA_CHAIN_HOOK);
+  batch.put32(NFTA_HOOK_HOOKNUM, hook->number);
+  batch.put32(NFTA_HOOK_PRIORITY, static_cast<uint32_t>(hook->priority));
+  batch.endNest(place);
+  batch.put32(NFTA_CHAIN_POLICY, NF_ACCEPT);
+  batch.put(NFTA_CHAIN_TYPE, std::string(hook->type));
+}
+
+void putAddressSet(NftBatch& batch, const std::string& table, const std::string& set, uint32_t id,
+                   bool v6, const std::vector<AddressRange>& all) {
+  batch.begin(NFT_MSG_NEWSET, NLM_F_CREATE);
+  batch.put(NFTA_SET_TABLE, table);
+  batch.put(NFTA_SET_NAME, set);
+  batch.put32(NFTA_SET_FLAGS, NFT_SET_INTERVAL);
+  batch.put32(NFTA_SET_KEY_TYPE, v6 ? kTypeV6 : kTypeV4);
+  batch.put32(NFTA_SET_KEY_LEN, v6 ? 16 : 4);
+  batch.put32(NFTA_SET_ID, id);
+  std::vector<AddressRange> ranges;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(ranges),
+               [&](const AddressRange& r) { return r.first.isV6() == v6; });
+  for (size_t at = 0; at < ranges.size(); at += kElementsPerMessage)
+    putElements(batch, table, set,
+                std::span(ranges).subspan(at, std::min(kElementsPerMessage, ranges.size() - at)));
+}
+
+namespace {
+
+constexpr const char* kFirst = "prerouting";  // called by the kernel for TPROXY
+constexpr const char* kNew = "new";           // jumped to for packets that begin a connection
+// Called by the kernel; for packets of connections that exist already.
+constexpr const char* kOpen = "open";
+constexpr const char* kSets[] = {"destinations4", "destinations6"};
+// New connections are examined before addresses are translated, so that ports which the host
+// forwards (DNAT) are left alone. This is NF_IP_PRI_MANGLE, the usual priority of tables that set
+// marks.
+constexpr int32_t kNewPriority = -150;
+// Packets of existing connections are examined after that (NF_IP_PRI_NAT_DST is -100), when answers
+// to a masqueraded connection have their own destination again. Both priorities are before the
+// routing decision, which depends on the mark.
+constexpr int32_t kOpenPriority = -90;
+constexpr uint8_t kFin = 0x01, kSyn = 0x02, kRst = 0x04, kAck = 0x10;  // RFC 9293 section 3.1
+constexpr uint8_t kLoopback4[] = {127, 0, 0, 1};
+constexpr uint8_t kLoopback6[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+
+// Adds the conditions of a configured rule: destination and ports. `v6`: the family for a rule
+// without a network.
+void narrow(NftRule& rule, const StreamRule& wanted, bool v6) {
+  if (wanted.network) {
+    rule.destinationIn(wanted.network->address.view(), wanted.network->length);
+  } else {
+    rule.familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4);
+  }
+  rule.portsAre(wanted.firstPort, wanted.lastPort);
+}
+
+bool concerns(const StreamRule& rule, bool v6) {
+  return !rule.network || rule.network->address.isV6() == v6;
+}
+
+void putNew(NftBatch& batch, const std::string& table, const Interception& what, bool v6,
+            uint16_t port) {
+  for (const StreamRule& r : what.exclude) {
+    if (!concerns(r, v6)) continue;
+    NftRule rule(batch, table, kNew);
+    narrow(rule, r, v6);
+    rule.verdict(NFT_RETURN);
+  }
+  for (const StreamPair& pair : what.avoid) {
+    if (pair.destination.isV6() != v6) continue;
+    NftRule(batch, table, kNew)
+        .sourceIn(pair.source.view(), pair.source.bits())
+        .destinationIn(pair.destination.view(), pair.destination.bits())
+        .verdict(NFT_RETURN);
+  }
+  for (const StreamRule& r : what.match) {
+    if (!concerns(r, v6)) continue;
+    NftRule rule(batch, table, kNew);
+    narrow(rule, r, v6);
+    ByteView loopback = v6 ? ByteView(kLoopback6) : ByteView(kLoopback4);
+    rule.destinationInSet(kSets[v6], v6).routedTo(what.device).proxyTo(loopback, port);
+    rule.setMark(what.mark).verdict(NF_ACCEPT);
+  }
+}
+
+}  // namespace
+
+void putInterception(NftBatch& batch, const std::string& table, const Interception& what,
+                     bool takeNew, uint16_t portV4, uint16_t portV6) {
+  NftHook first{NF_INET_PRE_ROUTING, kNewPriority, "filter"},
+      open{NF_INET_PRE_ROUTING, kOpenPriority, "filter"};
+  putChain(batch, table, kNew, nullptr);
+  putChain(batch, table, kFirst, &first);
+  putChain(batch, table, kOpen, &open);
+  putAddressSet(batch, table, kSets[0], 1, false, what.destinations);
+  putAddressSet(batch, table, kSets[1], 2, true, what.destinations);
+  NftRule(batch, table, kFirst).interfaceIs(what.device).verdict(NFT_RETURN);
+  NftRule(batch, table, kFirst)
+      .protocolIs(IPPROTO_TCP)
+      .tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn)
+      .verdict(NFT_JUMP, kNew);
+  // These rules also apply to packets from the device, because a stream's destination may be behind
+  // another peer, and its answers then come from the device. ICMP errors are matched to the socket
+  // that they are about, so that an unreachable destination is noticed at once.
+  for (int protocol : {int{IPPROTO_TCP}, int{IPPROTO_ICMP}, int{IPPROTO_ICMPV6}}) {
+    NftRule rule(batch, table, kOpen);
+    rule.protocolIs(static_cast<uint8_t>(protocol))
+        .hasTransparentSocket()
+        .setMark(what.mark)
+        .verdict(NF_ACCEPT);
+  }
+  if (!takeNew) return;
+  for (const std::string& interface : what.outside)
+    NftRule(batch, table, kNew).interfaceIs(interface).verdict(NFT_RETURN);
+  putNew(batch, table, what, false, portV4);
+  putNew(batch, table, what, true, portV6);
+}
+
+namespace {
+
+constexpr const char* kIn = "prerouting";
+constexpr const char* kOut = "postrouting";
+constexpr const char* kSourceSets[] = {"sources4", "sources6"};
+// NF_IP_PRI_NAT_DST and NF_IP_PRI_NAT_SRC, the priorities at which destinations and sources are
+// translated.
+constexpr int32_t kDestinationPriority = -100, kSourcePriority = 100;
+
+NftRule& portsOf(NftRule& rule, const PortForward& f) {
+  return rule.protocolIs(f.protocol).portsAre(f.firstPort, f.lastPort);
+}
+
+// Forwards a connection from outside of the tunnel to an address of this host to another host.
+void putForward(NftBatch& batch, const std::string& table, const Translation& what,
+                const PortForward& f, const Prefix* from) {
+  NftRule rule(batch, table, kIn);
+  rule.familyIs(f.to.isV6() ? NFPROTO_IPV6 : NFPROTO_IPV4).interfaceIsNot(what.device);
+  portsOf(rule, f).destinationIsOfThisHost();
+  if (from) rule.sourceIn(from->address.view(), from->length);
+  rule.changeDestination(f.to.view(), f.toPort);
+}
+
+// Makes the source of a forwarded connection the address that this host has on the tunnel's
+// interface.
+void putOwnSource(NftBatch& batch, const std::string& table, const Translation& what,
+                  const PortForward& f) {
+  NftRule rule(batch, table, kOut);
+  rule.outInterfaceIs(what.device).destinationIn(f.to.view(), f.to.bits()).protocolIs(f.protocol);
+  if (f.toPort) {
+    rule.portsAre(f.toPort, f.toPort);
+  } else {
+    rule.portsAre(f.firstPort, f.lastPort);
+  }
+  rule.destinationWasChanged().masquerade();
+}
+
+void putMasquerade(NftBatch& batch, const std::string& table, const Translation& what, bool v6) {
+  uint8_t family = v6 ? NFPROTO_IPV6 : NFPROTO_IPV4;
+  NftRule(batch, table, kOut)
+      .familyIs(family)
+      .interfaceIs(what.device)
+      .sourceInSet(kSourceSets[v6], v6)
+      .masquerade();
+  // The far end of a stream is a socket of this host that connects from the client's address. Its
+  // packets come from no interface.
+  NftRule(batch, table, kOut)
+      .familyIs(family)
+      .interfaceIs("")
+      .sourceInSet(kSourceSets[v6], v6)
+      .sourceIsNotOfThisHost()
+      .masquerade();
+}
+
+}  // namespace
+
+void putTranslation(NftBatch& batch, const std::string& table, const Translation& what) {
+  NftHook in{NF_INET_PRE_ROUTING, kDestinationPriority, "nat"},
+      out{NF_INET_POST_ROUTING, kSourcePriority, "nat"};
+  putChain(batch, table, kIn, &in);
+  putChain(batch, table, kOut, &out);
+  putAddressSet(batch, table, kSourceSets[0], 1, false, what.sources);
+  putAddressSet(batch, table, kSourceSets[1], 2, true, what.sources);
+  for (const PortForward& f : what.forwards) {
+    if (f.from.empty()) putForward(batch, table, what, f, nullptr);
+    for (const Prefix& from : f.from) putForward(batch, table, what, f, &from);
+    if (f.ownSource) putOwnSource(batch, table, what, f);
+  }
+  NftRule(batch, table, kOut).outInterfaceIs(what.device).verdict(NFT_RETURN);
+  if (what.masqueradeV4) putMasquerade(batch, table, what, false);
+  if (what.masqueradeV6) putMasquerade(batch, table, what, true);
+}
+
+// The name differs from `braid-DEVICE`, which is the table for streams.
+NftTranslator::NftTranslator(const std::string& device)
+    : table_("braid_nat-" + device, {"cannot translate addresses for `nat` and `forwards`",
+                                     "nft_nat, nft_masq, nft_ct and nft_fib_inet"}) {}
+
+void NftTranslator::set(const Translation& what) {
+  if (what.isEmpty()) return table_.remove();
+  table_.replace(
+      [&](NftBatch& batch, const std::string& table) { putTranslation(batch, table, what); });
+}
+
+}  // namespace braid

@@ -1,0 +1,124 @@
+#include "host/linux/service.h"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "host/system.h"
+
+#ifdef BRAID_SYSTEMD
+#include <systemd/sd-daemon.h>
+#endif
+
+namespace braid::notify {
+
+namespace {
+
+#ifdef BRAID_SYSTEMD
+// Retries on failure, because the service manager may end the daemon if it misses a message (READY,
+// WATCHDOG), and the cause of the failure (no memory, no free descriptor, a full queue) may be
+// temporary.
+void tell(const std::string& words) {
+  for (int tries = 0; tries < 3 && sd_notify(0, words.c_str()) < 0; ++tries) {
+  }
+}
+
+uint64_t watchdogMicroseconds() {
+  uint64_t us = 0;
+  return sd_watchdog_enabled(0, &us) > 0 ? us : 0;
+}
+#else
+void tell(const std::string&) {}
+
+uint64_t watchdogMicroseconds() {
+  return 0;
+}
+#endif
+
+}  // namespace
+
+void ready(const std::string& line) {
+  tell("READY=1\nSTATUS=" + line);
+}
+
+void reloading() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  auto us = static_cast<unsigned long long>(t.tv_sec) * 1'000'000 +
+            static_cast<unsigned long long>(t.tv_nsec) / 1000;
+  tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us));
+}
+
+void stopping() {
+  tell("STOPPING=1");
+}
+void status(const std::string& line) {
+  tell("STATUS=" + line);
+}
+void watchdog() {
+  tell("WATCHDOG=1");
+}
+
+Duration watchdogInterval() {
+  return std::chrono::microseconds(watchdogMicroseconds() / 2);
+}
+
+}  // namespace braid::notify
+
+namespace braid {
+
+namespace {
+
+constexpr uint32_t kKept = 1u << CAP_NET_ADMIN | 1u << CAP_NET_RAW | 1u << CAP_NET_BIND_SERVICE;
+
+}  // namespace
+
+void becomeUser(const std::string& name) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> room(1 << 16);
+  ::getpwnam_r(name.c_str(), &entry, room.data(), room.size(), &found);
+  if (!found)
+    throw SystemError(ENOENT,
+                      "there is no user '" + name + "'; create it, or name another one by --user");
+  // Without this, changing the user would clear the permitted capabilities.
+  bool done = ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 &&
+              ::initgroups(name.c_str(), entry.pw_gid) == 0 &&
+              ::setresgid(entry.pw_gid, entry.pw_gid, entry.pw_gid) == 0 &&
+              ::setresuid(entry.pw_uid, entry.pw_uid, entry.pw_uid) == 0;
+  if (!done) {
+    throw SystemError(errno, "cannot become user '" + name + "': " + std::strerror(errno) +
+                                 "; start braidd as root, or without --user");
+  }
+  dropPrivileges();
+}
+
+void dropPrivileges() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[2]{};  // 64 capabilities in two words; the kept ones are in the first
+  if (::syscall(SYS_capget, &header, sets) < 0) {
+    throw SystemError(errno, std::string("cannot read own capabilities: ") + std::strerror(errno));
+  }
+  sets[0] = {sets[0].permitted & kKept, sets[0].permitted & kKept, 0};
+  sets[1] = {};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+      ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
+      ::syscall(SYS_capset, &header, sets) < 0) {
+    throw SystemError(errno, std::string("cannot drop capabilities: ") + std::strerror(errno));
+  }
+}
+
+void allowDumps(bool on) {
+  ::prctl(PR_SET_DUMPABLE, on ? 1 : 0, 0, 0, 0);
+}
+
+}  // namespace braid

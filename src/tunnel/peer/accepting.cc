@@ -1,0 +1,244 @@
+#include "tunnel/peer/accepting.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "base/random.h"
+
+namespace braid {
+
+std::array<size_t, 4> SeenNonces::placesOf(const HandshakeNonce& nonce) {
+  uint64_t first = load64(nonce.data()), last = load32(nonce.data() + 8);
+  return {first % kBits, (first >> 18) % kBits, (first >> 36) % kBits,
+          (last ^ first >> 54) % kBits};
+}
+
+bool SeenNonces::seen(const HandshakeNonce& nonce) const {
+  std::array places = placesOf(nonce);
+  auto isIn = [&](const Filter& filter) {
+    return std::ranges::all_of(places, [&](size_t place) { return filter[place]; });
+  };
+  return isIn(present_) || isIn(before_);
+}
+
+void SeenNonces::add(const HandshakeNonce& nonce) {
+  if (added_ == kGeneration) {
+    before_ = present_;
+    present_.reset();
+    added_ = 0;
+  }
+  ++added_;
+  for (size_t place : placesOf(nonce)) present_.set(place);
+}
+
+// An IPv6 link has a prefix of 64 bits (RFC 4291 section 2.5.4).
+Address HandshakeLimiter::hostOf(const Address& address) {
+  Address host = address;
+  if (host.isV6()) std::fill(host.bytes.begin() + 8, host.bytes.end(), uint8_t{0});
+  return host;
+}
+
+void HandshakeLimiter::addFriend(const Address& address) {
+  Address host = hostOf(address);
+  if (!friends_.try_emplace(host).second) std::erase(order_, host);
+  order_.push_back(host);
+  if (order_.size() <= kMaxFriends) return;
+  friends_.erase(order_.front());
+  order_.pop_front();
+}
+
+bool HandshakeLimiter::mayAsk(const Address& address, Time now) {
+  return isFriend(address) || answers_.take(kAnswers, now);
+}
+
+bool HandshakeLimiter::mayBegin(const Address& address, Time now) {
+  Address host = hostOf(address);
+  if (auto known = friends_.find(host); known != friends_.end())
+    return known->second.take(kFriendBegins, now);
+  return bucketOf(host).take(kHostBegins, now) && begins_.take(kBegins, now);
+}
+
+TokenBucket& HandshakeLimiter::bucketOf(const Address& host) {
+  uint64_t hash = key_;
+  for (size_t i = 0; i < host.bytes.size(); i += 8)
+    hash = Random(hash ^ load64(&host.bytes[i])).next();
+  return hosts_[hash % kBuckets];
+}
+
+HandshakeServer::HandshakeServer(PacketPool& pool, HandshakeProvider& handshakes,
+                                 SecretRandom& random)
+    : pool_(pool),
+      handshakes_(handshakes),
+      random_(random),
+      seal_(HandshakeEnvelope::Side::kResponder, handshakes.ownPin()),
+      limiter_(random.next()) {}
+
+std::optional<Drop> HandshakeServer::onDatagram(const Route& from, ByteSpan bytes, Time now) {
+  // Other kinds answer a handshake that this side began and that is over.
+  if (bytes.empty() || bytes[0] != static_cast<uint8_t>(HandshakeKind::kInitiator))
+    return Drop::kHandshakeGarbage;
+  auto opened = seal_.open(bytes);
+  if (!opened) return Drop::kHandshakeSeal;
+  const HandshakeHeader& header = opened->header;
+  if (seen_.seen(header.nonce)) return Drop::kHandshakeReplay;  // a replay gets no answer
+  seen_.add(header.nonce);
+  auto running = handshakeServer_.find(from);
+  if (running != handshakeServer_.end() && running->second.id == header.id)
+    return feed(running, opened->body, now);
+  cookies_.rotate(now, [&](ByteSpan secret) { random_.fill(secret); });
+  bool hasCookie = header.cookie != HandshakeCookie{};  // hellos without a cookie cost no hash
+  if (!hasCookie || !cookies_.check(from.remote, header.cookie)) return ask(from, header, now);
+  if (!isClientHello(opened->body)) return Drop::kHandshakeGarbage;
+  return begin(from, header, opened->body, now);
+}
+
+std::optional<Drop> HandshakeServer::ask(const Route& from, const HandshakeHeader& header,
+                                         Time now) {
+  if (replies_.size() >= kMaxReplies || !limiter_.mayAsk(from.remote.address, now))
+    return Drop::kHandshakeLimit;
+  Packet reply = pool_.allocate();
+  if (!reply) return Drop::kNoBuffer;
+  HandshakeCookie cookie = cookies_.make(from.remote);
+  std::ranges::copy(cookie, reply.append(cookie.size()));
+  send(HandshakeKind::kCookieRequest, header.id, from, std::move(reply));
+  return std::nullopt;
+}
+
+// A new handshake on a route replaces the previous one on it.
+std::optional<Drop> HandshakeServer::begin(const Route& from, const HandshakeHeader& header,
+                                           ByteView hello, Time now) {
+  const Address& address = from.remote.address;
+  auto before = handshakeServer_.find(from);
+  bool hasPlace = before != handshakeServer_.end() && !before->second.done;
+  if (!limiter_.mayBegin(address, now) ||
+      (!hasPlace && !makeRoomFor(HandshakeLimiter::hostOf(address), now)))
+    return Drop::kHandshakeLimit;
+  if (before != handshakeServer_.end()) forget(before);
+  Responder made{header.id, handshakes_.accept(now), now};
+  return feed(handshakeServer_.emplace(from, std::move(made)).first, hello, now);
+}
+
+std::optional<Drop> HandshakeServer::feed(Table::iterator at, ByteView body, Time now) {
+  Responder& responder = at->second;
+  if (++responder.datagrams > kMaxDatagrams) return Drop::kHandshakeLimit;
+  responder.handshake->onDatagram(body, now);
+  settle(at, now);
+  return std::nullopt;
+}
+
+// Makes room for a handshake of this host. When kMaxRunning run, the oldest one of the host with
+// most handshakes is evicted, so that a stranger with few addresses evicts only its own. A friend's
+// handshake is evicted only for another friend's.
+bool HandshakeServer::makeRoomFor(const Address& host, Time now) {
+  struct Held {
+    size_t count = 0;
+    Table::iterator oldest;
+  };
+  std::map<Address, Held> hosts;
+  for (auto it = handshakeServer_.begin(); it != handshakeServer_.end(); ++it) {
+    if (it->second.done) continue;
+    Held& held = hosts[HandshakeLimiter::hostOf(it->first.remote.address)];
+    if (held.count++ == 0 || it->second.began < held.oldest->second.began) held.oldest = it;
+  }
+  auto own = hosts.find(host);
+  size_t ownCount = own == hosts.end() ? 0 : own->second.count;
+  if (ownCount >= kMaxRunningPerHost) return displace(own->second.oldest), true;
+  if (handshakeServer_.size() - done_ < kMaxRunning) return true;
+  auto rank = [&](const auto& entry) {
+    const auto& [address, held] = entry;
+    return std::tuple(!limiter_.isFriend(address), held.count,
+                      -held.oldest->second.began.time_since_epoch());
+  };
+  const auto& [most, held] = *std::ranges::max_element(hosts, {}, rank);
+  bool isFriend = limiter_.isFriend(host), goesBefore = isFriend && !limiter_.isFriend(most);
+  if (limiter_.isFriend(most) && !isFriend) return false;
+  bool mayGo = goesBefore || held.count > ownCount + 1 || now - held.oldest->second.began > kGrace;
+  if (mayGo) displace(held.oldest);
+  return mayGo;
+}
+
+void HandshakeServer::displace(Table::iterator at) {
+  outcomes_.push_back(
+      {at->first, std::nullopt, "it gave its place to another: too many handshakes at once"});
+  forget(at);
+}
+
+// Forgets the oldest finished handshake, which only answers retransmissions.
+void HandshakeServer::dropOldestDone() {
+  auto oldest = handshakeServer_.end();
+  for (auto it = handshakeServer_.begin(); it != handshakeServer_.end(); ++it) {
+    if (it->second.done &&
+        (oldest == handshakeServer_.end() || it->second.began < oldest->second.began))
+      oldest = it;
+  }
+  if (oldest != handshakeServer_.end()) forget(oldest);
+}
+
+HandshakeServer::Table::iterator HandshakeServer::forget(Table::iterator at) {
+  done_ -= at->second.done;
+  return handshakeServer_.erase(at);
+}
+
+void HandshakeServer::step(Time now) {
+  next_ = kNever;
+  for (auto it = handshakeServer_.begin(); it != handshakeServer_.end();) it = settle(it, now);
+}
+
+// Retransmits what is due, sends what there is to send, reports a handshake that has ended, and
+// forgets one whose time is over. Returns the next handshake.
+HandshakeServer::Table::iterator HandshakeServer::settle(Table::iterator at, Time now) {
+  auto& [route, r] = *at;
+  Handshake& handshake = *r.handshake;
+  if (handshake.deadline() <= now) handshake.onTimer(now);
+  drain(route, r);  // a failed handshake may have an alert to send
+  bool failed = handshake.state() == Handshake::State::kFailed;
+  bool closed = handshake.state() == Handshake::State::kClosed;
+  if (failed || closed || now > r.end()) {
+    if (!r.done && !closed)
+      outcomes_.push_back({route, std::nullopt, std::string(handshake.error())});
+    return forget(at);
+  }
+  next_ = std::min({next_, handshake.deadline(), r.end() + 1ms});  // then `now > end()` is true
+  if (!r.done && handshake.state() == Handshake::State::kDone) {
+    if (done_ == kMaxDone) dropOldestDone();
+    r.done = true;
+    ++done_;
+    limiter_.addFriend(route.remote.address);
+    outcomes_.push_back({route, handshake.secrets(), {}});
+    handshake.forgetSecrets();  // kept for retransmissions, which need no secrets
+  }
+  return std::next(at);
+}
+
+void HandshakeServer::drain(const Route& route, Responder& responder) {
+  while (replies_.size() < kMaxReplies) {
+    Packet packet = pool_.allocate();
+    if (!packet || !responder.handshake->pollDatagram(packet)) return;
+    send(HandshakeKind::kResponder, responder.id, route, std::move(packet));
+  }
+}
+
+void HandshakeServer::send(HandshakeKind kind, const HandshakeId& id, const Route& to,
+                           Packet body) {
+  HandshakeHeader header{kind, id, {}, {}};
+  random_.fill(header.nonce);
+  if (seal_.seal(header, body)) replies_.push_back({to, Ecn::kNotEct, std::move(body)});
+}
+
+bool HandshakeServer::pollDatagram(Datagram& out) {
+  if (replies_.empty()) return false;
+  out = std::move(replies_.front());
+  replies_.pop_front();
+  return true;
+}
+
+bool HandshakeServer::pollOutcome(Outcome& out) {
+  if (outcomes_.empty()) return false;
+  out = std::move(outcomes_.front());
+  outcomes_.pop_front();
+  return true;
+}
+
+}  // namespace braid

@@ -1,0 +1,196 @@
+#pragma once
+
+// Handshakes that others begin. Here strangers reach the gateway, so that all work and memory is
+// limited. A handshake datagram is handled as follows:
+//
+//     not sealed with our pin                 dropped: strangers get no answer
+//     sealed, but seen before                 dropped: it is a replay
+//     sealed, without a cookie for its        answered by a cookie request, which is shorter than
+//     address                                 the datagram; no state is kept
+//     sealed, with the cookie, the first      begins a handshake, if HandshakeLimiter and
+//     datagram of a handshake                 kMaxRunning permit it
+//     sealed, of a handshake that runs or     passed to that handshake
+//     is done
+//
+// A handshake is kept while it runs and for a while after it, because a peer that has missed our
+// last flight resends its own. When kMaxRunning handshakes run, a new one may evict one of a host
+// that has several, or one that has taken longer than kGrace. A younger one is left alone: its
+// initiator would not be told, while an initiator that is refused retries in a moment.
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/drop.h"
+#include "base/packet.h"
+#include "base/rate_limit.h"
+#include "base/time.h"
+#include "inet/addresses.h"
+#include "tunnel/api/io.h"
+#include "tunnel/peer/handshake.h"
+#include "tunnel/wire/handshake_envelope.h"
+#include "tunnel/wire/secrets.h"
+
+namespace braid {
+
+/// The nonces of handshake datagrams that have arrived. A replayed datagram is not answered. The
+/// class uses two Bloom filters in turn: one honest datagram in a few thousand is taken for a
+/// replay, and its initiator resends it with a new nonce.
+class SeenNonces {
+ public:
+  /// Nonces per filter before it is replaced.
+  static constexpr size_t kGeneration = 8192;
+
+  /// True when the nonce is in one of the filters: among the last kGeneration nonces at least.
+  bool seen(const HandshakeNonce& nonce) const;
+  void add(const HandshakeNonce& nonce);
+
+ private:
+  static constexpr size_t kBits = size_t{1} << 18;
+  using Filter = std::bitset<kBits>;
+  static std::array<size_t, 4> placesOf(const HandshakeNonce& nonce);
+
+  Filter present_, before_;
+  size_t added_ = 0;
+};
+
+/// Limits the work that a host may cause before it has proven who it is. Hosts from which a peer
+/// has connected before are friends. Each friend has a token bucket of its own, so that strangers
+/// cannot lock friends out.
+///
+/// A host is an IPv4 address, or all IPv6 addresses of one link (a /64).
+class HandshakeLimiter {
+ public:
+  /// Cookie requests to all strangers together. Chosen: each costs about 10 us.
+  static constexpr RateLimit kAnswers{512, 250us};
+  /// Handshakes that one host may begin. Chosen: an honest initiator begins a few at once and then
+  /// one every 0.5 s.
+  static constexpr RateLimit kHostBegins{16, 250ms};
+  /// Handshakes that a friend's host may begin. Chosen: many gateways may be behind one address of
+  /// a carrier.
+  static constexpr RateLimit kFriendBegins{256, 20ms};
+  /// Handshakes that all strangers together may begin. Chosen: each costs about 300 us.
+  static constexpr RateLimit kBegins{256, 2ms};
+  /// Maximum number of friends that are remembered; the one that connected least recently is
+  /// evicted.
+  static constexpr size_t kMaxFriends = 4096;
+
+  /// `key` decides which hosts share a token bucket; it should be unpredictable.
+  explicit HandshakeLimiter(uint64_t key) : key_(key) {}
+
+  /// The host of an address: the address itself, or its IPv6 link's prefix.
+  static Address hostOf(const Address& address);
+
+  bool isFriend(const Address& address) const { return friends_.contains(hostOf(address)); }
+  /// A peer has proven its identity from this address.
+  void addFriend(const Address& address);
+  /// Whether a hello from this host may be answered by a cookie request.
+  bool mayAsk(const Address& address, Time now);
+  /// Whether this host, which has shown its cookie, may begin a handshake.
+  bool mayBegin(const Address& address, Time now);
+
+ private:
+  static constexpr size_t kBuckets = 4096;
+  TokenBucket& bucketOf(const Address& host);
+
+  uint64_t key_;
+  TokenBucket answers_, begins_;
+  std::array<TokenBucket, kBuckets> hosts_;
+  std::map<Address, TokenBucket> friends_;
+  std::deque<Address> order_;  ///< keys of friends_, the newest last
+};
+
+/// The handshakes that others began. A stranger costs no state until its cookie has shown that it
+/// receives at its address. After that it costs at most its share of kMaxRunning.
+class HandshakeServer {
+ public:
+  /// Maximum number of handshakes that run at once. Chosen: one takes about 60 KB in OpenSSL.
+  static constexpr size_t kMaxRunning = 128;
+  /// Maximum number of running handshakes of one host; beyond it the host's oldest one is evicted.
+  /// Chosen: an initiator has one for each of its routes.
+  static constexpr size_t kMaxRunningPerHost = 32;
+  /// A handshake that runs longer may be evicted. Chosen: it takes two or three round trips, and
+  /// each is shorter than this.
+  static constexpr Duration kGrace = 2s;
+  /// Maximum number of datagrams that a handshake accepts. Chosen: an initiator that sends every
+  /// flight seven times sends 40.
+  static constexpr uint32_t kMaxDatagrams = 64;
+  /// Maximum number of finished handshakes that are remembered; one takes about 2 KB.
+  static constexpr size_t kMaxDone = 1024;
+  /// Maximum number of replies that wait for the driver; a further one is lost, as it might be on
+  /// its way.
+  static constexpr size_t kMaxReplies = 256;
+
+  /// All of the parameters must outlive this object.
+  HandshakeServer(PacketPool& pool, HandshakeProvider& handshakes, SecretRandom& random);
+
+  /// A handshake datagram, which is decrypted in place. Returns nullopt when it was used, else why
+  /// not.
+  std::optional<Drop> onDatagram(const Route& from, ByteSpan bytes, Time now);
+  void onTimer(Time now) {
+    if (next_ <= now) step(now);
+  }
+
+  bool pollDatagram(Datagram& out);
+  /// Result of a handshake.
+  struct Outcome {
+    Route route;
+    std::optional<SessionSecrets> secrets;  ///< nullopt: the handshake failed
+    std::string error;                      ///< why it failed
+  };
+  bool pollOutcome(Outcome& out);
+
+  /// When to call onTimer(); kNever: nothing is under way.
+  Time nextDeadline() const { return next_; }
+  /// A peer connected from this address before this gateway started: makes it a friend.
+  void welcome(const Address& host) { limiter_.addFriend(host); }
+  /// Handshakes that are remembered, finished ones included.
+  size_t size() const { return handshakeServer_.size(); }
+
+ private:
+  struct Responder {
+    HandshakeId id;
+    std::unique_ptr<Handshake> handshake;
+    Time began;
+    uint32_t datagrams = 0;
+    bool done = false;
+
+    /// When the handshake is forgotten, done or not.
+    Time end() const { return began + kHandshakeTimeout; }
+  };
+  using Table = std::map<Route, Responder>;
+
+  std::optional<Drop> ask(const Route& from, const HandshakeHeader& header, Time now);
+  std::optional<Drop> begin(const Route& from, const HandshakeHeader& header, ByteView hello,
+                            Time now);
+  bool makeRoomFor(const Address& host, Time now);
+  void displace(Table::iterator at);
+  void dropOldestDone();
+  Table::iterator forget(Table::iterator at);
+  std::optional<Drop> feed(Table::iterator at, ByteView body, Time now);
+  Table::iterator settle(Table::iterator at, Time now);
+  void drain(const Route& route, Responder& responder);
+  void send(HandshakeKind kind, const HandshakeId& id, const Route& to, Packet body);
+  void step(Time now);
+
+  PacketPool& pool_;
+  HandshakeProvider& handshakes_;
+  SecretRandom& random_;
+  HandshakeEnvelope seal_;
+  Cookies cookies_;
+  SeenNonces seen_;
+  HandshakeLimiter limiter_;
+  Table handshakeServer_;
+  size_t done_ = 0;               ///< finished ones in responders_
+  Time next_ = kNever;            ///< no deadline in responders_ is earlier
+  std::deque<Datagram> replies_;  ///< sealed, in the order of sending
+  std::deque<Outcome> outcomes_;
+};
+
+}  // namespace braid

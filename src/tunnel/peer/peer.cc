@@ -1,0 +1,325 @@
+#include "tunnel/peer/peer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tunnel/wire/handshake_envelope.h"
+
+namespace braid {
+
+namespace {
+/// Whether staged packets may be sent: the session knows its inner MTU.
+bool mayGo(const Session* session) {
+  return session && session->knowsInnerMtu();
+}
+}  // namespace
+
+Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random, Time now)
+    : options_(std::move(options)),
+      context_(context),
+      events_(context.events, options_.name),
+      random_(random),
+      attempts_(*this, context.pool, context.handshakes, context.attempts, random),
+      rekeyTimer_(random),
+      waiting_(context.pool.budget(PacketUse::kQueued), context.sessions.ended()) {
+  waiting_.open(now);
+}
+
+// Ends the sessions while their owner, this object, still exists.
+Peer::~Peer() {
+  session_.reset();
+  pendingSessions_.clear();
+}
+
+void Peer::setOptions(PeerOptions options, Time now) {
+  bool moved = options.endpoints != options_.endpoints;
+  options_ = std::move(options);
+  if (session_) session_->paths().setKeepalive(options_.keepalive);
+  if (moved) attempts_.setNextRound(now);
+}
+
+void Peer::setTunables() {
+  forEachSession([](Session& s) { s.setTunables(); });
+}
+
+void Peer::setUplinks(const std::vector<UplinkMeterEntry>& uplinks, Time now) {
+  std::vector<NamedRoute> before = std::exchange(routes_, routesTo(options_.endpoints, uplinks));
+  if (session_ && session_->role() == KeySchedule::Role::kInitiator) {
+    for (const NamedRoute& old : before) {
+      bool stays = std::any_of(routes_.begin(), routes_.end(),
+                               [&](const NamedRoute& r) { return r.name == old.name; });
+      if (!stays) session_->closeSubflow(old.name, now);
+    }
+  }
+  attempts_.keepOnly(routes_);
+  openSubflows(now);
+  attempts_.setNextRound(std::min(attempts_.nextRound(), now));
+  connect(now);
+}
+
+void Peer::openSubflows(Time now) {
+  if (!session_ || session_->role() != KeySchedule::Role::kInitiator) return;
+  for (const NamedRoute& r : routes_) {
+    if (session_->openSubflow(r.name, r.uplink, r.route, now))
+      session_->setPreference(r.name, r.own, r.peers, r.ceiling, now);
+  }
+}
+
+SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedule::Role role,
+                                       Time now) {
+  auto session = std::make_unique<Session>(secrets, role, context_.options, context_.pool, events_,
+                                           *this, random_, now);
+  session->paths().setKeepalive(options_.keepalive);
+  RestartNotice call = returnCallOf(secrets);
+  if (role == KeySchedule::Role::kInitiator) awaited_ = call;
+  return context_.sessions.add(*this, std::move(session), call);
+}
+
+// ---- initiator
+
+void Peer::connect(Time now) {
+  if (routes_.empty()) return;
+  if (!needsHandshake(now)) return attempts_.cancel();
+  stepAttempts(now);
+  if (needsHandshake(now) && attempts_.begin(routes_, now)) stepAttempts(now);
+}
+
+void Peer::stepAttempts(Time now) {
+  bool wasTrying = attempts_.isTrying(), renews = !needsSession(now);
+  std::optional<SessionSecrets> secrets = attempts_.step(options_.pin, now);
+  for (std::string failure; attempts_.pollFailure(failure);)
+    events_.tell(Event::Kind::kHandshakeFailed,
+                 renews ? "no fresh keys: " + failure : std::move(failure));
+  if (renews && wasTrying && !secrets && !attempts_.isTrying()) rekeyTimer_.onFailed(now);
+  if (!secrets) return;
+  rekeyTimer_.onHandshake();
+  if (renews) {
+    attempts_.resetPause();
+    return session_->renewal().propose(*secrets, now);
+  }
+  if (up_) setUp(false, "is silent, a new session begins");
+  endSession(makeSession(*secrets, KeySchedule::Role::kInitiator, now), now);
+  openSubflows(now);
+}
+
+bool Peer::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
+  if (!attempts_.onDatagram(from, bytes, now)) return false;
+  connect(now);
+  return true;
+}
+
+// The sender of a valid notice has lost its keys, so that it cannot read what this side sends in
+// the session. A notice also counts when the session has already ended: its initiator may be in a
+// long pause between two rounds.
+bool Peer::onReturnCall(const RestartNotice& call, Time now) {
+  if (!awaited_ || !(*awaited_ == call)) return false;
+  if (session_ && session_->id() != call.session)
+    return false;  // a session that the peer began has replaced it
+  awaited_.reset();
+  if (up_) setUp(false, "has restarted, a new session begins");
+  endSession({}, now);
+  attempts_.cancel();
+  attempts_.resetPause();
+  attempts_.setNextRound(now);
+  connect(now);
+  return true;
+}
+
+// ---- responder
+
+std::optional<KnownInitiator> Peer::caller(Time now) const {
+  const Session* used = session();
+  if (!used || used->role() != KeySchedule::Role::kResponder || !options_.endpoints.empty())
+    return std::nullopt;
+  KnownInitiator caller{options_.pin, context_.sessions.find(used->id()).call, {}};
+  SessionStatus status;
+  used->fill(status, now);
+  for (const SubflowStatus& s : status.subflows) {
+    if (s.proven && caller.routes.size() < KnownInitiator::kMostRoutes)
+      caller.routes.push_back(s.route);
+  }
+  return caller;
+}
+
+void Peer::onAccepted(const SessionSecrets& secrets, Time now) {
+  if (SessionIndex::Handle session = makeSession(secrets, KeySchedule::Role::kResponder, now))
+    pendingSessions_.add(std::move(session));
+}
+
+// Both sides have begun at once, and each has the other's session as a pending one. If both sides
+// took the other's session, none would be left. So the session with the smaller id stays, unless it
+// turns out to be of no use.
+bool Peer::crosses(const Session& candidate, Time now) const {
+  if (needsSession(now) || session_->role() != KeySchedule::Role::kInitiator) return false;
+  return std::chrono::abs(candidate.start() - session_->start()) < kStartOver &&
+         session_->id() < candidate.id();
+}
+
+// ---- both
+
+// The new keys are given to the session in which the peer asks for them, whichever that is.
+void Peer::settleRenewal(Session& session, Time now) {
+  KeyUpdate& renewal = session.renewal();
+  if (std::optional<uint32_t> wish = renewal.takeWish()) {
+    SessionIndex::Handle fresh = pendingSessions_.take(*wish);
+    renewal.answer(*wish, fresh ? &fresh->renewal() : nullptr, now);
+  }
+  if (!renewal.takeRefusal()) return;
+  events_.tell(Event::Kind::kHandshakeFailed,
+               "no fresh keys: the peer has forgotten their handshake");
+  rekeyTimer_.onFailed(now);
+}
+
+std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header,
+                                     const Route& from, Ecn ecn, Packet datagram, Time now,
+                                     const CipherWork* opened) {
+  bool lived = this->session();
+  std::optional<Drop> drop =
+      session.onDatagram(header, from, ecn, std::move(datagram), now, opened);
+  if (lived && !this->session())
+    waiting_.open(now);  // packets that come before the next timer call are staged, too
+  settleRenewal(session, now);
+  if (auto chosen = pendingSessions_.takeChosen([&](const Session& s) { return !crosses(s, now); }))
+    endSession(std::move(chosen), now);
+  if (!up_ && this->session() && now <= pathlessAt()) {
+    attempts_.resetPause();
+    setUp(true, "is up from " + from.remote.toString());
+  }
+  if (up_ && !waiting_.empty() && mayGo(this->session())) sendWaiting();
+  context_.owner.onPeerChanged(*this);
+  return drop;
+}
+
+bool Peer::onSendError(const Route& route, Time now) {
+  bool ours = false;
+  forEachSession([&](Session& s) { ours |= s.onSendError(route, now); });
+  context_.owner.onPeerChanged(*this);
+  return ours;
+}
+
+bool Peer::onTooBig(const Route& route, size_t size, Time now) {
+  bool ours = false;
+  forEachSession([&](Session& s) { ours |= s.onTooBig(route, size, now); });
+  return ours;
+}
+
+void Peer::close() {
+  forEachSession([](Session& s) { s.close(); });
+  attempts_.cancel();
+  routes_.clear();
+}
+
+bool Peer::pollDatagram(Datagram& out, Time now) {
+  bool sent = attempts_.pollDatagram(out);
+  forEachSession([&](Session& s) { sent = sent || s.pollDatagram(out, now); });
+  return sent;
+}
+
+// ---- timers
+
+/// When the session is given up because nothing was received for kForget.
+Time Peer::lostAt() const {
+  return session_ ? session_->lastHeard() + kForget : kNever;
+}
+
+/// When nobody waits for the queued packets any longer, because no path is usable; kNever: a path
+/// is usable.
+Time Peer::pathlessAt() const {
+  if (!session_ || session_->unusableSince() == kNever) return kNever;
+  return session_->unusableSince() + context_.options.repairTime;
+}
+
+/// When another session is needed; kNever: the present one is usable.
+Time Peer::startOverAt() const {
+  if (!session_ || session_->over()) return Time::min();
+  return session_->unusableSince() == kNever ? kNever : session_->unusableSince() + kStartOver;
+}
+
+/// When a handshake beside the session is due, for new keys; kNever: not before something else
+/// happens.
+Time Peer::renewAt() const {
+  if (!session() || session_->role() != KeySchedule::Role::kInitiator) return kNever;
+  const KeyUpdate& renewal = session_->renewal();
+  return renewal.isUnderWay() ? kNever
+                              : rekeyTimer_.dueAt(renewal.renewedAt(), context_.options.rekeyAfter);
+}
+
+void Peer::onTimer(Time now) {
+  forEachSession([&](Session& s) { s.onTimer(now); });
+  bool lost = session_ && (session_->isDone() || now > lostAt());
+  if (up_ && (lost || now > pathlessAt() || !session_)) setUp(false, "is down");
+  if (lost) endSession({}, now);
+  pendingSessions_.onTimer(now);
+  if (comesUp()) setUp(true, "is up again");
+  if (waiting_.deadline() <= now || (up_ && !waiting_.empty() && mayGo(this->session())))
+    sendWaiting();
+  connect(now);
+  context_.owner.onPeerChanged(*this);
+}
+
+Time Peer::nextDeadline(Time now) const {
+  Time next = std::min(
+      {lostAt(), pendingSessions_.nextDeadline(), attempts_.nextDeadline(), waiting_.deadline()});
+  forEachSession([&](const Session& s) { next = std::min(next, s.nextDeadline(now)); });
+  if (session_ && session_->isDone()) next = std::min(next, now);
+  if (up_ && !waiting_.empty() && mayGo(session())) next = std::min(next, now);
+  if (up_ && pathlessAt() != kNever) next = std::min(next, pathlessAt() + 1ms);
+  if (!routes_.empty() && !attempts_.isTrying())
+    next = std::min(next, std::max(std::min(startOverAt(), renewAt()), attempts_.nextRound()));
+  return next;
+}
+
+// Three things happen in a timer call without a deadline: the peer comes up; it goes down a little
+// before pathlessAt() + 1 ms; and a connection race ends that a session has made unnecessary.
+std::optional<Time> Peer::restsUntil(Time now) const {
+  if (comesUp() || (up_ && pathlessAt() != kNever)) return std::nullopt;
+  if (attempts_.isTrying() && !needsHandshake(now)) return std::nullopt;
+  bool rest = true;
+  forEachSession([&](const Session& s) { rest = rest && s.isAtRest(); });
+  if (!rest) return std::nullopt;
+  Time deadline = nextDeadline(now);
+  return deadline > now ? std::optional(deadline) : std::nullopt;
+}
+
+void Peer::setUp(bool up, const std::string& text) {
+  up_ = up;
+  events_.tell(up ? Event::Kind::kPeerUp : Event::Kind::kPeerDown, text);
+  if (up) sendWaiting();
+}
+
+void Peer::abandon(Time now) {
+  if (up_) setUp(false, "does not answer, another peer of its group stands for it");
+  if (session_) endSession({}, now);
+  sendWaiting();
+  attempts_.resetPause();
+}
+
+// What the last session leaves is sent through the next one. If there is none yet, it is staged,
+// because the peer may be back at once.
+void Peer::endSession(SessionIndex::Handle next, Time now) {
+  waiting_.open(now);
+  SessionIndex::Handle last = std::exchange(session_, std::move(next));
+  if (last) last->handBack(*this);
+}
+
+// The owner answers a packet that cannot be sent after all. It stages the packet again if it is too
+// large for what is known of the paths until now.
+void Peer::sendWaiting() {
+  StagedPacket waiting;
+  for (size_t left = waiting_.size(); left > 0 && waiting_.poll(waiting); --left)
+    context_.owner.onReturned(*this, std::move(waiting));
+}
+
+PeerStatus Peer::status(Time now, size_t flows) const {
+  PeerStatus s;
+  s.name = options_.name;
+  s.pin = formatPin(options_.pin);
+  s.up = up_;
+  s.group = options_.group;
+  s.inUse = place.inUse;
+  s.failedRenewals = rekeyTimer_.failed();
+  if (session_) session_->fill(s, now, flows);
+  return s;
+}
+
+}  // namespace braid

@@ -1,0 +1,268 @@
+#include "tunnel/peer/peer_set.h"
+
+#include <algorithm>
+
+namespace braid {
+
+namespace {
+size_t mtuOf(const Peer& peer) {
+  const Session* session = peer.session();
+  return session ? session->innerMtu() : 0;
+}
+}  // namespace
+
+std::vector<std::unique_ptr<Peer>> PeerSet::replace(std::vector<PeerOptions> peers,
+                                                    const std::vector<UplinkMeterEntry>& uplinks,
+                                                    SecretRandom& random, Time now) {
+  std::map<Pin, std::unique_ptr<Peer>> before;
+  for (Entry& entry : peers_) before.emplace(entry.peer->options().pin, std::move(entry.peer));
+  peers_.clear();
+  for (PeerOptions& options : peers) {
+    auto same = before.find(options.pin);
+    Entry entry;
+    if (same != before.end()) {
+      entry.peer = std::move(same->second);
+      before.erase(same);
+      entry.peer->setOptions(std::move(options), now);
+    } else {
+      entry.peer = std::make_unique<Peer>(std::move(options), context_, random, now);
+    }
+    entry.peer->place.peer = peers_.size();
+    entry.peer->setUplinks(uplinks, now);
+    peers_.push_back(std::move(entry));
+  }
+  wakeAll();
+  std::vector<std::unique_ptr<Peer>> gone;
+  for (auto& [pin, peer] : before) gone.push_back(std::move(peer));
+  return gone;
+}
+
+void PeerSet::clear() {
+  peers_.clear();
+  wakeAll();
+}
+
+void PeerSet::setUplinks(const std::vector<UplinkMeterEntry>& uplinks, Time now) {
+  forEach([&](Peer& peer) { peer.setUplinks(uplinks, now); });
+  wakeAll();
+}
+
+void PeerSet::setTunables() {
+  forEach([](Peer& peer) { peer.setTunables(); });
+  wakeAll();
+}
+
+void PeerSet::close() {
+  forEach([](Peer& peer) { peer.close(); });
+  wakeAll();
+}
+
+// ---- what happens to peers
+
+CipherWork PeerSet::opening(const DatagramHeader& header) const {
+  Session* session = sessions_.find(header.session).session;
+  return session ? session->opening(header) : CipherWork{};
+}
+
+std::optional<Drop> PeerSet::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
+                                        Packet datagram, Time now, const CipherWork* opened) {
+  auto [peer, session, call] = sessions_.find(header.session);
+  if (!peer) return Drop::kUnknownSession;
+  wake(*peer);
+  return peer->onDatagram(*session, header, from, ecn, std::move(datagram), now, opened);
+}
+
+// Several peers may have the same endpoint: the datagram belongs to the one whose keys open it.
+bool PeerSet::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
+  auto takes = [&](Peer& peer) { return peer.onHandshakeDatagram(from, bytes, now); };
+  Peer* meant = attempts_.firstOn(from, takes);
+  if (meant) wake(*meant);
+  return meant != nullptr;
+}
+
+// The peer is found by its session, or, if that has ended, by its handshake on the route.
+bool PeerSet::onReturnCall(const Route& from, const RestartNotice& call, Time now) {
+  auto takes = [&](Peer& peer) { return peer.onReturnCall(call, now); };
+  Peer* meant = sessions_.find(call.session).peer;
+  if (!meant || !takes(*meant)) meant = attempts_.firstOn(from, takes);
+  if (meant) wake(*meant);
+  return meant != nullptr;
+}
+
+void PeerSet::onAccepted(const SessionSecrets& secrets, Time now) {
+  auto isMeant = [&](const Entry& entry) { return entry.peer->options().pin == secrets.peer; };
+  auto found = std::find_if(peers_.begin(), peers_.end(), isMeant);
+  if (found == peers_.end()) return;
+  wake(*found->peer);
+  found->peer->onAccepted(secrets, now);
+}
+
+// Finds the peer by the session id in the header; for a handshake datagram, by the route.
+template <typename F>
+void PeerSet::forSender(const Datagram& sent, F&& visit) const {
+  if (isHandshakeDatagram(sent.bytes.view())) return attempts_.forEachOn(sent.route, visit);
+  std::optional<DatagramHeader> header = readHeader(sent.bytes.view());
+  if (Peer* peer = header ? sessions_.find(header->session).peer : nullptr) visit(*peer);
+}
+
+void PeerSet::onSendError(const Datagram& refused, Time now) {
+  forSender(refused, [&](Peer& peer) {
+    if (peer.onSendError(refused.route, now)) wake(peer);
+  });
+}
+
+void PeerSet::onTooBig(const Datagram& refused, Time now) {
+  forSender(refused, [&](Peer& peer) {
+    if (peer.onTooBig(refused.route, refused.bytes.size(), now)) wake(peer);
+  });
+}
+
+// A peer's timer call may wake others: where frames are bridged, packets that one peer releases may
+// be sent to another.
+void PeerSet::onTimer(Time now) {
+  settingsAreNew_ = false;
+  wakeDue(now);
+  for (Place next = 0;;) {
+    auto at = std::lower_bound(awake_.begin(), awake_.end(), next);
+    if (at == awake_.end()) return;
+    next = *at + 1;
+    peers_[*at].peer->onTimer(now);
+  }
+}
+
+bool PeerSet::pollDatagram(Datagram& out, Time now) {
+  wakeDue(now);
+  if (awake_.empty()) return false;
+  auto first = std::lower_bound(awake_.begin(), awake_.end(), turn_ % peers_.size());
+  auto at = static_cast<size_t>(first - awake_.begin());
+  for (size_t left = awake_.size(); left > 0; --left) {
+    if (at >= awake_.size()) at = 0;
+    const Entry& entry = peers_[awake_[at]];
+    uint64_t exhausted = context_.pool.exhausted();
+    if (entry.peer->pollDatagram(out, now)) {
+      turn_ = (awake_[at] + 1) % peers_.size();
+      return true;
+    }
+    if (std::optional<Time> deadline = restsUntil(entry, exhausted, now)) {
+      rest(at, *deadline);
+    } else {
+      ++at;
+    }
+  }
+  return false;
+}
+
+Time PeerSet::nextDeadline(Time now) const {
+  Time next = resting_.first();
+  for (Place place : awake_) next = std::min(next, peers_[place].peer->nextDeadline(now));
+  return next;
+}
+
+size_t PeerSet::innerMtu() const {
+  size_t smallest = 0;
+  auto consider = [&](size_t mtu) {
+    if (mtu > 0) smallest = smallest ? std::min(smallest, mtu) : mtu;
+  };
+  auto used = std::find_if(restingMtus_.begin(), restingMtus_.end(),
+                           [](const auto& m) { return m.second > 0; });
+  if (used != restingMtus_.end()) consider(used->first);
+  for (Place place : awake_) consider(mtuOf(*peers_[place].peer));
+  return smallest;
+}
+
+DropCounts PeerSet::drops() const {
+  DropCounts sum = sessions_.ended();
+  forEach([&](const Peer& peer) {
+    peer.forEachSession([&](const Session& session) { addDrops(sum, session.drops()); });
+  });
+  return sum;
+}
+
+// ---- awake and at rest
+
+void PeerSet::wake(const Peer& peer) {
+  auto place = static_cast<Place>(peer.place.peer);
+  if (!resting_.contains(place)) return;
+  resting_.remove(place);
+  if (size_t mtu = peers_[place].mtu) --restingMtus_[mtu];
+  awake_.insert(std::lower_bound(awake_.begin(), awake_.end(), place), place);
+}
+
+void PeerSet::wakeDue(Time now) {
+  while (resting_.first() <= now) wake(*peers_[resting_.firstId()].peer);
+}
+
+void PeerSet::wakeAll() {
+  resting_.resize(peers_.size());
+  restingMtus_.clear();
+  awake_.clear();
+  for (Place place = 0; place < peers_.size(); ++place) awake_.push_back(place);
+  settingsAreNew_ = true;
+}
+
+// After new settings the next timer call may do something, whatever the deadlines are. And a poll
+// returns nothing while no buffer is free, whatever there is to send.
+std::optional<Time> PeerSet::restsUntil(const Entry& entry, uint64_t exhausted, Time now) const {
+  if (settingsAreNew_ || exhausted != context_.pool.exhausted()) return std::nullopt;
+  return entry.peer->restsUntil(now);
+}
+
+void PeerSet::rest(size_t awakeAt, Time deadline) {
+  Place place = awake_[awakeAt];
+  Entry& entry = peers_[place];
+  awake_.erase(awake_.begin() + static_cast<ptrdiff_t>(awakeAt));
+  resting_.set(place, deadline);
+  entry.mtu = mtuOf(*entry.peer);
+  if (entry.mtu > 0) ++restingMtus_[entry.mtu];
+}
+
+Peer* PeerLoadTest::named(const std::string& name) const {
+  Peer* found = nullptr;
+  peers_.forEach([&](Peer& peer) {
+    if (peer.options().name == name) found = &peer;
+  });
+  return found;
+}
+
+// nullptr: no peer has had a test, or its session has ended.
+Session* PeerLoadTest::session() const {
+  Peer* peer = named(last_.peer);
+  return peer ? peer->session() : nullptr;
+}
+
+std::string PeerLoadTest::start(const std::string& name, const MeasureRequest& request, Time now) {
+  if (status(now).running) return "a test runs already, of " + last_.peer + "; wait for its end";
+  Peer* peer = named(name);
+  if (!peer) return "there is no peer " + name;
+  Session* session = peer->isUp() ? peer->session() : nullptr;
+  if (!session) return name + " is not up: nothing can be measured";
+  if (!session->measurement().begin(request, now)) {
+    return request.path.empty() ? "no path to " + name + " is usable and may be measured unasked"
+                                : "there is no usable path " + request.path + " to " + name;
+  }
+  last_ = {.peer = name, .path = request.path};
+  peers_.wake(*peer);
+  return {};
+}
+
+void PeerLoadTest::stop() {
+  if (Session* measured = session()) measured->measurement().end();
+}
+
+MeasureStatus PeerLoadTest::status(Time now) const {
+  MeasureStatus out = last_;
+  Session* measured = session();
+  if (!measured) return out;
+  const Measurement& measurement = measured->measurement();
+  out.running = measurement.isRunning();
+  out.sentBytes = measurement.sent();
+  if (out.running) out.left = std::max(measurement.endsAt() - now, Duration{});
+  return out;
+}
+
+PeerStatus PeerLoadTest::peer(Time now) const {
+  const Peer* measured = named(last_.peer);
+  return measured ? measured->status(now, 0) : PeerStatus{};
+}
+
+}  // namespace braid

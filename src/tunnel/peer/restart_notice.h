@@ -1,0 +1,70 @@
+#pragma once
+
+// Restart notices. A gateway that has restarted has lost the keys of its sessions, but its peers
+// still use these. They would notice that only when their packets stay without an answer. So the
+// gateway keeps a list of the peers that connected to it (KnownInitiator) in a file, and after a
+// restart it sends each of them a notice.
+//
+//     before   Tunnel::callers() --> the driver keeps them in a file
+//     after    the file --> Tunnel::callBack() --> RestartNotices --> a RestartNotice to each route
+//     there    the initiator knows the token: it drops the session and begins a handshake at once
+//
+// Notices are sent only after a start: nothing that a stranger sends causes one, and no notice is
+// answered by another. A notice only says that a session is over which is over anyway. Its token is
+// valid once, so that a replayed notice ends nothing.
+
+#include <cstddef>
+#include <map>
+#include <vector>
+
+#include "base/packet.h"
+#include "base/time.h"
+#include "tunnel/subflow/route.h"
+#include "tunnel/wire/handshake_envelope.h"
+#include "tunnel/wire/secrets.h"
+
+namespace braid {
+
+/// A peer that connected to this gateway, with what must be known of it after a restart.
+struct KnownInitiator {
+  /// Maximum number of routes of a peer that are kept.
+  static constexpr size_t kMostRoutes = 8;
+
+  Pin pin{};
+  RestartNotice call;         ///< ends the peer's session
+  std::vector<Route> routes;  ///< where the peer has proven that it receives
+
+  bool operator==(const KnownInitiator&) const = default;
+};
+
+/// The notices that a gateway sends after its start.
+class RestartNotices {
+ public:
+  /// How often each route of a peer gets a notice until the peer connects. The pauses double, so
+  /// that the last notice is sent after 6.3 s.
+  static constexpr unsigned kRounds = 7;
+  static constexpr Duration kFirstPause = 100ms;
+  /// Pause between the first notices to one peer and to the next, so that they do not all connect
+  /// at once: the rate of HandshakeLimiter::kBegins.
+  static constexpr Duration kSpacing = 2ms;
+
+  /// Begins to notify these peers, and forgets all others.
+  void begin(std::vector<KnownInitiator> callers, Time now);
+  /// The peer has connected: it gets no more notices.
+  void end(const Pin& pin);
+  /// The next notice that is due. False when none is due, or there is no buffer: that notice is
+  /// then lost, as it might be on its way.
+  bool pollDatagram(PacketPool& pool, Datagram& out, Time now);
+  /// When the next notice is due; kNever: no peer is to be notified.
+  Time nextDeadline() const { return calls_.empty() ? kNever : calls_.begin()->first; }
+
+ private:
+  struct Call {
+    KnownInitiator caller;
+    unsigned round = 0;
+    size_t route = 0;  ///< the next one in this round
+  };
+  std::multimap<Time, Call> calls_;  ///< by the time of the next notice
+};
+
+}  // namespace braid

@@ -1,0 +1,220 @@
+#include "tunnel/queue/data_tracker.h"
+
+#include <utility>
+
+#include "tunnel/queue/drr.h"
+#include "tunnel/queue/flow.h"
+
+namespace braid {
+
+namespace {
+/// Most skip announcements kept. The receiver gets none of the further ones; its hold time ends the
+/// wait for those packets.
+constexpr size_t kMaxSkips = 256;
+
+Drop lateCause(const DataUnit& datum) {
+  return datum.delivery == Delivery::kReliable ? Drop::kExpired : Drop::kLostDatagram;
+}
+}  // namespace
+
+const DataUnit* DataTracker::create(Flow& flow, Packet packet, Time now) {
+  DataUnit& d = *data_.take();
+  d = DataUnit{};
+  d.packet = std::move(packet);
+  d.flow = &flow;
+  bool isRange = flow.delivery() == Delivery::kStream;
+  d.dsn =
+      isRange ? Dsn(flow.unit.offset) : flow.sent.nextDsn_[static_cast<size_t>(flow.delivery())]++;
+  d.frame = isRange ? flow.unit.frame : uint8_t{0};
+  d.firstSent = now;
+  d.slot = flow.slot();
+  d.delivery = flow.delivery();
+  flow.sent.list_.pushBack(d);
+  ++flow.sent.unacked_;
+  keep(kept() + 1);
+  return &d;
+}
+
+void DataTracker::onSent(const DataUnit* datum, SubflowId subflow, PacketNumber pn) {
+  DataUnit& d = own(datum);
+  d.subflow = subflow;
+  d.pn = pn;
+  d.moved = false;
+  ++d.refs;
+  ++d.copies;
+  dequeue(d);
+}
+
+void DataTracker::onCopied(const DataUnit* datum, Time answerDue) {
+  DataUnit& d = own(datum);
+  d.answerDue = answerDue;
+  d.copied = true;
+  ++d.refs;
+  ++d.copies;
+}
+
+void DataTracker::onCoded(const DataUnit* datum, Time answerDue) {
+  DataUnit& d = own(datum);
+  d.answerDue = answerDue;
+  d.coded = true;
+}
+
+void DataTracker::onDelivered(const DataUnit* datum, bool counted) {
+  DataUnit& d = own(datum);
+  if (counted) --d.copies;
+  if (!d.done) finish(d, true);
+}
+
+void DataTracker::onRecovered(const DataUnit* datum) {
+  if (!datum->done) finish(own(datum), true);
+}
+
+void DataTracker::onLost(const DataUnit* datum, Time now, bool copy) {
+  DataUnit& d = own(datum);
+  --d.copies;
+  if (d.done || d.queued || (d.copies > 0 && (copy || !d.copied))) return;
+  bool timely = d.delivery == Delivery::kTimely;
+  if (timely && d.copies > 0) return;
+  if (timely || isTooLate(d, now)) return giveUp(datum, lateCause(d));
+  enqueue(d);
+}
+
+void DataTracker::onMoved(const DataUnit* datum, Time now, bool copy) {
+  DataUnit& d = own(datum);
+  --d.copies;
+  d.moved |= !copy;
+  if (d.done || d.queued || (d.copies > 0 && (copy || !d.copied))) return;
+  if (isTooLate(d, now)) return giveUp(datum, lateCause(d));
+  enqueue(d);
+}
+
+const DataUnit* DataTracker::nextRepair(Time now) {
+  while (const DataUnit* first = repairs_.front()) {
+    if (!isTooLate(*first, now)) return first;
+    giveUp(first, lateCause(*first));
+  }
+  return nullptr;
+}
+
+// isTooLate() is true only after the time limit has passed, hence 1 ns more.
+Time DataTracker::repairExpiresAt() const {
+  const DataUnit* first = repairs_.front();
+  if (!first || first->delivery == Delivery::kStream) return kNever;
+  return first->firstSent + worth(first->delivery) + 1ns;
+}
+
+void DataTracker::giveUp(const DataUnit* datum, Drop cause) {
+  if (datum->done) return;
+  countDrop(drops_, cause);
+  if (datum->delivery != Delivery::kTimely && datum->delivery != Delivery::kStream)
+    addSkip({datum->slot, datum->dsn, 1});
+  if (observer_ && cause == Drop::kExpired) observer_->onPacketDropped(datum->packet.view());
+  finish(own(datum), false);
+}
+
+void DataTracker::giveUpAll(Drop cause) {
+  while (!repairs_.empty()) giveUp(repairs_.front(), cause);
+}
+
+std::optional<SkipFrame> DataTracker::takeSkip() {
+  if (skips_.empty()) return std::nullopt;
+  SkipFrame skip = skips_.back();
+  skips_.pop_back();
+  return skip;
+}
+
+void DataTracker::addSkip(const SkipFrame& skip) {
+  if (!skips_.empty()) {
+    SkipFrame& last = skips_.back();
+    if (last.flow == skip.flow && last.first + last.count == skip.first &&
+        last.count + skip.count <= kMaxSkip) {
+      last.count += skip.count;
+      return;
+    }
+  }
+  if (skips_.size() < kMaxSkips) skips_.push_back(skip);
+}
+
+const DataUnit* DataTracker::oldestOf(const Flow& flow) {
+  return flow.sent.oldest();
+}
+
+void DataTracker::finish(DataUnit& datum, bool delivered) {
+  datum.done = true;
+  datum.delivered = delivered;
+  datum.packet.reset();
+  SentData& sent = datum.flow->sent;
+  sent.list_.erase(datum);
+  --sent.unacked_;
+  keep(kept() - 1);
+  Flow& flow = *std::exchange(datum.flow, nullptr);
+  dequeue(datum);
+  if (sent.unacked_ == 0 && flow.delivery() == Delivery::kStream) flow.lane().onSettled(flow);
+}
+
+// In-flight datagrams that carry the whole range still count for its first part. The second part is
+// sent again in any case.
+bool DataTracker::cut(const DataUnit* datum, size_t size, PacketPool& pool) {
+  DataUnit& d = own(datum);
+  if (d.frame == 0 || !d.queued || !hasRoom(1)) return false;
+  Packet rest = pool.allocate();
+  size_t stays = rest ? cutStreamUnit(d.frame, d.packet, size, rest) : 0;
+  if (stays == 0) return false;
+  DataUnit& second = *data_.take();
+  second = DataUnit{};
+  second.packet = std::move(rest);
+  second.flow = d.flow;
+  second.dsn = d.dsn + stays;
+  second.pn = d.pn;
+  second.firstSent = d.firstSent;
+  second.slot = d.slot;
+  second.subflow = d.subflow;
+  second.delivery = d.delivery;
+  second.moved = d.moved;
+  second.frame = d.frame;
+  d.frame &= static_cast<uint8_t>(~StreamFrame::kFin);
+  d.coded = second.coded = true;  // the old packet number stands for other bytes
+  d.flow->sent.list_.insertAfter(d, second);
+  ++d.flow->sent.unacked_;
+  keep(kept() + 1);
+  second.queued = true;
+  ++second.refs;
+  ++queued_;
+  ++repairChanges_;
+  repairs_.insertAfter(d, second);
+  if (lastMoved_ == &d) lastMoved_ = &second;
+  return true;
+}
+
+void DataTracker::enqueue(DataUnit& datum) {
+  datum.queued = true;
+  ++datum.refs;
+  ++queued_;
+  ++repairChanges_;
+  if (!datum.moved) return repairs_.pushBack(datum);
+  if (lastMoved_) {
+    repairs_.insertAfter(*lastMoved_, datum);
+  } else {
+    repairs_.pushFront(datum);
+  }
+  lastMoved_ = &datum;
+}
+
+void DataTracker::dequeue(DataUnit& datum) {
+  if (!datum.queued) return;
+  if (lastMoved_ == &datum) lastMoved_ = Repairs::previous(datum);
+  repairs_.erase(datum);
+  datum.queued = false;
+  --queued_;
+  ++repairChanges_;
+  forget(&datum);
+}
+
+void DataTracker::forget(const DataUnit* datum) {
+  DataUnit& d = own(datum);
+  if (--d.refs > 0) return;
+  if (!d.done) finish(d, false);
+  data_.give(&d);
+}
+
+}  // namespace braid

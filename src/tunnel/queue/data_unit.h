@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/containers.h"
+#include "base/packet.h"
+#include "base/time.h"
+#include "tunnel/queue/flow_kind.h"
+#include "tunnel/wire/frames.h"
+#include "tunnel/wire/header.h"
+
+namespace braid {
+
+class Flow;
+
+/// One unit of a lane that has been sent: an inner packet, or a range of a stream's bytes. It
+/// exists from its first datagram until no sent datagram remembers it.
+///
+/// Only the data tracker (data_tracker.h) creates data units and writes to them. All other code
+/// holds a `const DataUnit*`, reads it, and tells the data tracker what happened to it.
+struct DataUnit {
+  Packet packet;         ///< the unit's bytes; empty once delivered or given up
+  Flow* flow = nullptr;  ///< the flow of the unit; nullptr once delivered or given up
+  Dsn dsn{};             ///< its number in `slot`; for a range of a stream, the offset
+  PacketNumber pn{};     ///< of the datagram that last carried it, on `subflow`, copies aside
+  Time firstSent;        ///< when its first datagram was sent
+  /// By this time the peer's report on the copy or parity of this unit should have arrived.
+  Time answerDue = Time::min();
+  uint32_t refs = 0;    ///< references: sent datagrams, the repair queue, hold()
+  FlowNumber slot{};    ///< flow number on the wire
+  uint16_t copies = 0;  ///< in-flight datagrams that carry it, on subflows that are not silent
+  SubflowId subflow{};  ///< the subflow of the datagram that last carried it, copies aside
+  Delivery delivery = Delivery::kTimely;  ///< of its flow, when the unit was first sent
+  bool done = false;                      ///< delivered or given up
+  bool delivered = false;                 ///< done, and not given up
+  bool queued = false;                    ///< waits in the repair queue
+  bool moved : 1 = false;                 ///< the subflow that last carried it has fallen silent
+  /// A copy was sent before the unit was known to be lost, or no copy may be sent. No second copy
+  /// is sent.
+  bool copied : 1 = false;
+  bool coded : 1 = false;     ///< it is in a coding block, or must not be put into one
+  uint8_t frame = 0;          ///< for a range of a stream: the type of its frame; 0: DATA
+  ListLink<DataUnit> ofFlow;  ///< in its flow's list of data that is not done
+  ListLink<DataUnit> repair;  ///< in the repair queue
+};
+
+/// Writes what precedes the unit on the wire: kDataFrameHeader bytes.
+inline void writeUnitHeader(const DataUnit& datum, uint8_t* out) {
+  if (datum.frame == 0) return writeDataHeader(datum.slot, datum.dsn, datum.packet.size(), out);
+  writeStreamHeader(datum.frame, datum.dsn.value(), datum.packet.size(), out);
+}
+
+/// The sent data of a flow: the next numbers to assign, and the list of units that are not done.
+/// Only the data tracker writes it.
+class SentData {
+ public:
+  /// Units sent and neither known to be delivered nor given up: those in the list.
+  uint64_t unacked() const { return unacked_; }
+  /// The oldest (newest) unit of the list; nullptr when the list is empty.
+  const DataUnit* oldest() const { return list_.front(); }
+  const DataUnit* newest() const { return list_.back(); }
+  /// The neighbors of a unit in the list, which is in the order of sending; nullptr at the ends.
+  static const DataUnit* newer(const DataUnit& datum) { return List::next(datum); }
+  static const DataUnit* older(const DataUnit& datum) { return List::previous(datum); }
+
+ private:
+  friend class DataTracker;
+  using List = IntrusiveList<DataUnit, &DataUnit::ofFlow>;
+
+  List list_;
+  uint64_t unacked_ = 0;
+  /// The next number in the flow's slot, for each kind of delivery. A flow that takes the slot over
+  /// continues the numbers.
+  std::array<Dsn, 3> nextDsn_{};
+};
+
+}  // namespace braid

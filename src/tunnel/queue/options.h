@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace braid {
+
+class MemoryQuota;
+class StreamRegistry;
+
+/// Settings of the stream lane (streams: TCP connections that are terminated at the gateways).
+struct StreamOptions {
+  bool on = false;      ///< streams are opened, and accepted from the peer
+  size_t most = 16384;  ///< streams with one peer at once, opened by either side
+  /// Streams per second that a peer may open in the long run; it may open four times this number at
+  /// once. This side opens at most half as many (StreamRateLimits). Chosen: a page with all that it
+  /// needs asks for some hundred connections, and a site of some thousand users for a hundred a
+  /// second. At 50 us each for the far gateway's kernel, 512 a second are 3 % of a core.
+  uint32_t newPerSecond = 512;
+  /// Bytes that the peer may send on a stream opened by this side before it gets a STREAM_CREDIT.
+  size_t firstCredit = 256 << 10;
+  /// Bytes that the peer may send on a stream opened by the peer before it gets a STREAM_CREDIT.
+  size_t firstUpload = 64 << 10;
+  /// Largest receive window of a stream, bytes held for a slow reader; at most kCreditBound.
+  size_t mostCredit = 8 << 20;
+  /// Memory of the data held for the readers of a peer's streams, bytes: Reassembler::footprint().
+  size_t heldBytes = 32 << 20;
+  size_t queuedBytes = 256 << 10;      ///< bytes of a stream that wait to be sent, at most
+  MemoryQuota* memory = nullptr;       ///< quota of the data held for all peers; set by Tunnel
+  StreamRegistry* registry = nullptr;  ///< where the driver meets streams; set by Tunnel
+  size_t allHeldBytes = 128 << 20;     ///< size of `memory`, bytes
+
+  /// Bound on mostCredit. It is below StreamWindow::kSpan, the range of offsets that a Reassembler
+  /// can tell apart.
+  static constexpr size_t kCreditBound = 15 << 20;
+};
+
+class MemoryQuota;
+
+/// Settings of the flow queues, of repair and of reordering. The configuration reader checks
+/// ranges.
+struct QueueOptions {
+  enum class Mode : uint8_t { kTun, kTap };
+  Mode mode = Mode::kTun;  ///< kTun: inner packets are IP packets; kTap: Ethernet frames
+  /// CoDel's target of a flow queue; 0: queueTarget() derives it from the paths.
+  Duration codelTarget{};
+  /// Least CoDel interval; queueInterval() may give more. RFC 8289 section 4.3 says 100 ms.
+  Duration codelInterval = 200ms;
+  /// Bytes of all flow queues of a peer together, counted as whole buffers. The default is more
+  /// than one buffer for each of `maxFlows`. At the bound the longest queue loses packets, so a
+  /// packet that is alone in its flow (a ping, a query, a SYN) is never dropped.
+  size_t queueBytes = 10 << 20;
+  size_t maxFlows = 4096;       ///< inner flows sent to a peer at once, TCP and datagrams together
+  Duration flowIdle = 60s;      ///< a flow without packets for this long is forgotten
+  Duration holdTime = 500ms;    ///< reordering: longest wait for a missing packet
+  size_t holdBytes = 12 << 20;  ///< reordering: bytes held per peer, as whole buffers
+  Duration repairTime = 3s;     ///< a TCP packet is repaired for this long, then given up
+  StreamOptions streams{};      ///< settings of the stream lane
+  /// Memory quota of the receive state of the peers' flows, bytes; set by Tunnel.
+  MemoryQuota* orderMemory = nullptr;
+};
+
+}  // namespace braid

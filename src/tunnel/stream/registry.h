@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/containers.h"
+#include "tunnel/stream/stream_io.h"
+
+namespace braid {
+
+class Stream;
+
+/// The streams of all sessions, as the driver sees them: their handles, the events to tell, and the
+/// sessions that the driver has given work to.
+///
+/// A stream has a handle from seat() to end() or release(). The place of a handle is reused, with
+/// another generation, once its last event was polled. Each place is queued at most once. Openings
+/// of streams by peers are told after all other events, and the sessions take turns with them.
+class StreamRegistry {
+ public:
+  /// Events of a stream that is alive.
+  enum class Word : uint8_t { kReadable = 1, kWritable = 2 };
+
+  /// Gives a new stream its handle.
+  StreamHandle seat(Stream& stream);
+  /// nullptr when the handle is dead.
+  Stream* find(StreamHandle handle) const {
+    const Seat* seat = seatOf(handle);
+    return seat ? seat->stream : nullptr;
+  }
+  /// The peer has opened the stream, in this session. No event of the stream is told before.
+  void announce(StreamHandle handle, uint32_t session);
+  void tell(StreamHandle handle, Word word);
+  /// The stream has ended, and the driver is told so: by a reset, or (nullopt) with everything
+  /// done.
+  void end(StreamHandle handle, std::optional<StreamCause> reset);
+  /// The stream has ended as the driver wanted. Events not told yet are discarded.
+  void release(StreamHandle handle);
+
+  /// Takes the next event; false when there is none.
+  bool poll(StreamEvent& out);
+  /// Handles in use, including those with a last event that was not polled.
+  size_t size() const { return seats_.size() - free_.size(); }
+
+  /// The session with this id has something to send, although nothing came for it.
+  void touch(uint32_t session) {
+    if (touched_.empty() || touched_.back() != session) touched_.push_back(session);
+  }
+  bool hasTouched() const { return !touched_.empty(); }
+  /// Calls visit(session id) for each session touched since the last call.
+  template <typename F>
+  void takeTouched(F&& visit) {
+    for (uint32_t session : touched_) visit(session);
+    touched_.clear();
+  }
+
+ private:
+  struct Seat {
+    Stream* stream = nullptr;
+    uint32_t generation = 1;
+    uint8_t words = 0;    ///< bits of Word
+    bool opened = false;  ///< by the peer, not told yet
+    bool queued = false;  ///< in ready_ or openings_
+    bool ended = false;   ///< not told yet
+    std::optional<StreamCause> reset;
+  };
+
+  const Seat* seatOf(StreamHandle handle) const;
+  void queue(uint32_t place);
+  bool take(uint32_t& place);
+  void free(uint32_t place);
+
+  std::vector<Seat> seats_;
+  std::vector<uint32_t> free_;
+  Ring<uint32_t> ready_;
+  std::map<uint32_t, Ring<uint32_t>> openings_;  ///< places, by session
+  uint32_t turn_ = 0;                            ///< the session of the opening that was told last
+  std::vector<uint32_t> touched_;
+};
+
+}  // namespace braid

@@ -1,0 +1,175 @@
+#include "tunnel/wire/handshake_envelope.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "tunnel/wire/key_schedule.h"
+
+namespace braid {
+
+namespace {
+
+Aead makeAead(Aead::Use use, const TrafficSecret& secret, bool ofInitiator) {
+  constexpr AeadKind kKind = AeadKind::kChaCha20Poly1305;
+  std::array<uint8_t, aeadKeySize(kKind)> key;
+  std::array<uint8_t, Aead::kIvSize> none{};  // the whole nonce is in the datagram
+  hkdfExpandLabel(secret, ofInitiator ? "braid hs i" : "braid hs r", key);
+  Aead aead(kKind, use, key, none);
+  OPENSSL_cleanse(key.data(), key.size());
+  return aead;
+}
+
+void write(Writer& w, const HandshakeHeader& header) {
+  w.u8(static_cast<uint8_t>(header.kind));
+  w.bytes(header.id);
+  w.bytes(header.nonce);
+  if (header.kind == HandshakeKind::kInitiator) w.bytes(header.cookie);
+}
+
+// `bytes` must be long enough and begin with a known kind.
+HandshakeHeader read(ByteView bytes) {
+  HandshakeHeader header;
+  header.kind = static_cast<HandshakeKind>(bytes[0]);
+  Reader r(bytes.subspan(1));
+  auto take = [&](auto& field) { std::ranges::copy(r.take(field.size()), field.begin()); };
+  take(header.id);
+  take(header.nonce);
+  if (header.kind == HandshakeKind::kInitiator) take(header.cookie);
+  return header;
+}
+
+uint32_t firstOf(const HandshakeNonce& nonce) {
+  return load32(nonce.data());
+}
+uint64_t restOf(const HandshakeNonce& nonce) {
+  return load64(nonce.data() + 4);
+}
+
+}  // namespace
+
+HandshakeEnvelope::HandshakeEnvelope(Side side, const Pin& responder) {
+  static constexpr std::array<uint8_t, 32> kNoSalt{};
+  TrafficSecret base;
+  hkdfExtract(kNoSalt, responder, base);
+  bool initiator = side == Side::kInitiator;
+  seal_ = makeAead(Aead::Use::kSeal, base, initiator);
+  open_ = makeAead(Aead::Use::kOpen, base, !initiator);
+  OPENSSL_cleanse(base.data(), base.size());
+}
+
+bool HandshakeEnvelope::seal(const HandshakeHeader& header, Packet& body) {
+  size_t size = handshakeHeaderSize(header.kind);
+  if (body.headroom() < size || body.tailroom() < kTagSize) return false;
+  ByteView text = body.view();
+  uint8_t* cipher = body.data();
+  body.append(kTagSize);
+  ByteSpan head(body.prepend(size), size);
+  Writer w(head);
+  write(w, header);
+  return w.ok() &&
+         seal_.seal(firstOf(header.nonce), restOf(header.nonce), head, {&text, 1}, cipher);
+}
+
+std::optional<HandshakeEnvelope::Opened> HandshakeEnvelope::open(ByteSpan datagram) {
+  if (!isHandshakeDatagram(datagram) || datagram.size() > kMaxHandshakeDatagram)
+    return std::nullopt;
+  size_t size = handshakeHeaderSize(static_cast<HandshakeKind>(datagram[0]));
+  if (datagram.size() <= size + kTagSize) return std::nullopt;
+  Opened opened{read(datagram), datagram.subspan(size, datagram.size() - size - kTagSize)};
+  const HandshakeNonce& nonce = opened.header.nonce;
+  if (!open_.open(firstOf(nonce), restOf(nonce), datagram.first(size), datagram.subspan(size)))
+    return std::nullopt;
+  return opened;
+}
+
+Cookies::~Cookies() {
+  OPENSSL_cleanse(current_.data(), current_.size());
+  OPENSSL_cleanse(previous_.data(), previous_.size());
+}
+
+HandshakeCookie Cookies::make(const Secret& secret, const Endpoint& from) {
+  std::array<uint8_t, 19> text;
+  Writer w(text);
+  w.u8(static_cast<uint8_t>(from.address.family));
+  w.bytes(from.address.bytes);
+  w.u16(from.port);
+  std::array<uint8_t, 32> whole;
+  unsigned size = 0;
+  if (!HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), text.data(), w.size(),
+            whole.data(), &size))
+    throw std::runtime_error("OpenSSL does not give HMAC-SHA256");
+  HandshakeCookie cookie;
+  std::copy_n(whole.begin(), cookie.size(), cookie.begin());
+  return cookie;
+}
+
+bool Cookies::check(const Endpoint& from, const HandshakeCookie& cookie) const {
+  auto equals = [&](const HandshakeCookie& expected) {
+    return CRYPTO_memcmp(expected.data(), cookie.data(), expected.size()) == 0;
+  };
+  return equals(make(current_, from)) || equals(make(previous_, from));
+}
+
+namespace {
+constexpr uint8_t kCallType = 0x23;
+}  // namespace
+
+bool operator==(const RestartNotice& a, const RestartNotice& b) {
+  return a.session == b.session &&
+         CRYPTO_memcmp(a.token.data(), b.token.data(), a.token.size()) == 0;
+}
+
+// The token is derived from the responder's secret, because the responder sends the restart notice.
+// The token reveals nothing about that secret.
+RestartNotice returnCallOf(const SessionSecrets& secrets) {
+  RestartNotice call{secrets.sessionId, {}};
+  hkdfExpandLabel(secrets.responderSecret, "braid return", call.token);
+  return call;
+}
+
+void writeReturnCall(const RestartNotice& call, Packet& out) {
+  Writer w(ByteSpan(out.append(kReturnCallSize), kReturnCallSize));
+  w.u8(kCallType);
+  w.u32(call.session);
+  w.bytes(call.token);
+}
+
+std::optional<RestartNotice> readReturnCall(ByteView datagram) {
+  if (!isReturnCall(datagram) || datagram.size() != kReturnCallSize) return std::nullopt;
+  RestartNotice call{load32(&datagram[1]), {}};
+  std::ranges::copy(datagram.last(call.token.size()), call.token.begin());
+  return call;
+}
+
+namespace {
+constexpr std::string_view kPrefix = "sha256:";
+constexpr size_t kBase64Size = 44;  // of 32 bytes: 43 characters and one '='
+}  // namespace
+
+std::string formatPin(const Pin& pin) {
+  std::array<unsigned char, kBase64Size + 1> text;
+  EVP_EncodeBlock(text.data(), pin.data(), pin.size());
+  return std::string(kPrefix) + reinterpret_cast<const char*>(text.data());
+}
+
+std::optional<Pin> parsePin(std::string_view text) {
+  if (!text.starts_with(kPrefix) || text.size() != kPrefix.size() + kBase64Size)
+    return std::nullopt;
+  std::string_view base64 = text.substr(kPrefix.size());
+  std::array<unsigned char, kBase64Size / 4 * 3> bytes;
+  if (EVP_DecodeBlock(bytes.data(), reinterpret_cast<const unsigned char*>(base64.data()),
+                      kBase64Size) != static_cast<int>(bytes.size()))
+    return std::nullopt;
+  Pin pin;
+  std::copy_n(bytes.begin(), pin.size(), pin.begin());
+  // OpenSSL accepts blanks, misplaced '=' and spare bits.
+  if (formatPin(pin) != text) return std::nullopt;
+  return pin;
+}
+
+}  // namespace braid

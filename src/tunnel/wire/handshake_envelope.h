@@ -1,0 +1,157 @@
+#pragma once
+
+// The envelope of handshake datagrams and its cookies (docs/protocol.md section 2), the restart
+// notice, and the text form of pins.
+//
+// The restart notice is the "call to return" of docs/protocol.md section 10: a gateway that has
+// restarted, and has lost the keys of its sessions, tells an initiator that one of them is over. It
+// is used instead of QUIC's stateless reset (RFC 9000 section 10.3).
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/packet.h"
+#include "base/time.h"
+#include "inet/addresses.h"
+#include "tunnel/wire/aead.h"
+#include "tunnel/wire/secrets.h"
+
+namespace braid {
+
+/// The kind of a handshake datagram, which is its first byte (docs/protocol.md section 2).
+enum class HandshakeKind : uint8_t {
+  kInitiator = 0x20,      ///< a DTLS record of the initiator, with the cookie that it was given
+  kResponder = 0x21,      ///< a DTLS record of the responder
+  kCookieRequest = 0x22,  ///< the responder asks the initiator to try again with this cookie
+};
+
+/// Proves that the initiator receives at the address that it uses; zeros: none yet.
+using HandshakeCookie = std::array<uint8_t, 16>;
+/// Chosen at random by the initiator. The same in all datagrams of one handshake.
+using HandshakeId = std::array<uint8_t, 8>;
+/// Random, new for each datagram.
+using HandshakeNonce = std::array<uint8_t, 12>;
+
+/// The part of a handshake datagram before its sealed body.
+struct HandshakeHeader {
+  HandshakeKind kind = HandshakeKind::kInitiator;
+  HandshakeId id{};
+  HandshakeNonce nonce{};
+  HandshakeCookie cookie{};  ///< kInitiator only
+};
+/// Bytes of a header of that kind.
+constexpr size_t handshakeHeaderSize(HandshakeKind kind) {
+  return 1 + sizeof(HandshakeId) + sizeof(HandshakeNonce) +
+         (kind == HandshakeKind::kInitiator ? sizeof(HandshakeCookie) : 0);
+}
+/// The largest handshake datagram: fits every IPv6 path (RFC 8200 section 5) with room for tunnels.
+inline constexpr size_t kMaxHandshakeDatagram = 1200;
+/// The largest DTLS datagram that fits into one.
+inline constexpr size_t kMaxHandshakeBody =
+    kMaxHandshakeDatagram - handshakeHeaderSize(HandshakeKind::kInitiator) - kTagSize;
+
+/// True when the first byte is that of a handshake datagram.
+constexpr bool isHandshakeDatagram(ByteView b) {
+  return !b.empty() && b[0] >= 0x20 && b[0] <= 0x22;
+}
+
+/// The envelope of all handshake datagrams. Its keys are derived from the responder's pin, so only
+/// a side that knows the pin can make or open one. To everybody else the responder is silent, and a
+/// handshake with its certificates looks like noise. The envelope does what mac1 does for WireGuard
+/// and tls-crypt for OpenVPN. It does not prove the identity of the peers: DTLS inside the envelope
+/// does.
+class HandshakeEnvelope {
+ public:
+  enum class Side : uint8_t { kInitiator, kResponder };
+
+  /// The keys of one side. Throws std::runtime_error when OpenSSL lacks an algorithm.
+  HandshakeEnvelope(Side side, const Pin& responder);
+
+  /// Wraps the body in place. Returns false when the packet has no room for header and tag, or
+  /// OpenSSL fails: then nothing of it may be sent. The nonce must be new.
+  [[nodiscard]] bool seal(const HandshakeHeader& header, Packet& body);
+
+  struct Opened {
+    HandshakeHeader header;
+    ByteView body;  ///< points into the datagram
+  };
+  /// Opens a datagram of the other side in place. Returns nullopt when its sender does not know the
+  /// responder's pin, or when it was damaged; then the bytes are undefined.
+  std::optional<Opened> open(ByteSpan datagram);
+
+ private:
+  Aead seal_, open_;
+};
+
+/// Makes and checks the cookies by which initiators prove that they receive at the address that
+/// they use. A cookie is HMAC-SHA256 over address and port, cut to 16 bytes, under a secret that is
+/// valid for at least one rotation.
+class Cookies {
+ public:
+  static constexpr Duration kRotation = 60s;
+  using Secret = std::array<uint8_t, 32>;
+
+  Cookies() = default;
+  ~Cookies();
+  Cookies(const Cookies&) = delete;
+  Cookies& operator=(const Cookies&) = delete;
+
+  /// Must be called before make() and check(). When a new secret is due, calls `draw(ByteSpan)`,
+  /// which must fill the bytes with unpredictable random numbers.
+  template <typename F>
+  void rotate(Time now, F&& draw) {
+    if (now < nextRotation_) return;
+    bool slept = now >= nextRotation_ + kRotation;
+    previous_ = current_;
+    if (slept) draw(ByteSpan(previous_));
+    draw(ByteSpan(current_));
+    nextRotation_ = now + kRotation;
+  }
+  HandshakeCookie make(const Endpoint& from) const { return make(current_, from); }
+  /// True for a cookie that make() gave this address under the current or the previous secret.
+  bool check(const Endpoint& from, const HandshakeCookie& cookie) const;
+
+ private:
+  static HandshakeCookie make(const Secret& secret, const Endpoint& from);
+
+  Secret current_{}, previous_{};
+  Time nextRotation_ = Time::min();
+};
+
+/// Known only to the two ends of one session, and to nobody else before the responder has sent it.
+using ReturnToken = std::array<uint8_t, 16>;
+
+struct RestartNotice {
+  uint32_t session = 0;
+  ReturnToken token{};
+
+  /// Compares in constant time.
+  friend bool operator==(const RestartNotice& a, const RestartNotice& b);
+};
+
+/// Type byte, session id, token.
+inline constexpr size_t kReturnCallSize = 1 + 4 + sizeof(ReturnToken);
+
+/// The restart notice that would end the session of these secrets.
+RestartNotice returnCallOf(const SessionSecrets& secrets);
+
+/// True when the first byte is that of a restart notice; the rest is not checked.
+constexpr bool isReturnCall(ByteView b) {
+  return !b.empty() && b[0] == 0x23;
+}
+/// Appends the datagram of the restart notice to an empty packet.
+void writeReturnCall(const RestartNotice& call, Packet& out);
+/// Returns nullopt when the type or the size is another one.
+std::optional<RestartNotice> readReturnCall(ByteView datagram);
+
+/// "sha256:" and the base64 (RFC 4648 section 4) of the 32 bytes.
+std::string formatPin(const Pin& pin);
+/// Accepts only the text that formatPin() gives for a pin; nullopt for all other text.
+std::optional<Pin> parsePin(std::string_view text);
+
+}  // namespace braid

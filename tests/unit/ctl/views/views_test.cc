@@ -1,0 +1,214 @@
+#include "ctl/views/views.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ctl/views/format.h"
+#include "gateway/control/status_json.h"
+
+namespace braid::views_test {
+namespace {
+
+using nlohmann::json;
+
+TunnelStatus exampleTunnel() {
+  TunnelStatus tunnel;
+  PeerStatus peer;
+  peer.name = "hub", peer.up = true, peer.age = 200s, peer.cipher = "aes-128-gcm",
+  peer.innerMtu = 1420;
+  peer.pin = "sha256:x", peer.sentBytes = 2048, peer.receivedBytes = 20 << 20,
+  peer.retransmitted = 3, peer.keyAge = 40s;
+  SubflowStatus subflow;
+  subflow.uplink = "wifi", subflow.remote = "192.0.2.1:4433", subflow.state = "active",
+  subflow.srtt = 12500us;
+  subflow.minRtt = 10ms, subflow.sentPackets = 200, subflow.lostPackets = 3,
+  subflow.deliveryRate = 11.65e6;
+  subflow.queueDelay = 2500us, subflow.ecn = "capable";
+  subflow.timeouts = 6, subflow.window = 65536, subflow.sentBytes = 3000, subflow.mtu = 1500;
+  subflow.pacingRate = std::numeric_limits<double>::infinity();
+  peer.subflows = {subflow};
+  peer.flows = {{{12, 15000, 1, 2}, "tcp 10.0.0.1:443 > 10.0.0.2:5000", "reliable", 1500, 4}};
+  peer.flowCount = 1;
+  tunnel.peers = {peer};
+  tunnel.drops[static_cast<size_t>(Drop::kReplay)] = 7;
+  return tunnel;
+}
+
+TEST(Views, Paths) {
+  EXPECT_EQ(pathsText(pathsJson(exampleTunnel())),
+            "PEER  ID  UPLINK  REMOTE          STATE       RTT  MIN RTT    QUEUE    LOST  ECN      "
+            "  WINDOW  "
+            "IN FLIGHT"
+            "         RATE      SENT  RECEIVED  TIMEOUTS   MTU\n"
+            "hub    0  wifi    192.0.2.1:4433  active  12.5 ms  10.0 ms  2.50 ms  1.50 %  capable  "
+            "64.0 KiB  "
+            "      0 B"
+            "  93.2 Mbit/s  2.93 KiB       0 B         6  1500\n");
+}
+
+TEST(Views, Peers) {
+  EXPECT_EQ(peersText(peersJson(exampleTunnel())),
+            "PEER  STATE         FOR  SUBFLOWS  FLOWS      SENT  RECEIVED  REPAIRED  HELD   MTU  "
+            "CIPHER      "
+            " KEYS  EPOCH  PIN\n"
+            "hub   up     3 min 20 s         1      1  2.00 KiB  20.0 MiB         3   0 B  1420  "
+            "aes-128-gcm "
+            " 40 s      0  "
+            "sha256:x\n");
+}
+
+TEST(Views, Flows) {
+  EXPECT_EQ(flowsText(flowsJson(exampleTunnel())),
+            "PEER  FLOW                              DELIVERY     BYTES  PACKETS    QUEUED  "
+            "UNACKED  DROPS  MARKS\n"
+            "hub   tcp 10.0.0.1:443 > 10.0.0.2:5000  reliable  14.6 KiB       12  1.46 KiB        "
+            "4      1      "
+            "2\n");
+}
+
+TEST(Views, Recovery) {
+  GatewayStatus gateway;
+  gateway.recovery.kMax = 128, gateway.recovery.mMax = 3;
+  gateway.recovery.decodeTime = {12500ns, 40us, 4ms};
+  gateway.trace = {true, 1234, 5, "No space left on device"};
+  TunnelStatus tunnel = exampleTunnel();
+  PeerStatus& peer = tunnel.peers[0];
+  peer.recovery = "adaptive", peer.blocks = 7, peer.paritiesReceived = 20, peer.blocksDecoded = 5;
+  peer.restored = 6, peer.evicted = 1;
+  SubflowStatus& s = peer.subflows[0];
+  s.lossRate = 0.0125, s.lossMetric = 0.02, s.burst = 1.5, s.protectedPackets = 40, s.recovered = 4;
+  s.decoded = 3, s.useless = 30, s.copies = 11, s.parities = 12, s.protectionBytes = 300;
+  EXPECT_EQ(recoveryText(recoveryJson(gateway, tunnel)),
+            "PEER  POLICY    BLOCKS  PARITIES IN  DECODED  GIVEN BACK  EVICTED  M MAX  DECODING\n"
+            "hub   adaptive       7           20        5           6        1      2   40.0 us\n"
+            "\n"
+            "PEER  ID  UPLINK    LOSS     C_L  BURST  PROTECTED  RECOVERED  DECODED  USELESS  "
+            "COPIES  PARITIES"
+            "  PROTECTION   SHARE\n"
+            "hub    0  wifi    1.25 %  2.00 %   1.50         40          4        3       30      "
+            "11        12"
+            "       300 B  10.0 %\n"
+            "\n"
+            "restoring 1, 2, ... of 128 packets takes 12.5 us, 40.0 us, 4.00 ms\n"
+            "trace on: 1234 events written, 5 dropped: No space left on device\n");
+}
+
+TEST(Views, RecoveryOfNobody) {
+  EXPECT_TRUE(recoveryText(recoveryJson({}, {})).starts_with("no peers\n\nno subflows\n"));
+  EXPECT_TRUE(recoveryText(recoveryJson({}, {})).ends_with("takes -, -, -\ntrace off\n"));
+  EXPECT_EQ(recoveryText(json::object()), "no peers\n\nno subflows\n\ntrace off\n");
+}
+
+TEST(Views, FlowsThatAreNotListedAreCounted) {
+  TunnelStatus tunnel = exampleTunnel();
+  tunnel.peers[0].flowCount = tunnel.peers[0].flows.size() + 2;
+  EXPECT_TRUE(flowsText(flowsJson(tunnel)).ends_with("\nhub: 2 more flows are not listed\n"));
+}
+
+TEST(Views, Status) {
+  GatewayStatus gateway;
+  gateway.version = "0.1.0", gateway.config = "/etc/braid/edge.yaml", gateway.pin = "sha256:y",
+  gateway.pid = 812;
+  gateway.device = "braid0", gateway.mode = "tun", gateway.deviceMtu = 1420, gateway.uptime = 7500s;
+  gateway.uplinks = {{"wifi", "wlan0", true, {"192.0.2.7", "2001:db8::7"}, ""},
+                     {"mobile", "wwan0", false, {}, "", "backup"}};
+  std::string text = statusText(statusJson(gateway, exampleTunnel()));
+  EXPECT_TRUE(
+      text.starts_with("braidd 0.1.0, up 2 h 5 min, process 812\n"
+                       "config  /etc/braid/edge.yaml\n"
+                       "device  braid0 (tun), MTU 1420\n"
+                       "pin     sha256:y\n"
+                       "\n"
+                       "UPLINK  INTERFACE  STATE  USE     ADDRESSES               GATEWAY\n"
+                       "wifi    wlan0      up     normal  192.0.2.7, 2001:db8::7  -\n"
+                       "mobile  wwan0      down   backup  -                       -\n"
+                       "\n"
+                       "PEER  STATE"))
+      << text;
+  EXPECT_TRUE(text.ends_with("\ndropped:  " + std::string(dropName(Drop::kReplay)) + " 7\n"))
+      << text;
+  gateway.drops.overflowed = 3;
+  text = statusText(statusJson(gateway, exampleTunnel()));
+  EXPECT_TRUE(text.ends_with("\ndropped between kernel and tunnel:  socket_overflow 3\n")) << text;
+}
+
+TEST(Views, StatusTellsPreferences) {
+  GatewayStatus gateway;
+  int64_t until = 1'782'864'000;
+  gateway.uplinks = {
+      {"lte",
+       "wwan0",
+       true,
+       {},
+       "",
+       "metered",
+       1,
+       0,
+       2'500'000,
+       {{{3'500'000'000, 10'000'000'000, false}, until}}},
+      {"sat", "eth2", true, {}, "", "metered", 1, 0, 0, {{{10'000'000, 10'000'000, true}, until}}},
+      {"dsl", "eth1", true, {}, "", "normal", 3, 625'000, 0, {}}};
+  std::string text = statusText(statusJson(gateway, {}));
+  std::string date = formatDate(static_cast<double>(until));
+  for (const std::string& part :
+       {"  metered, 35.0 % of 10.0 GB until " + date + ", down 20.0 Mbit/s  ",
+        "  metered, 100 % of 10.0 MB until " + date + ", cap reached  ",
+        std::string("  normal, weight 3, up 5.00 Mbit/s  ")}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+}
+
+TEST(Views, PeersOfAGroupSayWhichOneIsInUse) {
+  TunnelStatus tunnel = exampleTunnel();
+  tunnel.peers.push_back(tunnel.peers[0]);
+  tunnel.peers[0].group = tunnel.peers[1].group = "hubs";
+  tunnel.peers[1].name = "hub2";
+  tunnel.peers[1].inUse = false;
+  std::string text = peersText(peersJson(tunnel));
+  EXPECT_NE(text.find("\nhub   up, in use "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nhub2  up, standby "), std::string::npos) << text;
+}
+
+TEST(Views, StatusShowsWhatTheAckShimDid) {
+  TunnelStatus tunnel = exampleTunnel();
+  EXPECT_EQ(statusText(statusJson({}, tunnel)).find("ACK SHIM"), std::string::npos) << "off";
+  tunnel.shim.on = true;
+  tunnel.shim.flows = 12;
+  tunnel.shim.cachedPackets = 3;
+  tunnel.shim.counters.silent = 5;
+  tunnel.shim.counters.helpless = 1;
+  tunnel.shim.counters[Actuator::kFarReplay] = {40, 38, 2};
+  std::string text = statusText(statusJson({}, tunnel));
+  EXPECT_NE(text.find("\nACK SHIM      FIRED  USEFUL  SPURIOUS\n"
+                      "pure_dup_ack      0       0         0\n"
+                      "sack_dup_ack      0       0         0\n"
+                      "hole              0       0         0\n"
+                      "far_replay       40      38         2\n"
+                      "near_replay       0       0         0\n"
+                      "syn_replay        0       0         0\n"
+                      "flows 12, kept packets 3, silent 5, helpless 1\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
+  EXPECT_EQ(pathsText(json::object()), "no subflows\n");
+  EXPECT_EQ(flowsText(json::array()), "no flows\n");
+  EXPECT_EQ(peersText(json{{"peers", 7}}), "no peers\n");
+  for (
+      const char* text :
+      {"null", "[1]",
+       R"({"peers":[null,1,{"subflows":{}},{"flows":[1],"name":[]}],"gateway":"x","drops":[1]})",
+       R"({"decode_us":["x",null,-1],"trace":{"on":true,"written":"x"},"peers":[{"subflows":[{"copies":-1}]}]})",
+       R"({"gateway":{"uplinks":[1],"listen":[1]},"drops":{"a":-1},"ack_shim":{"on":true,"actuators":[1]}})",
+       R"({"gateway":{"uplinks":[{"use":1,"metered":{"used_bytes":-1,"until_unix_s":1e300},"weight":"x"}]}})"}) {
+    json answer = json::parse(text);
+    EXPECT_FALSE(statusText(answer).empty());
+    EXPECT_FALSE(recoveryText(answer).empty());
+    EXPECT_FALSE((peersText(answer) + pathsText(answer) + flowsText(answer)).empty());
+  }
+}
+
+}  // namespace
+}  // namespace braid::views_test

@@ -1,0 +1,267 @@
+// JoinService, which decides on invitations, without a gateway around it.
+
+#include "gateway/join_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "gateway/join/join_messages.h"
+#include "host/system.h"
+#include "tests/unit/gateway/dtls/dtls_fixture.h"
+#include "tunnel/wire/handshake_envelope.h"
+
+namespace braid::join_keeper_test {
+namespace {
+
+using testing::HasSubstr;
+
+struct JoinKeeperTest : testing::Test {
+  JoinKeeperTest() {
+    config.listen = {*Endpoint::parse("0.0.0.0:4433")};
+    config.state = folder.file("hub.state");
+    config.peersFolder = folder.file("peers.d");
+    config.device.addresses = {{*Address::parse("10.99.0.1"), 24}};
+    keeper.begin(now);
+  }
+  Invitation invite(const std::string& name) {
+    InviteRequest request;
+    request.name = name;
+    return std::get<Invitation>(keeper.invite(request, {{"192.0.2.1", 4433}}));
+  }
+  /// Sends a join request in a separate handshake.
+  std::optional<JoinMessage> ask(const Invitation& invitation, uint16_t handshake,
+                                 bool rightly = true) {
+    JoinBinding binding{};
+    store16(binding.data(), handshake);
+    JoinMessage wish = wishOf({});
+    JoinStatement statement{binding, pin, rightly ? own : pin, wish};
+    JoinMessage request = writeRequest(
+        {idOf(publicKeyOf(invitation.secret)), signJoin(invitation.secret, statement), {}});
+    return keeper.onRequest(pin, binding, request, now);
+  }
+  JoinCode join(const Invitation& invitation, uint16_t handshake) {
+    ask(invitation, handshake);
+    keeper.turn(now);
+    return codeOf(ask(invitation, handshake));
+  }
+  std::string fragment() const {
+    return readFragmentText(fragmentPath(config.peersFolder, "van")).value_or("");
+  }
+  std::string book() const {
+    std::ifstream in(config.state + ".invitations");
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  /// Makes rewriting this file fail, as on a full disk.
+  void block(const std::string& path, bool on = true) const {
+    std::filesystem::path place(path),
+        fresh = place.parent_path() / ("." + place.filename().string() + ".new");
+    on ? std::filesystem::create_directories(fresh) : std::filesystem::remove(fresh);
+  }
+  static JoinCode codeOf(const std::optional<JoinMessage>& answer) {
+    return answer ? readAnswer(*answer)->code : JoinCode::kRefused;
+  }
+
+  TemporaryFolder folder;
+  Config config;
+  Pin own{1}, pin{2};
+  LogLimiter log;
+  int reloads = 0;
+  std::function<std::string()> onReload;
+  std::function<std::vector<Prefix>()> reached = [] { return std::vector<Prefix>{}; };
+  int64_t wall = 1'800'000'000;
+  Time now{1h};
+  JoinService keeper{config,
+                     own,
+                     log,
+                     [this] { return ++reloads, onReload ? onReload() : std::string(); },
+                     [this] { return wall; },
+                     [this] { return reached(); }};
+};
+
+TEST_F(JoinKeeperTest, DecidesBetweenTwoTurnsAndAnswersTheRepeatedRequest) {
+  Invitation invitation = invite("van");
+  EXPECT_EQ(ask(invitation, 1), std::nullopt);
+  EXPECT_EQ(reloads, 0) << "nothing changes from inside of the tunnel";
+  EXPECT_LE(keeper.deadline(), now);
+  keeper.turn(now);
+  EXPECT_EQ(reloads, 1);
+  EXPECT_EQ(codeOf(ask(invitation, 1)), JoinCode::kJoined);
+  keeper.turn(now);
+  EXPECT_EQ(reloads, 1) << "the answer is kept";
+  EXPECT_THAT(readFragmentText(fragmentPath(config.peersFolder, "van")).value_or(""),
+              HasSubstr("10.99.0.2/32"));
+}
+
+TEST_F(JoinKeeperTest, LooksAtABoundedNumberOfProofsASecond) {
+  Invitation invitation = invite("van");
+  for (uint16_t i = 0; i < 64; ++i)
+    EXPECT_EQ(codeOf(ask(invitation, i, false)), JoinCode::kUnknown) << i;
+  EXPECT_EQ(ask(invitation, 64, false), std::nullopt);
+  EXPECT_EQ(ask(invitation, 65), std::nullopt);
+  keeper.turn(now);
+  EXPECT_EQ(reloads, 0) << "nor at a good one";
+  now += 1s;
+  EXPECT_EQ(ask(invitation, 65), std::nullopt);
+  keeper.turn(now);
+  EXPECT_EQ(codeOf(ask(invitation, 65)), JoinCode::kJoined);
+}
+
+TEST_F(JoinKeeperTest, ChangesTheConfigurationAtABoundedRate) {
+  Invitation invitation = invite("van");
+  for (uint16_t i = 0; i < 20; ++i) {
+    ask(invitation, i);
+    keeper.turn(now);
+  }
+  EXPECT_EQ(reloads, 8);
+  now += 2s;
+  ask(invitation, 19);
+  keeper.turn(now);
+  EXPECT_EQ(reloads, 9);
+}
+
+TEST_F(JoinKeeperTest, AnInvitationEndsAtItsTime) {
+  Invitation invitation = invite("van");
+  EXPECT_EQ(invitation.expires, wall + 24 * 3600);
+  wall = invitation.expires;
+  EXPECT_EQ(codeOf(ask(invitation, 1)), JoinCode::kExpired);
+  EXPECT_EQ(codeOf(ask(invitation, 2, false)), JoinCode::kUnknown) << "only its owner is told";
+  EXPECT_TRUE(keeper.isOpen());
+  wall += InvitationStore::kRemember;
+  EXPECT_FALSE(keeper.isOpen());
+}
+
+TEST_F(JoinKeeperTest, AnInvitationIsUsedWhenItsPeerIsUp) {
+  Invitation invitation = invite("van");
+  ask(invitation, 1);
+  keeper.turn(now);
+  keeper.onPeers({"other"});
+  EXPECT_EQ(ask(invitation, 2), std::nullopt) << "good still";
+  keeper.turn(now);
+  keeper.onPeers({"van"});
+  EXPECT_EQ(codeOf(ask(invitation, 3)), JoinCode::kUsed);
+  EXPECT_EQ(codeOf(ask(invitation, 2)), JoinCode::kJoined) << "what was answered is answered again";
+}
+
+TEST_F(JoinKeeperTest, NetworksAndAddressesOfAnInvitationAreChecked) {
+  InviteRequest request;
+  request.name = "van";
+  auto problem = [&] {
+    auto made = keeper.invite(request, {{"192.0.2.1", 4433}});
+    return std::holds_alternative<std::string>(made) ? std::get<std::string>(made) : "";
+  };
+  EXPECT_EQ(problem(), "");
+  request.networks = {"10.1.0.1/16"};
+  EXPECT_THAT(problem(), HasSubstr("is no network"));
+  request.networks = {"0.0.0.0/0"};
+  EXPECT_EQ(problem(), "");
+  request.addresses = {"gw"};
+  EXPECT_THAT(problem(), HasSubstr("is no HOST:PORT"));
+  request.addresses.assign(9, "gw:1");
+  EXPECT_THAT(problem(), HasSubstr("more than 8 addresses"));
+  request.addresses.clear();
+  request.lifetime = 1s;
+  EXPECT_THAT(problem(), HasSubstr("one minute to 30 days"));
+  request.lifetime = 1h;
+  auto made = keeper.invite(request, {});
+  EXPECT_THAT(std::get<std::string>(made), HasSubstr("--address"));
+}
+
+TEST_F(JoinKeeperTest, WhoJoinsIsInTheBookBeforeThereIsAFragment) {
+  Invitation invitation = invite("van");
+  std::string known;
+  onReload = [&] { return known = book(), std::string(); };
+  ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
+  EXPECT_THAT(known, HasSubstr(formatPin(pin)))
+      << "killed here, the next daemon knows whose the fragment is";
+}
+
+TEST_F(JoinKeeperTest, ABookThatCannotBeWrittenRefusesAndLeavesNothing) {
+  Invitation invitation = invite("van");
+  block(config.state + ".invitations");
+  EXPECT_EQ(join(invitation, 1), JoinCode::kRefused);
+  EXPECT_EQ(reloads, 0);
+  EXPECT_EQ(fragment(), "");
+  block(config.state + ".invitations", false);
+  EXPECT_EQ(join(invitation, 2), JoinCode::kJoined);
+}
+
+TEST_F(JoinKeeperTest, AFragmentThatCannotBeWrittenRefusesAndLeavesTheOneBefore) {
+  Invitation invitation = invite("van");
+  ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
+  std::string before = fragment();
+  block(fragmentPath(config.peersFolder, "van"));
+  pin = Pin{7};
+  EXPECT_EQ(join(invitation, 2), JoinCode::kRefused);
+  EXPECT_EQ(fragment(), before);
+  EXPECT_THAT(book(), HasSubstr(formatPin(Pin{2})));
+}
+
+TEST_F(JoinKeeperTest, WhatDoesNotHoldAndCannotBeTakenBackGoes) {
+  Invitation invitation = invite("van");
+  ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
+  pin = Pin{7};
+  onReload = [&] { return block(fragmentPath(config.peersFolder, "van")), std::string("no"); };
+  EXPECT_EQ(join(invitation, 2), JoinCode::kRefused);
+  EXPECT_EQ(fragment(), "") << "else no daemon would start any more";
+}
+
+TEST_F(JoinKeeperTest, ThatAnInvitationIsUsedIsWrittenOnceTheDiskHasRoom) {
+  ASSERT_EQ(join(invite("van"), 1), JoinCode::kJoined);
+  block(config.state + ".invitations");
+  keeper.onPeers({"van"});
+  keeper.turn(now += JoinService::kTick);
+  EXPECT_THAT(book(), HasSubstr("\"used\":false"));
+  block(config.state + ".invitations", false);
+  ASSERT_LE(keeper.deadline(), now + JoinService::kTick);
+  keeper.turn(now += JoinService::kTick);
+  EXPECT_THAT(book(), HasSubstr("\"used\":true"));
+  EXPECT_EQ(keeper.deadline(), kNever);
+}
+
+TEST_F(JoinKeeperTest, AClockThatIsSetForgetsNobodyWhoJoins) {
+  ASSERT_EQ(join(invite("van"), 1), JoinCode::kJoined);
+  wall += 20 * 365 * 24 * 3600LL;
+  keeper.turn(now += JoinService::kTick);
+  EXPECT_NE(fragment(), "");
+  wall -= 40 * 365 * 24 * 3600LL;
+  keeper.turn(now += JoinService::kGrace);
+  EXPECT_EQ(fragment(), "") << "nor does it keep who never comes";
+}
+
+TEST_F(JoinKeeperTest, ADaemonThatStartsGivesTimeToCome) {
+  ASSERT_EQ(join(invite("van"), 1), JoinCode::kJoined);
+  wall += 3600;
+  now += 1h;
+  keeper.begin(now);
+  keeper.turn(now += JoinService::kTick);
+  EXPECT_NE(fragment(), "") << "while none ran, nobody could come";
+  keeper.onPeers({"van"});
+  keeper.turn(now += JoinService::kGrace);
+  EXPECT_NE(fragment(), "");
+}
+
+TEST_F(JoinKeeperTest, AnInvitationStaysGoodWhenItsPeerCannotBeRemovedForAnotherOne) {
+  Invitation invitation = invite("van");
+  ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
+  onReload = [] { return std::string("hub.yaml:1:1: broken"); };
+  InviteRequest request;
+  request.name = "van";
+  auto made = keeper.invite(request, {{"192.0.2.1", 4433}});
+  ASSERT_TRUE(std::holds_alternative<std::string>(made));
+  EXPECT_THAT(std::get<std::string>(made), HasSubstr("hub.yaml:1:1: broken"));
+  onReload = nullptr;
+  EXPECT_EQ(join(invitation, 2), JoinCode::kJoined);
+}
+
+TEST_F(JoinKeeperTest, NobodyJoinsWhileTheHostsOwnNetworksCannotBeRead) {
+  Invitation invitation = invite("van");
+  reached = []() -> std::vector<Prefix> { throw SystemError(ENOBUFS, "netlink dump failed"); };
+  EXPECT_EQ(join(invitation, 1), JoinCode::kRefused);
+  EXPECT_EQ(fragment(), "");
+}
+
+}  // namespace
+}  // namespace braid::join_keeper_test

@@ -1,0 +1,376 @@
+#include "gateway/uplinks/uplink.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "host/fake/fake_host.h"
+
+namespace braid::uplink_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Family = Address::Family;
+using Gateway = UplinkConfig::Gateway;
+
+Address ip(const char* text) {
+  return *Address::parse(text);
+}
+
+LinkAddress on(const char* text, uint8_t scope = 0) {
+  Address a = ip(text);
+  LinkAddress out;
+  out.address = a;
+  out.prefixLength = a.isV4() ? 24 : 64;
+  out.scope = scope;
+  return out;
+}
+
+Link link(int index, const char* name, std::set<LinkAddress> addresses, bool up = true) {
+  Link l;
+  l.index = index;
+  l.name = name;
+  l.up = up;
+  l.mtu = 1500;
+  l.addresses = std::move(addresses);
+  return l;
+}
+
+UplinkConfig uplink(const char* name, const char* interface) {
+  UplinkConfig c;
+  c.name = name;
+  c.interface = interface;
+  c.gateway = Gateway::kNone;
+  return c;
+}
+
+UplinkConfig withGateway(UplinkConfig c, const char* gateway) {
+  c.gateway = Gateway::kAddress;
+  c.gateways = {ip(gateway)};
+  return c;
+}
+
+class UplinkTest : public testing::Test, private SendObserver {
+ protected:
+  std::vector<std::string> locals() const {
+    std::vector<std::string> out;
+    for (const auto& [id, socket] : host_.sockets())
+      out.push_back(socket->options().local.toString() + "@" + socket->options().interface);
+    return out;
+  }
+  void onSendError(const Datagram&, int) override {}
+  void onTooBig(const Datagram&) override {}
+
+  FakeClock clock_;
+  FakeHost host_{clock_, 1};
+  NetworkTable& table_ = host_.net().edit();
+  PacketPool pool_{1500, 64};
+  SocketTable sockets_{host_, pool_, false, *this, [](auto) { return size_t{0}; }};
+  SocketIds ids_;
+  Uplinks uplinks_{sockets_, host_.net(), ids_};
+};
+
+TEST_F(UplinkTest, OpensOneSocketPerFamilyAndSubflow) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.subflows = 2;
+  uplinks_.configure({c}, table_);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1", "192.0.2.5@eth1", "2001:db8::5@eth1",
+                                    "2001:db8::5@eth1"));
+  auto specs = uplinks_.specs();
+  ASSERT_EQ(specs.size(), 1u);
+  EXPECT_EQ(specs[0].name, "dsl");
+  EXPECT_TRUE(specs[0].up);
+  ASSERT_EQ(specs[0].sockets.size(), 4u);
+  EXPECT_EQ(specs[0].sockets[0].family, Family::kV4);
+  EXPECT_EQ(specs[0].sockets[3].family, Family::kV6);
+  EXPECT_THAT(host_.net().configured(), IsEmpty());
+}
+
+TEST_F(UplinkTest, WaitsForInterfaceThenLinkThenAddress) {
+  uplinks_.configure({uplink("lte", "wwan0")}, table_);
+  EXPECT_FALSE(uplinks_.specs()[0].up);
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre("uplink lte is down: there is no interface wwan0"));
+  table_.setLink(link(7, "wwan0", {}, false));
+  EXPECT_FALSE(uplinks_.update(table_));
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("link wwan0 is down")));
+  table_.setLink(link(7, "wwan0", {}));
+  EXPECT_FALSE(uplinks_.update(table_));
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("no usable address")));
+  EXPECT_THAT(host_.everOpened(), IsEmpty());
+  table_.setLink(link(7, "wwan0", {on("192.0.2.5")}));
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_EQ(host_.everOpened().size(), 1u);
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre("uplink lte is up, 192.0.2.5"));
+}
+
+TEST_F(UplinkTest, LostCarrierKeepsTheSockets) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  auto before = host_.sockets();
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}, false));
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_FALSE(uplinks_.specs()[0].up);
+  EXPECT_EQ(uplinks_.specs()[0].sockets.size(), 1u);
+  EXPECT_FALSE(uplinks_.update(table_)) << "nothing changed";
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_EQ(host_.everOpened().size(), 1u);
+}
+
+TEST_F(UplinkTest, LostAddressClosesAndANewOneOpensUnderANewId) {
+  table_.setLink(link(2, "wlan0", {on("192.0.2.5")}));
+  uplinks_.configure({uplink("wifi", "wlan0")}, table_);
+  table_.setLink(link(2, "wlan0", {}));
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_THAT(host_.sockets(), IsEmpty());
+  EXPECT_THAT(uplinks_.specs()[0].sockets, IsEmpty());
+  table_.setLink(link(2, "wlan0", {on("198.51.100.5")}));
+  EXPECT_TRUE(uplinks_.update(table_));
+  ASSERT_EQ(host_.everOpened().size(), 2u);
+  EXPECT_NE(host_.everOpened()[0], host_.everOpened()[1]);
+}
+
+TEST_F(UplinkTest, AReplacedInterfaceOfTheSameNameGetsNewSockets) {
+  table_.setLink(link(2, "wwan0", {on("192.0.2.5")}));
+  uplinks_.configure({uplink("lte", "wwan0")}, table_);
+  table_.removeLink(2);
+  table_.setLink(link(9, "wwan0", {on("192.0.2.5")}));
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_EQ(host_.everOpened().size(), 2u);
+  EXPECT_EQ(host_.sockets().size(), 1u);
+}
+
+TEST_F(UplinkTest, AnAddressBesideTheOneInUseDisturbsNothing) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  table_.setLink(
+      link(2, "eth1", {on("192.0.2.1"), on("192.0.2.5"), on("2001:db8::1"), on("2001:db8::5")}));
+  EXPECT_FALSE(uplinks_.update(table_));
+  EXPECT_EQ(host_.everOpened().size(), 2u);
+}
+
+TEST_F(UplinkTest, OnlyTheFamilyThatMovedIsReopened) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::6")}));
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_EQ(host_.everOpened().size(), 3u);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1", "2001:db8::6@eth1"));
+}
+
+TEST_F(UplinkTest, ChoosesGlobalStableAddresses) {
+  LinkAddress tentative = on("2001:db8::1"), temporary = on("2001:db8::2"), old = on("2001:db8::3");
+  tentative.usable = false;
+  temporary.temporary = true;
+  old.deprecated = true;
+  table_.setLink(link(2, "eth1",
+                      {on("fe80::1", 253), on("169.254.1.1", 253), tentative, temporary, old,
+                       on("2001:db8::9"), on("fd00::1")}));
+  UplinkDecision d = decideUplink(uplink("dsl", "eth1"), 0, table_, {}, {});
+  EXPECT_EQ(d.v6, ip("2001:db8::9"));
+  EXPECT_EQ(d.v4, Address{});
+  d = decideUplink(uplink("dsl", "eth1"), 0, table_, {}, old.address);
+  EXPECT_EQ(d.v6, ip("2001:db8::9")) << "a deprecated address is left";
+  d = decideUplink(uplink("dsl", "eth1"), 0, table_, {}, temporary.address);
+  EXPECT_EQ(d.v6, temporary.address) << "a good address in use is kept";
+}
+
+TEST_F(UplinkTest, ConfiguredSourcesAreTheOnlyOnes) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("192.0.2.6"), on("2001:db8::5")}));
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.sources = {ip("192.0.2.6")};
+  uplinks_.configure({c}, table_);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.6@eth1"));
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  uplinks_.update(table_);
+  EXPECT_FALSE(uplinks_.specs()[0].up);
+  EXPECT_THAT(uplinks_.takeNotes().back(), HasSubstr("configured source"));
+}
+
+TEST_F(UplinkTest, GatewayAddressInstallsATableOfItsOwn) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
+  uplinks_.configure({c}, table_);
+  EXPECT_THAT(host_.net().configured(),
+              ElementsAre("IPv4 rule 6600: oif eth1 lookup 254 suppress_prefixlength 0",
+                          "IPv4 rule 6601: oif eth1 lookup 6600",
+                          "route default via 192.0.2.1 dev eth1 table 6600"));
+  uplinks_.close();
+  EXPECT_THAT(host_.net().configured(), IsEmpty());
+  EXPECT_THAT(host_.sockets(), IsEmpty());
+}
+
+TEST_F(UplinkTest, RoutesAreRenewedAfterTheLinkWasSwitchedOff) {
+  Link l = link(2, "eth1", {on("192.0.2.5")});
+  table_.setLink(l);
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
+  uplinks_.configure({c}, table_);
+  EXPECT_EQ(host_.net().adds(), 3);
+  uplinks_.update(table_);
+  EXPECT_EQ(host_.net().adds(), 3);
+  ++l.switchedOff;  // off and on again between two checks
+  table_.setLink(l);
+  uplinks_.update(table_);
+  EXPECT_EQ(host_.net().adds(), 6);
+}
+
+TEST_F(UplinkTest, AutomaticGatewayWarnsWithoutADefaultRoute) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.gateway = Gateway::kAuto;
+  UplinkDecision d = decideUplink(c, 0, table_, {}, {});
+  EXPECT_TRUE(d.up);
+  EXPECT_THAT(d.reason, HasSubstr("no IPv4 default route"));
+  table_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.1"), 100});
+  d = decideUplink(c, 0, table_, {}, {});
+  EXPECT_EQ(d.reason, "");
+  EXPECT_THAT(d.routes, IsEmpty());
+}
+
+TEST_F(UplinkTest, AMissingDefaultRouteIsReportedOnlyWhenItStaysAway) {
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.gateway = Gateway::kAuto;
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  uplinks_.configure({c}, table_);
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre("uplink dsl is up, 192.0.2.5"));
+  EXPECT_TRUE(uplinks_.wantsRetry());
+  table_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.1"), 100});
+  uplinks_.update(table_);
+  uplinks_.warn();
+  EXPECT_FALSE(uplinks_.wantsRetry());
+  EXPECT_THAT(uplinks_.takeNotes(), IsEmpty());
+
+  table_.forgetRoutes();
+  uplinks_.update(table_);
+  EXPECT_THAT(uplinks_.takeNotes(), IsEmpty());
+  for (int i = 0; i < 2; ++i) {
+    uplinks_.update(table_);
+    uplinks_.warn();
+  }
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("no IPv4 default route")));
+  EXPECT_FALSE(uplinks_.wantsRetry());
+}
+
+TEST_F(UplinkTest, RefusedSocketIsRetriedAndDoesNotTakeTheOtherFamily) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  host_.refuseLocal({ip("2001:db8::5")});
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  EXPECT_TRUE(uplinks_.wantsRetry());
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("refused 2001:db8::5")));
+  host_.refuseLocal({});
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_FALSE(uplinks_.wantsRetry());
+  EXPECT_EQ(uplinks_.specs()[0].sockets.size(), 2u);
+}
+
+TEST_F(UplinkTest, AFamilyThatTheKernelLacksIsNamedOnceAndTheOtherWorks) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  host_.refuseLocal({ip("2001:db8::5")}, EAFNOSUPPORT);
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1"));
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("refused 2001:db8::5")));
+  EXPECT_FALSE(uplinks_.update(table_)) << "tried again, to no effect";
+  EXPECT_THAT(uplinks_.takeNotes(), IsEmpty());
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1"));
+}
+
+TEST_F(UplinkTest, RefusedRoutingKeepsTheUplinkDownUntilItWorks) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
+  host_.net().refuse(true);
+  uplinks_.configure({c}, table_);
+  EXPECT_FALSE(uplinks_.specs()[0].up);
+  EXPECT_TRUE(uplinks_.wantsRetry());
+  host_.net().refuse(false);
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_EQ(host_.net().configured().size(), 3u);
+}
+
+// After the link was switched off, all routes are added again. Even when one is refused, the uplink
+// still knows all of them.
+TEST_F(UplinkTest, RoutesThatCouldNotBeRenewedAreTakenAwayWithTheirUplink) {
+  Link l = link(2, "eth1", {on("192.0.2.5")});
+  table_.setLink(l);
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
+  uplinks_.configure({c}, table_);
+  const std::set<std::string> whole = host_.net().configured();
+  ASSERT_EQ(whole.size(), 3u);
+  for (const std::string& refused : whole) {
+    host_.net().refuseLines({refused});
+    ++l.switchedOff;
+    table_.setLink(l);
+    uplinks_.update(table_);
+    EXPECT_TRUE(uplinks_.wantsRetry()) << refused;
+    host_.net().refuseLines({});
+    uplinks_.configure({}, table_);
+    EXPECT_THAT(host_.net().configured(), IsEmpty()) << refused;
+    EXPECT_THAT(host_.net().restore().back, IsEmpty()) << refused;
+    uplinks_.configure({c}, table_);
+    ASSERT_EQ(host_.net().configured(), whole);
+  }
+}
+
+TEST_F(UplinkTest, WhatCannotBeTakenAwayDoesNotKeepTheRest) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
+  const std::string first = "IPv4 rule 6600: oif eth1 lookup 254 suppress_prefixlength 0";
+  uplinks_.configure({c}, table_);
+  uplinks_.takeNotes();
+  host_.net().refuseLines({first});
+  uplinks_.configure({}, table_);
+  EXPECT_THAT(host_.net().configured(), ElementsAre(first));
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("refused to remove " + first)));
+  EXPECT_THAT(host_.net().restore().back, IsEmpty());
+}
+
+TEST_F(UplinkTest, ReloadKeepsWhatDidNotChange) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
+  table_.setLink(link(3, "eth2", {on("198.51.100.5")}));
+  table_.setLink(link(4, "eth3", {on("203.0.113.5")}));
+  UplinkConfig a = withGateway(uplink("a", "eth1"), "192.0.2.1");
+  UplinkConfig b = withGateway(uplink("b", "eth2"), "198.51.100.1");
+  uplinks_.configure({a, b}, table_);
+  SocketId keptId = uplinks_.specs()[1].sockets[0].id;
+  UplinkConfig c = withGateway(uplink("c", "eth3"), "203.0.113.1");
+  uplinks_.configure({c, b}, table_);
+  auto specs = uplinks_.specs();
+  EXPECT_EQ(specs[0].name, "c");
+  EXPECT_EQ(specs[1].name, "b");
+  EXPECT_EQ(specs[1].sockets[0].id, keptId);
+  EXPECT_THAT(locals(), ElementsAre("198.51.100.5@eth2", "203.0.113.5@eth3"));
+  EXPECT_TRUE(
+      host_.net().configured().contains("route default via 198.51.100.1 dev eth2 table 6601"));
+  EXPECT_TRUE(
+      host_.net().configured().contains("route default via 203.0.113.1 dev eth3 table 6600"));
+  EXPECT_EQ(host_.net().configured().size(), 6u);
+}
+
+TEST(SocketIdsTest, NamesAreUniqueNotReusedSoonAndNeverZero) {
+  SocketIds ids;
+  SocketId kept = ids.take();
+  std::set<SocketId> seen;
+  for (int i = 0; i < 65534; ++i) {
+    SocketId id = ids.take();
+    EXPECT_NE(id, 0);
+    EXPECT_NE(id, kept);
+    EXPECT_TRUE(seen.insert(id).second);
+    ids.release(id);
+  }
+  SocketId again = ids.take();
+  EXPECT_TRUE(seen.contains(again)) << "all others were used up, so the round begins anew";
+  EXPECT_NE(again, kept);
+}
+
+}  // namespace
+}  // namespace braid::uplink_test
