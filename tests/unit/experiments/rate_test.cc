@@ -32,8 +32,7 @@ TEST(Saturation, FillsTheLinkUntilItIsStopped) {
   Network::Pair pair = fabric.add("dctcp");
   fabric.network.start();
   World& world = fabric.network.world;
-  auto& flow =
-      world.add<Saturation>(*pair.client, *pair.server, 1000, segmentSize(*pair.server));
+  auto& flow = world.add<Saturation>(*pair.client, *pair.server, 1000, segmentSize(*pair.server));
   world.run(20ms);
   uint64_t before = flow.received();
   world.run(10ms);
