@@ -48,7 +48,6 @@ namespace {
 
 constexpr size_t kTimestampsSize = 12;  // including two no-operations before it
 constexpr size_t kMaxOptions = 40;      // RFC 9293 section 3.1: the header has at most 60 bytes
-constexpr size_t kTcpChecksum = 16;     // offset in the header
 
 size_t sackCount(const TcpAck& ack) {
   size_t room = kMaxOptions - (ack.timestamps ? kTimestampsSize : 0) - 4;
@@ -123,14 +122,12 @@ Packet buildTcpAck(PacketPool& pool, const TcpAck& ack) {
   writeTcp(w, ack, segment);
   if (v4) store16(packet.data() + ip::kV4Checksum, internetChecksum(packet.view().first(ipHeader)));
   ByteView tcp = packet.view().subspan(ipHeader);
-  store16(packet.data() + ipHeader + kTcpChecksum,
+  store16(packet.data() + ipHeader + ip::kTcpChecksum,
           transportChecksum(ack.key.source(), ack.key.destination(), ip::kTcp, tcp));
   return packet;
 }
 
 namespace {
-
-constexpr size_t kChecksumOffset = 16;  ///< offset in the TCP header
 
 uint16_t swapped(uint16_t v) {
   return static_cast<uint16_t>(v << 8 | v >> 8);
@@ -141,12 +138,12 @@ uint16_t swapped(uint16_t v) {
 bool lower(ByteSpan tcp, size_t offset, uint16_t limit) {
   uint16_t before = load16(&tcp[offset]);
   if (before <= limit) return false;
-  uint16_t checksum = load16(&tcp[kChecksumOffset]);
+  uint16_t checksum = load16(&tcp[ip::kTcpChecksum]);
   bool odd = offset % 2 != 0;
   checksum = odd ? updateChecksum(checksum, swapped(before), swapped(limit))
                  : updateChecksum(checksum, before, limit);
   store16(&tcp[offset], limit);
-  store16(&tcp[kChecksumOffset], checksum);
+  store16(&tcp[ip::kTcpChecksum], checksum);
   return true;
 }
 

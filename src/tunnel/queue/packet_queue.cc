@@ -26,8 +26,8 @@ Duration queueTarget(const QueueOptions& options, Duration slowest) {
   return std::min(std::max<Duration>(kLeastTarget, slowest * 3 / 2), options.codelInterval / 2);
 }
 
-Duration queueInterval(const QueueOptions& options, Duration slowest) {
-  return std::max<Duration>(options.codelInterval, 2 * slowest + queueTarget(options, slowest));
+Duration queueInterval(const QueueOptions& options, Duration slowest, Duration target) {
+  return std::max<Duration>(options.codelInterval, 2 * slowest + target);
 }
 
 struct PacketQueues::Head {

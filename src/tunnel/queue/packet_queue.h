@@ -27,13 +27,13 @@ PacketQueuesOptions packetLaneOptions(const QueueOptions& options);
 /// path (one RTT), and after a CUBIC sender's cut to 0.7 of its window (half an RTT). At least 25
 /// ms, at most half the interval.
 Duration queueTarget(const QueueOptions& options, Duration slowest);
-/// CoDel's interval for the same path: at least the round trip of a connection that has just filled
-/// the queue in its slow start. The packets of this connection wait for the target. They wait for
-/// up to one RTT of the path more, because the window doubles once more before the sender hears of
-/// the first drop. With a shorter interval CoDel drops two or three packets where one is enough,
-/// and a NewReno sender over 220 ms is left with an eighth of its window (RFC 8289 section 4.3: a
-/// worst-case round trip).
-Duration queueInterval(const QueueOptions& options, Duration slowest);
+/// CoDel's interval for the same path and `target`: at least the round trip of a connection that
+/// has just filled the queue in its slow start. The packets of this connection wait for the target.
+/// They wait for up to one RTT of the path more, because the window doubles once more before the
+/// sender hears of the first drop. With a shorter interval CoDel drops two or three packets where
+/// one is enough, and a NewReno sender over 220 ms is left with an eighth of its window (RFC 8289
+/// section 4.3: a worst-case round trip).
+Duration queueInterval(const QueueOptions& options, Duration slowest, Duration target);
 
 /// The lane of inner packets at the sender: a FIFO with CoDel (RFC 8289) for every flow; with the
 /// DRR scheduler this is fq_codel (RFC 8290). All flows together stay within a bound of bytes. The

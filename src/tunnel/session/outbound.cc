@@ -222,8 +222,8 @@ void Outbound::lookAtPaths(Time now) {
     patience = std::max(patience, orderPatience(views_[i].srtt, views_[i].rttvar));
   }
   parts_.dataTracker.setPatience(patience > 0s ? patience : kFirstPatience);
-  parts_.packets.setCodel(queueTarget(parts_.options, slowest),
-                          queueInterval(parts_.options, slowest));
+  const Duration target = queueTarget(parts_.options, slowest);
+  parts_.packets.setCodel(target, queueInterval(parts_.options, slowest, target));
   if (!parts_.streams.isOn()) return;
   size_t narrowest = SIZE_MAX;  // MTU, of the paths that carry data
   for (const Subflow* s : subflows) {

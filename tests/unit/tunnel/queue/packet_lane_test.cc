@@ -69,13 +69,14 @@ TEST(PacketQueues, TheTargetFollowsTheSlowestPath) {
 
 TEST(PacketQueues, TheIntervalCoversTheRoundTripOfASlowStart) {
   QueueOptions o;
-  EXPECT_EQ(queueInterval(o, 0s), 200ms);
-  EXPECT_EQ(queueInterval(o, 40ms), 200ms);
-  EXPECT_EQ(queueInterval(o, 220ms), 540ms) << "twice the path's round trip, and the target";
+  EXPECT_EQ(queueInterval(o, 0s, queueTarget(o, 0s)), 200ms);
+  EXPECT_EQ(queueInterval(o, 40ms, queueTarget(o, 40ms)), 200ms);
+  EXPECT_EQ(queueInterval(o, 220ms, queueTarget(o, 220ms)), 540ms)
+      << "twice the path's round trip, and the target";
   o.codelInterval = 10ms;
   o.codelTarget = 500us;
-  EXPECT_EQ(queueInterval(o, 100us), 10ms) << "as configured";
-  EXPECT_EQ(queueInterval(o, 60ms), 120'500us);
+  EXPECT_EQ(queueInterval(o, 100us, queueTarget(o, 100us)), 10ms) << "as configured";
+  EXPECT_EQ(queueInterval(o, 60ms, queueTarget(o, 60ms)), 120'500us);
 }
 
 TEST(PacketQueues, PatienceEndsWithAPause) {
