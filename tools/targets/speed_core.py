@@ -24,14 +24,15 @@ MOST_OF_A_PEER, MOST_OF_A_FLOW = 16 * 1024, 1024  # bytes
 
 
 def _instructions(packets):
-    """(instructions executed when `packets` packets are sent through both cores, packets that arrive)"""
+    """(instructions executed when `packets` packets are sent through both cores, packets that arrive, kind of build)"""
     words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", binary("instructions"), str(packets)]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                           env={**os.environ, **CIPHERS})
     collected = re.search(r"Collected : (\d+)", done.stderr)
     if done.returncode != 0 or not collected:
         raise RuntimeError(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr[-2000:]}")
-    return int(collected.group(1)), int(done.stdout)
+    arrived, build = done.stdout.split()
+    return int(collected.group(1)), int(arrived), build
 
 
 def _tools():
@@ -46,18 +47,20 @@ def _tools():
         f"that {RECORD.relative_to(ROOT)} records", "ratio", at_most=0.03, programs=["instructions"],
         options=[option("--record", action="store_true", help="makes this the recorded value")])
 def instructions(record):
-    (few, first), (many, last) = _instructions(WARM), _instructions(ALL)
+    (few, first, build), (many, last, _) = _instructions(WARM), _instructions(ALL)
     if last - first != ALL - WARM:
         raise RuntimeError(f"{last - first} of {ALL - WARM} packets arrived")
     value = (many - few) / (ALL - WARM)
     detail = {"instructions": round(value), **_tools()}
+    records = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     if record:
-        RECORD.write_text(json.dumps(detail, indent=1) + "\n", encoding="utf-8")
-    if not RECORD.exists():
-        detail[MISSING] = "a recorded value: scripts/target speed.7 --record"
+        records[build] = detail
+        RECORD.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+    if build not in records:
+        detail[MISSING] = f"a recorded value of a program that is {build}: scripts/target speed.7 --record"
         return None, detail
-    recorded = json.loads(RECORD.read_text(encoding="utf-8"))
-    detail["recorded"] = recorded
+    detail = {"build": build, **detail, "recorded": records[build]}
+    recorded = records[build]
     require(detail, detail["ipsec-mb"] == recorded["ipsec-mb"], "the cipher's library of which the value was recorded")
     return abs(value / recorded["instructions"] - 1), detail
 

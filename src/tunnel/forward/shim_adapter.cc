@@ -33,8 +33,8 @@ std::optional<LinkHeaders::Header> LinkHeaders::toRemote(const Address& local,
 std::optional<LinkHeaders::Header> LinkHeaders::toLocal(const Address& local,
                                                         const Address& remote) const {
   std::optional<Header> header = toRemote(local, remote);
-  constexpr size_t kMac = std::tuple_size_v<MacAddress>;
-  if (header) std::swap_ranges(header->begin(), header->begin() + kMac, header->begin() + kMac);
+  constexpr size_t kBytes = std::tuple_size_v<MacAddress>;
+  if (header) std::swap_ranges(header->begin(), header->begin() + kBytes, header->begin() + kBytes);
   return header;
 }
 

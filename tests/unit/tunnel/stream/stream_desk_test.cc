@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+
 #include <map>
 #include <vector>
 
@@ -16,7 +18,8 @@ using Word = StreamRegistry::Word;
 struct StreamDeskTest : testing::Test {
   StreamRegistry registry;
   StreamEvent event;
-  char streams[2] = {};
+  struct alignas(alignof(std::max_align_t)) StandIn {};
+  StandIn streams[2];
   /// A stand-in for a stream; the registry never accesses its contents.
   Stream& stream(size_t i) { return reinterpret_cast<Stream&>(streams[i]); }
 };

@@ -1,0 +1,2 @@
+// The targets that own a precompiled header have no other source.
+int main() {}
