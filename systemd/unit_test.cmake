@@ -14,12 +14,12 @@ function(has unit)
   endforeach()
 endfunction()
 has(braid@.service "ExecStart=${PREFIX}/bin/braidd --config" "ExecStartPre=${PREFIX}/bin/braidd --check"
-    "file:${PREFIX}/share/doc/braid/operations.md" "ConditionPathExists=/etc/braid/%i.key" "SystemCallFilter=capset"
+    "file:${PREFIX}/share/doc/braid/guide.md" "ConditionPathExists=/etc/braid/%i.key" "SystemCallFilter=capset"
     "RestartSec=100ms" "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "LimitCORE=0")
 if(WEB)
   has(braid-web@.service "ExecStart=${PREFIX}/bin/braid-web --socket %i" "DynamicUser=yes" "SupplementaryGroups=braid"
       "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "CapabilityBoundingSet=\n"
-      "file:${PREFIX}/share/doc/braid/operations.md")
+      "file:${PREFIX}/share/doc/braid/guide.md")
 endif()
 
 # Documents lead nowhere outside of what was installed.

@@ -76,7 +76,7 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kReplay, "replay", "packet number seen before, or 4096 or more behind"},
     {Drop::kBadFrame, "bad_frame", "sealed by the peer and yet malformed"},
     {Drop::kHandshakeSeal, "handshake_seal",
-     "a handshake datagram of somebody who does not know this gateway's pin, or damaged"},
+     "a handshake datagram of a sender that does not know this gateway's pin, or damaged"},
     {Drop::kHandshakeReplay, "handshake_replay",
      "a handshake datagram that came before: somebody has overheard it"},
     {Drop::kHandshakeLimit, "handshake_limit",
@@ -90,63 +90,50 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kPeerDown, "peer_down", "its peer is not up, nor expected at once"},
     {Drop::kForeignSource, "foreign_source",
      "the peer sent an inner source outside its `prefixes`, or one of this gateway's own "
-     "`networks` or "
-     "addresses"},
+     "`networks` or addresses"},
     {Drop::kSpecialDestination, "special_destination",
-     "the peer sent to an address of a link, of a group, of nobody or of a cloud's metadata, which "
-     "no "
-     "network here "
-     "names. Multicast of the peer's own services is normal"},
+     "the peer sent to an address of a link, of a group, of nobody or of a cloud's metadata, "
+     "which no network here names. Multicast of the peer's own services is normal"},
     {Drop::kNotBridged, "not_bridged",
      "a frame that `device.ethertypes` does not let pass, or to an address that no bridge "
-     "forwards. The "
-     "LAN's own LLDP and STP are normal"},
+     "forwards. The LAN's own LLDP and STP are normal"},
     {Drop::kMacTaken, "mac_taken",
      "the peer sent from a MAC address that was last heard of at another place"},
     {Drop::kFloodLimit, "flood_limit",
      "more frames for all (broadcast, multicast, unknown address) from one place than "
      "`device.flood-limit`"},
     {Drop::kTooBig, "too_big",
-     "larger than the inner MTU and not to be fragmented; the sender of an IP packet gets an ICMP "
-     "error"},
+     "larger than the inner MTU and not to be fragmented; the sender of an IP packet gets an "
+     "ICMP error"},
     {Drop::kQueueFull, "queue_full",
      "over `queue-limit`, or of the peer with most packets when all queues hold a quarter of the "
-     "buffers: "
-     "dropped "
-     "from its longest queue"},
+     "buffers: dropped from its longest queue"},
     {Drop::kAqm, "aqm",
      "dropped by CoDel: the flow sends more than the paths carry. Normal under load"},
     {Drop::kFlowTableFull, "flow_table_full",
-     "a new flow, and none of `max-flows` can be forgotten, or its host has its share of them; or "
-     "one of a "
-     "peer, and there is no memory for its order"},
+     "a new flow, and none of `max-flows` can be forgotten, or its host has its share of them; "
+     "or one of a peer, and there is no memory for its order"},
     {Drop::kExpired, "expired", "TCP packet not delivered within `repair-time`"},
     {Drop::kLostDatagram, "lost_datagram",
      "UDP or other packet lost on a path; not sent again by design, or not in time"},
     {Drop::kHoldOverflow, "hold_overflow",
-     "not dropped, but delivered out of order: `hold-limit` reached, a hole of 4096 packets, or of "
-     "the peer "
-     "that "
-     "holds most when all peers hold a quarter of the buffers, or when memory is short"},
+     "not dropped, but delivered out of order: `hold-limit` reached, a hole of 4096 packets, or "
+     "of the peer that holds most when all peers hold a quarter of the buffers, or when memory "
+     "is short"},
     {Drop::kDuplicate, "duplicate", "came twice, or more than 1024 packets late"},
     {Drop::kNoBuffer, "no_buffer",
-     "the 65536 packet buffers are used up, or, for packets from the device, less than a sixteenth "
-     "of them "
-     "is "
-     "free"},
+     "the 65536 packet buffers are used up, or, for packets from the device, less than a "
+     "sixteenth of them is free"},
     {Drop::kBadParity, "bad_parity",
-     "a parity that contradicts its block, or decodes to something that is no data"},
+     "a parity that contradicts its block, or decodes to something else than data"},
     {Drop::kStrayResponse, "stray_response",
-     "an answer to a path challenge that did not come from where the challenge went: it proves "
-     "nothing. A "
-     "peer "
-     "whose NAT gives it another address meanwhile may cause one"},
+     "an answer to a path challenge that did not come from where the challenge was sent: it "
+     "proves nothing. A peer behind a NAT that gives it another address meanwhile may cause one"},
     {Drop::kForgedAck, "forged_ack",
      "the peer acknowledged a packet that was never sent: its session is closed"},
     {Drop::kReturnCall, "return_call",
-     "a call to return that ends no session of this gateway: a few after the other end restarted "
-     "are normal, "
-     "as it is repeated"},
+     "a restart notice that ends no session of this gateway: a few after the other end restarted "
+     "are normal, as it is repeated"},
 });
 static_assert(kDrops.size() == kDropCount && [] {
   for (size_t i = 0; i < kDropCount; ++i)

@@ -2,8 +2,7 @@
 
 // Tables that describe the figures which an operator may see. Each struct of figures has a table
 // that gives every member a name, a unit, a kind and a meaning. The JSON output, braidctl, sums and
-// the section "Figures" of docs/operations.md are made from these tables, so that a figure is named
-// in one place only.
+// docs/figures.md are made from these tables, so that a figure is named in one place only.
 //
 //     struct Counts {
 //       uint64_t sent = 0;

@@ -1,4 +1,4 @@
-// braidd: one gateway of a pair. docs/operations.md describes it for users.
+// braidd: one gateway of a pair. docs/guide.md describes it for users.
 
 #include <signal.h>
 #include <spdlog/spdlog.h>

@@ -70,7 +70,7 @@ inline constexpr auto kFieldsOf<SocketTraffic> = field::table<SocketTraffic>(
     field::counter("socket_sent_bytes", FieldUnit::kBytes, "UDP payload that the kernel took",
                    &SocketTraffic::sentBytes),
     field::counter("socket_blocked", FieldUnit::kNone,
-                   "times a send buffer was full; what was left went later",
+                   "times a send buffer was full; what was left was sent later",
                    &SocketTraffic::blocked),
     field::counter("socket_no_memory", FieldUnit::kPackets,
                    "of `socket_send_failed`, those for which the kernel had no memory",

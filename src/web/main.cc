@@ -1,4 +1,4 @@
-// braid-web: shows what a gateway does. docs/operations.md describes it for users.
+// braid-web: shows what a gateway does. docs/guide.md describes it for users.
 
 #include <signal.h>
 #include <spdlog/spdlog.h>

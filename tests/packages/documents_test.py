@@ -148,7 +148,7 @@ class Commands(unittest.TestCase):
     @unittest.skipUnless(is_built("braid-web"), "this build has no braid-web")
     def test_options_of_braid_web(self):
         """In its section, those of the unit's OPTIONS and those between backquotes."""
-        section = text_of(ROOT / "docs/operations.md").partition("\n## braid-web\n")[2].partition("\n## ")[0]
+        section = text_of(ROOT / "docs/guide.md").partition("\n## braid-web\n")[2].partition("\n## ")[0]
         code = re.findall(r'"OPTIONS=([^"]*)"', section) + [
             quoted for quoted in _QUOTED.findall(section) if quoted.startswith("-") or quoted.startswith("braid-web")]
         named = {word for line in code for word in re.findall(r"--[a-z][a-z-]*", line)}
@@ -173,7 +173,7 @@ class Settings(unittest.TestCase):
             known = sections(pathlib.Path(folder))
         paths = {f"{path}.{key}".lstrip(".") for path, keys in known.items() for key in keys}
         keys, checked = {key for each in known.values() for key in each}, 0
-        for name in ("README.md", "docs/operations.md", "docs/upgrade.md", "docs/fleet.md", "docs/security.md"):
+        for name in ("README.md", "docs/guide.md", "docs/operations.md", "docs/figures.md", "docs/security.md"):
             for quoted in _QUOTED.findall(text_of(ROOT / name)):
                 dotted = re.fullmatch(r"([a-z]+(?:-[a-z]+)*)((?:\.[a-z]+(?:-[a-z]+)*)+)(?:: .*)?", quoted)
                 single = re.fullmatch(r"([a-z]+(?:-[a-z]+)*): \S.*", quoted)

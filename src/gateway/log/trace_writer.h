@@ -1,7 +1,7 @@
 #pragma once
 
 // Writes the recovery trace as JSON lines, one for each event, with names in the style of qlog
-// (docs/operations.md, "Recovery trace"). A separate thread formats and writes, so that a slow
+// (docs/figures.md, "Recovery trace"). A separate thread formats and writes, so that a slow
 // disk does not delay packets.
 
 #include <cstddef>

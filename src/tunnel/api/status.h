@@ -123,7 +123,8 @@ struct MeasureStatus {
 };
 template <>
 inline constexpr auto kFieldsOf<MeasureStatus> = field::table<MeasureStatus>(
-    field::text("peer", "peer whose paths are measured; empty: none was", &MeasureStatus::peer),
+    field::text("peer", "peer with the paths that are measured; empty: none was",
+                &MeasureStatus::peer),
     field::text("path", "the path; empty: all", &MeasureStatus::path),
     field::flag("running", "it goes on", &MeasureStatus::running),
     field::gauge("sent_bytes", FieldUnit::kBytes, "UDP payload sent for it",

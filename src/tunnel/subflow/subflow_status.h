@@ -83,7 +83,7 @@ inline constexpr auto kFieldsOf<ProtectionCounts> = field::table<ProtectionCount
         "protected packets lost here whose data a copy or parity delivered: useful protection",
         &ProtectionCounts::recovered),
     field::counter("decoded_packets", FieldUnit::kPackets,
-                   "protected packets whose data a parity gave back, as the peer says",
+                   "protected packets that a parity restored, as the peer says",
                    &ProtectionCounts::decoded),
     field::counter("useless_packets", FieldUnit::kPackets,
                    "protected packets delivered here all the same", &ProtectionCounts::useless));

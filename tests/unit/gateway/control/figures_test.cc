@@ -1,4 +1,4 @@
-// Compares the figures of the control socket with section "Figures" of docs/operations.md.
+// Compares the figures of the control socket with docs/figures.md.
 
 #include <gtest/gtest.h>
 
@@ -62,14 +62,14 @@ std::string documented(const std::vector<FieldInfo>& fields) {
   return text + "\n";
 }
 
-TEST(Figures, AreThoseOfTheOperationsDocument) {
-  std::ifstream file(BRAID_DOCS "/operations.md");
+TEST(Figures, AreThoseOfTheDocument) {
+  std::ifstream file(BRAID_DOCS "/figures.md");
   std::stringstream document;
   document << file.rdbuf();
   ASSERT_FALSE(document.str().empty());
   for (const auto& object : objects()) {
     EXPECT_NE(document.str().find(documented(object)), std::string::npos)
-        << "docs/operations.md lacks this table:" << documented(object);
+        << "docs/figures.md lacks this table:" << documented(object);
   }
 }
 
