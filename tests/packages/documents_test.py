@@ -16,7 +16,7 @@ from known import commands, is_built, options, sections
 from lab.gateway import binary
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/evaluation/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("evaluation/**/*.md")])
 # The file into which a partial YAML block is put: the block's sections replace those of the same name here.
 FRAME = """
 identity: {key: gateway.key, certificate: gateway.crt}
@@ -191,7 +191,7 @@ class Contributing(unittest.TestCase):
     """The files and names that CONTRIBUTING.md mentions."""
 
     def test_files_and_names_are_there(self):
-        code = "\n".join(path.read_text(encoding="utf-8") for folder in ("src", "sim", "tools", "tests")
+        code = "\n".join(path.read_text(encoding="utf-8") for folder in ("src", "evaluation", "tools", "tests")
                          for path in (ROOT / folder).rglob("*") if path.suffix in (".h", ".cc", ".py"))
         known, checked, here = set(re.findall(r"\w+", code)), 0, files_and_folders()
         for quoted in _QUOTED.findall(text_of(ROOT / "CONTRIBUTING.md")):

@@ -55,8 +55,14 @@ KNOWS = {
     "simnet": ["simnet/link", "tunnel"],
     "simnet/tcp": ["simnet"],
     "simnet/fabric": ["simnet"],
-    "sim": ["simnet/tcp", "simnet/fabric"],
-    "sim/ns3": ["sim"],
+    "evaluation/models": ["simnet/tcp", "simnet/fabric"],
+    "evaluation/recovery": ["evaluation/models"],
+    "evaluation/rate": ["evaluation/models"],
+    "evaluation/racks": ["evaluation/models"],
+    "evaluation/fabric": ["evaluation/models"],
+    "evaluation/tcp": ["evaluation/racks"],
+    "evaluation": ["evaluation/recovery", "evaluation/rate", "evaluation/fabric", "evaluation/tcp"],
+    "evaluation/ns3": ["evaluation"],
     "linkemu": ["simnet/link", "host/linux"],
     "stacks": [],
     "flood": ["gateway"],
@@ -65,7 +71,7 @@ KNOWS = {
     "bench": ["simnet", "gateway", "host/fake"],
     "tests": ALL,  # its sub-folders too: what a test is about does not have to stand beside it
 }
-TREES = ["src", "simnet", "sim", "tools", "bench", "tests"]
+TREES = ["src", "simnet", "evaluation", "tools", "bench", "tests"]
 INCLUDE_DIRS = ["src", "tools"]  # and the root itself
 FIXTURES = "tests/rules/rooms"  # trees that break the rule on purpose
 
@@ -81,7 +87,8 @@ def reachable(room):
 
 def room_of(folder):
     """The row of a folder: its own; for one of tests that of `tests`, for one of rivals that of the folder above."""
-    return "tests" if folder.split("/")[0] == "tests" else folder.removesuffix("/rivals")
+    tests = folder.startswith(("tests/", "evaluation/tests/")) or folder == "tests"
+    return "tests" if tests else folder.removesuffix("/rivals")
 
 
 def folder_of(path):

@@ -10,8 +10,10 @@ import math
 import os
 import shutil
 import signal
+import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 import types
 import unittest
@@ -21,8 +23,8 @@ from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
 from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, aid, aid_incast, aid_openings,
-                     always, at_least, eval_shim, operate_packages, operate_web, option, order, order_shim, rate,
-                     recovery, shield, shim, shim_racks, speed, speed_load)
+                     always, at_least, eval_ns3, eval_shim, house, operate_packages, operate_web, option, order,
+                     order_shim, rate, recovery, shield, shim, shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -646,15 +648,63 @@ class Claims(unittest.TestCase):
         claim = {"paper": "fuso", "claim": "tail", "met": False}
         said = {"met": 1, "all": 2, "share": 0.5, "claims": [claim, {**claim, "claim": "gain", "met": True}],
                 "inputs": [{**claim, "claim": "links"}], "without a claim": []}
-        with mock.patch.object(eval_claims, "sim_run", lambda *_: mock.Mock(returncode=0, stdout=json.dumps(said))):
+        with mock.patch.object(eval_claims, "evaluation_run",
+                               lambda *_: mock.Mock(returncode=0, stdout=json.dumps(said))):
             value, detail = eval_claims.claims(quick=False, recorded=False)
         self.assertEqual((value, detail["met"], detail["all"], list(detail["missed"])), (0.5, 1, 2, ["fuso tail"]))
         self.assertEqual(detail["inputs, not counted"], ["fuso links"])
 
     def test_a_reduced_grid_is_no_verdict(self):
-        with mock.patch.object(eval_claims, "sim_run", lambda *_: mock.Mock(returncode=0, stdout="[]")):
+        with mock.patch.object(eval_claims, "evaluation_run", lambda *_: mock.Mock(returncode=0, stdout="[]")):
             for quick in (False, True):
-                self.assertEqual(MISSING in eval_claims.sim_run_says(["rivals", "x"], ["all"], quick, False)[1], quick)
+                self.assertEqual(MISSING in eval_claims.run_says(["rivals", "x"], ["all"], quick, False)[1], quick)
+
+
+class Crosscheck(unittest.TestCase):
+    def test_cases_that_have_a_longer_twin_do_not_count_as_settled(self):
+        pair = {"figure": "jain", "case": "tree", "settled": True}
+        pairs = [{**pair, "difference": -0.3, "settled": False}, {**pair, "difference": -0.1},
+                 {**pair, "difference": 0.05}, {**pair, "difference": 0.5, "explained": "another rule"}]
+        said = json.dumps({"worst": 0.3, "pairs": pairs})
+        with mock.patch.object(eval_ns3.subprocess, "run", lambda *_, **__: mock.Mock(stdout=f"a table\n{said}\n")):
+            self.assertEqual(eval_ns3.against_ns3()[0], 0.3)
+            value, detail = eval_ns3.against_ns3_settled()
+        self.assertEqual((value, detail["with the cases of 0.1 s"]), (0.1, 0.3))
+        self.assertEqual(list(detail["explained"]), ["tree, jain"])
+
+
+class SameDatagrams(unittest.TestCase):
+    """house.1b compares with commits at which each group of experiments was a program of its own."""
+
+    HELP = "#!/bin/bash\nprintf 'one of:\\n  incast: many\\n  two-racks: few\\n\\nOptions:\\n  -h: help\\n'\n"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def program(self, name):
+        path = self.folder / name
+        path.write_text(self.HELP, encoding="utf-8")
+        path.chmod(0o755)
+        return path
+
+    def test_the_programs_of_a_folder_are_those_that_it_has(self):
+        group = house.Group("rate", "--controller", ["amp", "wan"], "--time 2")
+        rest = ["incast", "--seed", "7", "--controller", "amp", "--time", "2"]
+        former = self.program("sim_rate")
+        before = group.runs(self.folder)
+        self.assertEqual(before["rate", "incast", "amp"], [former, *rest])
+        today = self.program("braid-sim")
+        after = group.runs(self.folder)
+        self.assertEqual(after["rate", "incast", "amp"], [today, "rate", *rest])
+        self.assertEqual(before.keys(), after.keys())
+        self.assertEqual({experiment for _, experiment, _ in after}, {"incast", "two-racks"})
+
+    def test_what_is_built_of_a_checkout(self):
+        self.assertEqual(house._sim_programs(self.folder), ["sim_chaos", "sim_recovery", "sim_rate", "sim_racks"])
+        (self.folder / "evaluation").mkdir()
+        self.assertEqual(house._sim_programs(self.folder), ["sim_chaos", "braid-sim"])
 
 
 class WorstRatio(unittest.TestCase):
@@ -668,7 +718,7 @@ class WorstRatio(unittest.TestCase):
                 "point": {"alpha": "10"}, "ratio": ratio, "interval": interval, "seeds": 5}
 
     def harmless(self, found, faults=0, code=0, recorded=False):
-        def sim_run(*words):
+        def evaluation_run(*words):
             self.asked.append(words)
             done = mock.Mock(returncode=0 if words[0] == "ratios" else code)
             seeds = {"tracks-1": {"commit": "abc", "seeds": self.seeds, "of": 5, "unfinished": {"off": 3}},
@@ -677,10 +727,10 @@ class WorstRatio(unittest.TestCase):
             return done
 
         self.asked = []
-        with mock.patch("targets.eval.sim_run", sim_run), \
+        with mock.patch("targets.eval.evaluation_run", evaluation_run), \
                 mock.patch.object(eval_shim, "ROOT", mock.MagicMock()) as root, \
                 mock.patch.object(eval_shim, "rack_ratios", lambda: ({"shim.4, p99_ms": 0.5}, faults)):
-            folder = root / "sim" / "experiments"
+            folder = root / "evaluation" / "experiments"
             folder.glob.return_value = [types.SimpleNamespace(stem="tracks-1")]
             return eval_shim.harmless(quick=False, recorded=recorded, lab=False)
 

@@ -33,7 +33,7 @@ SITES = 10
 LOSSY_SITES = 5
 TIMEOUT = 10  # seconds without a byte: the connection is stuck
 STALL = 5  # seconds: a fetch of at most 100 KB that takes longer has stalled; a noisy machine does not explain it
-_DATA = pathlib.Path(__file__).resolve().parents[2] / "sim" / "data"
+_DATA = pathlib.Path(__file__).resolve().parents[2] / "evaluation" / "data"
 
 
 def beside(value, detail, measure, *arguments, **options):
@@ -64,7 +64,7 @@ def about(what):
 
 
 class Sizes:
-    """Sizes drawn from a file of sim/data, by the rule of the simulator (sim/sizes.cc)."""
+    """Sizes drawn from a file of evaluation/data, by the rule of the simulator (evaluation/models/traffic.cc)."""
 
     def __init__(self, name):
         rows = [line.split() for line in (_DATA / f"{name}.txt").read_text(encoding="ascii").splitlines()]

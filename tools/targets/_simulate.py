@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import shlex
 import subprocess
 
 from lab import binary
@@ -13,10 +14,12 @@ SEEDS = range(1, 6)  # the programs' default and four more
 
 
 def simulate(program, runs, check=True):
-    """Runs the program for each {key: arguments}, two at a time. Returns {key: its figures}, the last line it writes.
-    `check`: it must end well."""
+    """Runs the program, with a group of its experiments ("braid-sim rate"), for each {key: arguments}, two at a time.
+    Returns {key: its figures}, the last line it writes. `check`: it must end well."""
+    name, *group = shlex.split(program)
+
     def one(arguments):
-        done = subprocess.run([binary(program), *map(str, arguments)], stdout=subprocess.PIPE, check=check)
+        done = subprocess.run([binary(name), *group, *map(str, arguments)], stdout=subprocess.PIPE, check=check)
         return json.loads(done.stdout.splitlines()[-1])
 
     with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:

@@ -15,7 +15,7 @@ BEFORE = {30: (70_993, 20.165), 40: (144_304, 27.559), 44: (181_246, 30.638), 48
 
 
 def incast_value(runs):
-    """(value, detail) of {(senders, seed): figures of sim_recovery}."""
+    """(value, detail) of {(senders, seed): figures of braid-sim recovery}."""
     lost = {senders: sum(runs[senders, seed]["lost"] for seed in SEEDS) for senders in SENDERS}
     sent = {senders: sum(runs[senders, seed]["sent"] for seed in SEEDS) for senders in SENDERS}
     means = {senders: 1e3 * mean(runs[senders, seed]["mean"] for seed in SEEDS) for senders in SENDERS}
@@ -32,8 +32,8 @@ def incast_value(runs):
 
 @target("aid.1", f"incast of 64 KB, {min(SENDERS)} to {MOST} senders, {len(SEEDS)} seeds, adaptive: packets lost with "
         f"{MOST} / with repairs beyond the window (commit 5daa8cea); no mean is more than there", "ratio", at_most=0.7,
-        programs=["sim_recovery"])
+        programs=["braid-sim"])
 def incast():
-    return incast_value(simulate("sim_recovery", {
+    return incast_value(simulate("braid-sim recovery", {
         (senders, seed): ["incast", "--policy", "adaptive", "--min-rto", 5, "--senders", senders, "--flows", 10,
                           "--seed", seed] for senders in SENDERS for seed in SEEDS}))

@@ -1,6 +1,6 @@
-"""Targets of the evaluation: the results of sim/run's experiments compared with the papers. The first run of all
-experiments takes many hours; results are kept (sim/run --help). With --recorded nothing runs, and the results in
-docs/evaluation are judged."""
+"""Targets of the evaluation: the results of evaluation/run's experiments compared with the papers. The first run of all
+experiments takes many hours; results are kept (evaluation/run --help). With --recorded nothing runs, and the results in
+evaluation/runs are judged."""
 
 import json
 import math
@@ -11,17 +11,17 @@ from ._builds import ROOT
 
 QUICK = [option("--quick", action="store_true", help="the reduced grids, which are not the papers' scale")]
 RECORDED = option("--recorded", always, action="store_true",
-                  help="judges the runs behind docs/evaluation, measures nothing")
+                  help="judges the runs behind docs/results.md, measures nothing")
 
 
-def sim_run(*words):
-    """sim/run with these words. Its stdout is the caller's."""
-    return subprocess.run([ROOT / "sim" / "run", *words], stdout=subprocess.PIPE, text=True)
+def evaluation_run(*words):
+    """evaluation/run with these words. Its stdout is the caller's."""
+    return subprocess.run([ROOT / "evaluation" / "run", *words], stdout=subprocess.PIPE, text=True)
 
 
 def _recorded(wanted):
     """The detail of a target about the recorded runs of `wanted` that it judges."""
-    found = json.loads(sim_run("recorded").stdout)
+    found = json.loads(evaluation_run("recorded").stdout)
     found = {name: each for name, each in found.items() if wanted == ["all"] or name in wanted}
     known = {name: f'{each["seeds"]} of {each["of"]} seeds, {each["commit"]}' for name, each in found.items()}
     lacking = [name for name in known if found[name]["seeds"] < found[name]["of"]]
@@ -31,8 +31,8 @@ def _recorded(wanted):
     return detail | ({MISSING: f"not recorded with all seeds: {', '.join(lacking)}"} if lacking else {})
 
 
-def sim_run_says(verb, wanted, quick, recorded):
-    """(what sim/run says by this verb once `wanted` have run, detail)."""
+def run_says(verb, wanted, quick, recorded):
+    """(what evaluation/run says by this verb once `wanted` have run, detail)."""
     detail, flags = {}, ["--quick"] if quick else []
     if quick and recorded:
         raise ValueError("what is recorded is of the full grids: --quick or --recorded")
@@ -41,9 +41,9 @@ def sim_run_says(verb, wanted, quick, recorded):
     if recorded:
         detail |= _recorded(wanted)
         flags.append("--recorded")
-    elif sim_run(*wanted, *flags).returncode != 0:
+    elif evaluation_run(*wanted, *flags).returncode != 0:
         detail[MISSING] = "an experiment failed, see above"
-    done = sim_run(*verb, *flags)
+    done = evaluation_run(*verb, *flags)
     done.check_returncode()
     return json.loads(done.stdout), detail
 
@@ -52,7 +52,7 @@ def sim_run_says(verb, wanted, quick, recorded):
         "a claim counts as one that is not met, what is an input of our own models not at all", "share", at_least=0.9,
         options=[*QUICK, RECORDED])
 def claims(quick, recorded):
-    found, detail = sim_run_says(["claims"], ["all"], quick, recorded)
+    found, detail = run_says(["claims"], ["all"], quick, recorded)
     missed = [claim for claim in found["claims"] if not claim["met"]]
     detail |= {"met": found["met"], "all": found["all"],
                "missed": {f'{claim["paper"]} {claim["claim"]}':
@@ -67,13 +67,13 @@ def claims(quick, recorded):
 @target("eval.7", "figures of the papers without an experiment, a number and an interval of five seeds or more",
         "figures", at_most=0, options=[*QUICK, RECORDED])
 def figures(quick, recorded):
-    lacking, detail = sim_run_says(["coverage"], ["all"], quick, recorded)
+    lacking, detail = run_says(["coverage"], ["all"], quick, recorded)
     detail |= {entry["figure"]: f'{entry["lacks"]} ({entry["headline"]})' for entry in lacking}
     return len(lacking), detail
 
 
 def _worst(found):
-    """The worst ratio of what sim/run rivals says, and all above 1 in words."""
+    """The worst ratio of what evaluation/run rivals says, and all above 1 in words."""
     def words(entry):
         place = " ".join(f"{axis} {label}" for axis, label in entry["point"].items())
         return f'{entry["experiment"]} {place}'.strip()
@@ -90,8 +90,8 @@ def _worst(found):
 @target("eval.2", "p99 of all of Braid together (adaptive, AMP, shim) / of the best part alone (shim, FUSO, CoFUSO, "
         "AMP), worst point of all experiments, mean of the seeds", "ratio", at_most=1.05, options=[*QUICK, RECORDED])
 def together(quick, recorded):
-    found, detail = sim_run_says(["rivals", "together", "--without", "tcp", "--without", "dctcp"], ["braid-together"],
-                                 quick, recorded)
+    found, detail = run_says(["rivals", "together", "--without", "tcp", "--without", "dctcp"], ["braid-together"],
+                             quick, recorded)
     value, worst = _worst(found)
     return value, worst | detail
 
@@ -99,6 +99,6 @@ def together(quick, recorded):
 @target("eval.5", "p99 of `adaptive` / of the best other policy, worst point of all experiments, cold and warm, mean "
         "of the seeds", "ratio", at_most=1.05, options=[*QUICK, RECORDED])
 def adaptive(quick, recorded):
-    found, detail = sim_run_says(["rivals", "adaptive"], ["all"], quick, recorded)
+    found, detail = run_says(["rivals", "adaptive"], ["all"], quick, recorded)
     value, worst = _worst(found)
     return value, worst | detail

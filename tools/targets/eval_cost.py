@@ -20,12 +20,12 @@ def _told(rates):
 
 
 @target("eval.3", "data packets a second of one processor in a fat tree of 128 hosts, each with the whole core, keys "
-        f"and frames as shipped; median of {RUNS}", "packets/s", at_least=100_000, programs=["sim_fabric"])
+        f"and frames as shipped; median of {RUNS}", "packets/s", at_least=100_000, programs=["braid-sim"])
 def as_shipped():
-    return _told(_rates("sim_fabric"))
+    return _told(_rates("braid-sim fabric"))
 
 
 @target("eval.3b", "the same with an AEAD that copies and checks nothing", "packets/s", at_least=300_000,
-        programs=["sim_fabric_null"])
+        programs=["braid-sim-null"])
 def without_cipher():
-    return _told(_rates("sim_fabric_null"))
+    return _told(_rates("braid-sim-null fabric"))

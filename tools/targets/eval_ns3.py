@@ -1,9 +1,7 @@
-"""Targets of Braid's own simulator against ns-3 and Linux (docs/evaluation/ns3.md, linux.md)."""
+"""Targets of Braid's own simulator against ns-3 and Linux (evaluation/ns3, evaluation/linux)."""
 
 import json
 import subprocess
-
-from crosscheck.cases import is_settled
 
 from . import target
 from ._builds import ROOT
@@ -11,7 +9,7 @@ from ._builds import ROOT
 
 def _compared(script):
     """(what it found, its explained differences in words)."""
-    done = subprocess.run([ROOT / "sim" / script / "compare"], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([ROOT / "evaluation" / script / "compare"], stdout=subprocess.PIPE, text=True, check=True)
     result = json.loads(done.stdout.splitlines()[-1])
     return result, {f"{pair['case']}, {pair['figure']}": f"{pair['difference']:+.1%}: {pair['explained']}"
                     for pair in result["pairs"] if "explained" in pair}
@@ -29,7 +27,7 @@ def against_ns3():
 def against_ns3_settled():
     result, explained = _compared("ns3")
     counted = [abs(pair["difference"]) for pair in result["pairs"]
-               if "explained" not in pair and is_settled(pair["case"])]
+               if "explained" not in pair and pair["settled"]]
     return max(counted), {"explained": explained, "with the cases of 0.1 s": result.pop("worst"), **result}
 
 

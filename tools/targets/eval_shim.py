@@ -7,10 +7,10 @@ from ._builds import ROOT, build
 from ._duel import rounded
 from ._shim_lab import LAB_PROGRAMS
 from ._shim_ratios import lab_rows, rack_ratios
-from .eval import QUICK, RECORDED, sim_run_says
+from .eval import QUICK, RECORDED, run_says
 
 MOST = 1.02
-SHIM, WITHOUT = "shim", "off"  # the variants of sim/experiments/tracks-*.yaml
+SHIM, WITHOUT = "shim", "off"  # the variants of evaluation/experiments/tracks-*.yaml
 SHARES = ("p50", "p99")
 LAB = option("--lab", always, action="store_true",
              help="with shim.2 and shim.3, of real kernels: more than an hour, as root")
@@ -22,7 +22,7 @@ def share_of(report):
 
 
 def experiments_rows(found, names):
-    """({share: {row: (on / off, its interval)}} of what `sim/run ratios` found, what `names` lack of it)."""
+    """({share: {row: (on / off, its interval)}} of what `evaluation/run ratios` found, what `names` lack of it)."""
     rows, seen, lacking = {share: {} for share in SHARES}, set(), []
     for entry in found:
         share = share_of(entry["report"])
@@ -65,8 +65,8 @@ def _lab_shares(rows):
         "experiment of T-RACKs (mean of seeds in pairs) and the rows of shim.4 (of all seeds), shim.2 and shim.3 "
         "(median of 3)", "ratio", at_most=MOST, options=[*QUICK, RECORDED, LAB])
 def harmless(quick, recorded, lab):
-    names = sorted(file.stem for file in (ROOT / "sim" / "experiments").glob("tracks-*.yaml"))
-    found, detail = sim_run_says(["ratios"], names, quick, recorded)
+    names = sorted(file.stem for file in (ROOT / "evaluation" / "experiments").glob("tracks-*.yaml"))
+    found, detail = run_says(["ratios"], names, quick, recorded)
     rows, lacking = experiments_rows(found, names)
     if recorded:
         detail["measured now"] = "the rows of shim.4" + (", shim.2 and shim.3" if lab else "")

@@ -25,8 +25,9 @@ REPETITIONS = 9
 CPU = 0  # that both sides of a comparison of costs run on
 
 
-class Program:
-    """A program of `sim`, the option that names its variants, and the arguments of a short run of any experiment."""
+class Group:
+    """A group of braid-sim's experiments, the option that names their variants, and the arguments of a short run of any
+    of them."""
 
     def __init__(self, name, flag, variants, arguments):
         self.name = name
@@ -36,28 +37,32 @@ class Program:
 
     def experiments(self, folder):
         """The names of its experiments, as its help lists them."""
-        words = [folder / self.name, "--help"]
-        text = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+        text = subprocess.run([*self._program(folder), "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
         return re.findall(r"^\s+([a-z][a-z-]*): ", text.partition("one of:")[2].partition("\n\n")[0], re.MULTILINE)
 
-    def runs(self, experiment):
-        """{(program, experiment, variant): words of the command line}"""
+    def runs(self, folder):
+        """{(group, experiment, variant): words of the command line} with the programs of that folder."""
         return {(self.name, experiment, variant):
-                [self.name, experiment, "--seed", "7", self._flag, variant, *self._arguments.split()]
-                for variant in self._variants}
+                [*self._program(folder), experiment, "--seed", "7", self._flag, variant, *self._arguments.split()]
+                for experiment in self.experiments(folder) for variant in self._variants}
+
+    def _program(self, folder):
+        """The words with which its command lines begin."""
+        program = folder / "braid-sim"
+        return [program, self.name] if program.exists() else [folder / f"sim_{self.name}"]
 
 
-PROGRAMS = [
-    Program("sim_recovery", "--policy",
-            ["none", "fuso", "cofuso", "redundant", "proactive", "reactive", "corrective", "adaptive"],
-            "--flows 2 --senders 6"),
-    Program("sim_rate", "--controller",
-            ["amp", "auto", "bbr", "cubic", "dcm", "dctcp", "lia", "newreno", "wan", "xmp"],
-            "--rounds 1 --senders 3 --time 2 --seconds 2"),
-    Program("sim_racks", "--shim", ["off", "sender", "both"],
-            "--rounds 1 --flows 20 --large --scheme dctcp --seconds 1"),
+GROUPS = [
+    Group("recovery", "--policy",
+          ["none", "fuso", "cofuso", "redundant", "proactive", "reactive", "corrective", "adaptive"],
+          "--flows 2 --senders 6"),
+    Group("rate", "--controller",
+          ["amp", "auto", "bbr", "cubic", "dcm", "dctcp", "lia", "newreno", "wan", "xmp"],
+          "--rounds 1 --senders 3 --time 2 --seconds 2"),
+    Group("racks", "--shim", ["off", "sender", "both"],
+          "--rounds 1 --flows 20 --large --scheme dctcp --seconds 1"),
 ]
-SIM_PROGRAMS = ["sim_chaos", *[program.name for program in PROGRAMS]]
+SIM_PROGRAMS = ["sim_chaos", "braid-sim"]
 
 
 def _chaos(folder, first):
@@ -68,9 +73,9 @@ def _chaos(folder, first):
     return {("sim_chaos", first + index): value for index, value in enumerate(hashes)}
 
 
-def _experiment(folder, key, words):
+def _experiment(key, words):
     """{key: hash}, or {} when the run fails or states no hash."""
-    done = subprocess.run([folder / words[0], *words[1:]], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True)
     try:
         return {key: str(json.loads(done.stdout)["hash"])} if done.returncode == 0 else {}
@@ -80,12 +85,18 @@ def _experiment(folder, key, words):
 
 def _begin(pool, folder):
     """Begins every run of the programs in that folder. Returns the runs, and the futures of {run: hash}."""
-    words = {key: words for program in PROGRAMS for experiment in program.experiments(folder)
-             for key, words in program.runs(experiment).items()}
+    words = {key: words for group in GROUPS for key, words in group.runs(folder).items()}
     seeds = range(1, CHAOS_SEEDS + 1)
     futures = [pool.submit(_chaos, folder, first) for first in seeds[::CHAOS_CHUNK]]
-    futures += [pool.submit(_experiment, folder, key, each) for key, each in words.items()]
+    futures += [pool.submit(_experiment, key, each) for key, each in words.items()]
     return {*words, *(("sim_chaos", seed) for seed in seeds)}, futures
+
+
+def _sim_programs(checkout):
+    """SIM_PROGRAMS as that checkout has them: before there was braid-sim, each group was a program of its own."""
+    if (checkout / "evaluation").is_dir():
+        return SIM_PROGRAMS
+    return ["sim_chaos", *[f"sim_{group.name}" for group in GROUPS]]
 
 
 def _folder_of(program):
@@ -101,7 +112,7 @@ PAIRS_OPTION = option("--pairs", at_least(LEAST_PAIRS), type=int, default=PAIRS,
 
 
 @target("house.1", "virtual runs whose hash of all datagrams differs from the baseline's, or that fail: "
-        f"{CHAOS_SEEDS} chaos seeds, and each experiment of sim with each policy, controller or shim", "runs",
+        f"{CHAOS_SEEDS} chaos seeds, and each experiment of braid-sim with each policy, controller or shim", "runs",
         at_most=0, programs=SIM_PROGRAMS, options=[COMMIT_OPTION])
 def same_datagrams(baseline):
     return _differing(baseline)
@@ -115,7 +126,8 @@ def same_datagrams_after_renaming(baseline):
 
 def _differing(baseline):
     """How many runs differ from those of that commit, and the detail."""
-    sides = {"baseline": build(clone_of(baseline), SIM_PROGRAMS), "here": _folder_of("sim_chaos")}
+    clone = clone_of(baseline)
+    sides = {"baseline": build(clone, _sim_programs(clone)), "here": _folder_of("sim_chaos")}
     wanted, hashes = set(), {}
     with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
         begun = {side: _begin(pool, folder) for side, folder in sides.items()}

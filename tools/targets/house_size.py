@@ -12,7 +12,7 @@ SMALL = 60  # lines of a file below which it is hardly a subject
 MOST_FILES, MOST_LINES, LONGEST = 450, 56_000, 500
 MOST_OF_DOCS = 1_200_000  # bytes
 MOST_NAMED = 12
-RECORDS = ("docs/evaluation/runs/",)
+RECORDS = ("evaluation/runs/",)
 
 
 def _tracked():

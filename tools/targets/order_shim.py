@@ -134,7 +134,7 @@ def _judged(runs, control, failed):
 
 @target("order.6", "the shim's worst ratio of p50 and p99, on / off, over all rows of shim.2, shim.3 and shim.4, each "
         "the median of 3 (shim.4 in virtual time: once)", "ratio", at_most=1.05,
-        programs=[*LAB_PROGRAMS, "lwip_peer", "sim_racks"], options=[QUICK])
+        programs=[*LAB_PROGRAMS, "lwip_peer", "braid-sim"], options=[QUICK])
 def harmless(quick):
     runs, control, failed = lab_rows(quick)
     worst, detail = _judged(runs, control, failed)

@@ -69,18 +69,18 @@ SEEDS, QUICK_SEEDS, SIMULATED_SECONDS = 40, 4, 60
 
 
 def _simulated(programs, seeds):
-    """Mbit/s of a download in virtual time by seed, by the sim_rate of that folder; None: of this build."""
+    """Mbit/s of a download in virtual time by seed, by the braid-sim of that folder; None: of this build."""
     with _gateways_of(programs):
-        done = simulate("sim_rate", {seed: ["bulk", "--jitter", 0.5, "--seed", seed, "--seconds", SIMULATED_SECONDS]
-                                     for seed in seeds})
+        done = simulate("braid-sim rate", {seed: ["bulk", "--jitter", 0.5, "--seed", seed, "--seconds",
+                                                  SIMULATED_SECONDS] for seed in seeds})
     return [done[seed]["goodput_mbit"] for seed in seeds]
 
 
 @target("order.7b", "the same links in virtual time with jitter of half the RTT: goodput / without the new rule, "
-        f"mean of {SEEDS} seeds", "ratio", at_least=STEADY, programs=["sim_rate"], options=[QUICK])
+        f"mean of {SEEDS} seeds", "ratio", at_least=STEADY, programs=["braid-sim"], options=[QUICK])
 def jitter(quick):
     seeds = range(1, 1 + (QUICK_SEEDS if quick else SEEDS))
-    here, there = _simulated(None, seeds), _simulated(build(changed(*RULE_OFF), ["sim_rate"]), seeds)
+    here, there = _simulated(None, seeds), _simulated(build(changed(*RULE_OFF), ["braid-sim"]), seeds)
     ratios = [a / b for a, b in zip(here, there)]
     detail = {"95 % interval, +-": rounded(1.96 * stdev(ratios) / len(ratios) ** 0.5),
               "smallest and largest": [rounded(min(ratios)), rounded(max(ratios))],

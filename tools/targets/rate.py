@@ -1,17 +1,17 @@
-"""Targets of AMP: its figures rerun in virtual time by sim_rate (docs/evaluation.md)."""
+"""Targets of AMP: its figures rerun in virtual time by braid-sim rate (evaluation/amp.md)."""
 
 from statistics import mean, median
 
 from . import require, target
 from ._simulate import by_seed, require_complete, simulate
 
-PROGRAMS = ["sim_rate"]
+PROGRAMS = ["braid-sim"]
 RIVALS = ["amp", "dcm", "xmp"]
 TCP_RTO = ["--min-rto", "200"]
 
 
 def _simulate(runs):
-    return simulate("sim_rate", runs)
+    return simulate("braid-sim rate", runs)
 
 
 def _ms(seconds):
@@ -35,7 +35,7 @@ def incast():
         return runs[k, "amp"]["mean"] / runs[k, "dctcp"]["mean"]
 
     runs, patient = _simulate(wanted()), _simulate(wanted(*TCP_RTO))
-    values = by_seed("sim_rate", runs, wanted(senders=judged, names=["amp", "dctcp"]),
+    values = by_seed("braid-sim rate", runs, wanted(senders=judged, names=["amp", "dctcp"]),
                      lambda runs: max(ratio(runs, k) for k in judged))
     detail = {"rounds": 20, "amp / dctcp": {str(k): round(ratio(runs, k), 3) for k in senders},
               "the value by seed": [round(value, 4) for value in values],

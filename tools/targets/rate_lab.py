@@ -60,7 +60,7 @@ def _download(wifi_loss, lte_loss, sender, seed, changes):
 
 @target("rate.2", "goodput of one download over WiFi 50 Mbit/s 20 ms 1 % loss + LTE 30 Mbit/s 60 ms 0.1 % loss (200 "
         "ms of buffer) / (sum of link rates x 1448/1500); the smaller of a cubic and a bbr sender, each the median of "
-        "3", "ratio", at_least=0.92, programs=[*PROGRAMS, "sim_rate"])
+        "3", "ratio", at_least=0.92, programs=[*PROGRAMS, "braid-sim"])
 def lossy_download():
     value, detail = measure(3)
     detail["in virtual time: smallest, mean, largest share of 3 seeds"] = bulk_in_virtual_time()

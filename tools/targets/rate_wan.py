@@ -1,18 +1,18 @@
-"""Targets of rate control on Internet paths, in virtual time by sim_rate (docs/evaluation.md). The values are those of
-`wan`; the details also have other controllers."""
+"""Targets of rate control on Internet paths, in virtual time by braid-sim rate (evaluation/internet.md). The values
+are those of `wan`; the details also have other controllers."""
 
 from statistics import mean
 
 from . import require, target
 from ._simulate import simulate
 
-PROGRAMS = ["sim_rate"]
+PROGRAMS = ["braid-sim"]
 OURS, RIVALS = "wan", ["bbr", "cubic"]
 CONTROLLERS = [OURS, *RIVALS]
 
 
 def _simulate(runs):
-    return simulate("sim_rate", runs)
+    return simulate("braid-sim rate", runs)
 
 
 def _spread(values, digits=3):

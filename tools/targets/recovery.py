@@ -1,10 +1,10 @@
-"""Targets of proactive recovery: the experiments of FUSO and CoFUSO, rerun in virtual time (docs/evaluation.md)."""
+"""Targets of proactive recovery: the experiments of FUSO and CoFUSO, rerun in virtual time (evaluation/README.md)."""
 
 from . import _recovery_lab as lab
 from . import target
 from ._simulate import by_seed, require_complete, simulate
 
-PROGRAMS = ["sim_recovery"]
+PROGRAMS = ["braid-sim"]
 WITH_LAB = [*PROGRAMS, *lab.LAB_PROGRAMS]
 POLICIES = ["none", "fuso", "cofuso", "adaptive", "redundant", "proactive", "reactive", "corrective"]
 # In the paper, the testbed used only XOR, the simulations up to three parities (CoFUSO section 6.2.4).
@@ -18,12 +18,12 @@ CONTROLLERS = {"default": [], "newreno": ["--controller", "newreno"]}
 
 
 def _simulate(runs):
-    return simulate("sim_recovery", runs)
+    return simulate("braid-sim recovery", runs)
 
 
 def _by_seed(detail, runs, wanted, names, figure):
     """The value of a target: `figure` of its runs. The detail has the values with other seeds."""
-    values = by_seed("sim_recovery", runs, {name: wanted[name] for name in names}, figure)
+    values = by_seed("braid-sim recovery", runs, {name: wanted[name] for name in names}, figure)
     require_complete(detail, {name: runs[name] for name in names})
     detail["the value by seed"] = [round(value, 4) for value in values]
     return values[0]
@@ -155,7 +155,7 @@ def routers():
         return out
 
     runs = _simulate({**wanted(flows, ranked), **wanted(1000, others)})
-    ratios, *elsewhere = by_seed("sim_recovery", runs, wanted(few, ranked), ratios_of)
+    ratios, *elsewhere = by_seed("braid-sim recovery", runs, wanted(few, ranked), ratios_of)
 
     def shown(each):
         return {loss: {pair: round(ratio, 5) for pair, ratio in pairs.items()} for loss, pairs in each.items()}

@@ -1,4 +1,4 @@
-"""Targets of the ack shim in the lab, with real kernels (docs/evaluation.md)."""
+"""Targets of the ack shim in the lab, with real kernels (docs/performance.md)."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""T-RACKs' small simulation with Braid's ack shim, rerun in virtual time by sim_racks (docs/evaluation.md)."""
+"""T-RACKs' small simulation with Braid's ack shim, rerun in virtual time by braid-sim racks (evaluation/tracks.md)."""
 
 import itertools
 from statistics import mean
@@ -37,7 +37,7 @@ def rounds_of_all():
     extra |= {(case, 20, "droptail", shim): ["incast", "--shim", shim, *CASES[case]] for case in CASES
               for shim in ("both", "cache")}
     runs |= {(*key, seed): [*arguments, "--seed", seed] for key, arguments in extra.items() for seed in SEEDS}
-    done = simulate("sim_racks", runs)
+    done = simulate("braid-sim racks", runs)
     return {key: [done[*key, seed] for seed in SEEDS] for key in [*keys, *extra]}
 
 
@@ -61,7 +61,7 @@ def _show(off, each):
 
 
 @target("shim.4", "T-RACKs section V-A, 20 flows at one port: smallest ratio of the p95 FCT without the shim to that "
-        "with it on the senders, CASE 1 and 2, four queues, 3 seeds", "ratio", at_least=10, programs=["sim_racks"])
+        "with it on the senders, CASE 1 and 2, four queues, 3 seeds", "ratio", at_least=10, programs=["braid-sim"])
 def racks():
     runs = rounds_of_all()
 

@@ -18,7 +18,7 @@ from lab.services import Iperf3
 from . import require, target
 from ._duel import DIRECT, OPTIONS, PROGRAMS, ROUNDS, SERVER, rounded
 
-# A port of a switch: as in the fabric of docs/evaluation.md.
+# A port of a switch: as in the fabric of evaluation/amp.md.
 PORT = {"queue_bytes": 128 * 1024, "ecn_threshold_bytes": 32 * 1024}
 LINKS = [Link("path1", 1000, 0.3, more=PORT), Link("path2", 1000, 0.3, more=PORT),
          Link("path3", 1000, 0.3, 0.01, more=PORT)]

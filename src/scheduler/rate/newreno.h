@@ -14,7 +14,7 @@ namespace braid {
 /// again from the initial window after idle time, asks more of a small window before it counts as
 /// used, treats a packet sent at the very moment of a reduction as sent after it, and reduces for a
 /// mark and then again for a loss of the same window. The recovery experiments of
-/// docs/evaluation.md were measured with the rules here.
+/// evaluation/README.md were measured with the rules here.
 class NewReno final : public Controller {
  public:
   /// Window after a reduction, as a part of the window before (RFC 9002 appendix B.1).

@@ -68,7 +68,7 @@ TEST(TcpWindow, ALossHalvesTheWindowOfARunningFlow) {
       << "a segment a round trip";
 }
 
-// The behaviour of ns-3 (docs/evaluation/ns3.md): the last ACK covers all of the old window, which
+// The behaviour of ns-3 (evaluation/ns3/README.md): the last ACK covers all of the old window, which
 // is twice the new one.
 TEST(TcpWindow, TheEndOfARecoveryGrowsTheWindowOnlyIfAsked) {
   for (bool grows : {false, true}) {

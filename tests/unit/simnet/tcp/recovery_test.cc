@@ -46,7 +46,7 @@ TEST(TcpRecovery, OneLossIsRepairedInARoundTripWithEachDetector) {
   }
 }
 
-// The behaviour of ns-3 (docs/evaluation/ns3.md): no segment above the last one can arrive and
+// The behaviour of ns-3 (evaluation/ns3/README.md): no segment above the last one can arrive and
 // reveal its loss.
 TEST(TcpRecovery, APartialAckFindsALostTailOnlyIfAsked) {
   for (bool asked : {false, true}) {
