@@ -107,20 +107,15 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
       random_(key),
       streamMemory_(options_.streams.allHeldBytes),
       streams_(options_, peers_, forwarder_),
+      shared_{.orderMemory = &memory_,
+              .decodeMemory = &memory_,
+              .streamMemory = &streamMemory_,
+              .streams = &streams_.registry()},
       uplinks_(options_.maxOuterMtu),
-      peers_(options_, pool, handshakes, *this, events_),
+      peers_(options_, pool, handshakes, *this, events_, shared_),
       groups_(options_, peers_, events_),
       handshakeServer_(pool, handshakes, random_),
-      forwarder_(options_, pool, peers_, random_) {
-  shareMemory(options_);
-}
-
-void Tunnel::shareMemory(TunnelOptions& options) {
-  options.orderMemory = &memory_;
-  options.decodeMemory = &memory_;
-  options.streams.memory = &streamMemory_;
-  options.streams.registry = &streams_.registry();
-}
+      forwarder_(options_, pool, peers_, random_) {}
 
 // Ends the sessions while the objects they refer to still exist.
 Tunnel::~Tunnel() {
@@ -188,8 +183,6 @@ void Tunnel::setTunables(const TunnelOptions& options) {
   next.sealLater = options_.sealLater;
   next.streams.firstUpload = options_.streams.firstUpload;
   next.streams.allHeldBytes = options_.streams.allHeldBytes;
-  next.trace = options_.trace;
-  shareMemory(next);
   next.shim.keepSizes(options_.shim);
   options_ = std::move(next);
   forwarder_.setTunables();

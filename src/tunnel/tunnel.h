@@ -123,12 +123,13 @@ class Tunnel final : private PeerOwner {
   void setUplinks(std::vector<UplinkSpec> uplinks, Time now);
   /// Begins a new period of a metered uplink, of which `used` bytes are already used.
   void resetMeter(std::string_view uplink, uint64_t used, Time now);
-  /// Takes over all options that may change at run time: all except the mode, the MTUs and the
-  /// table sizes. An ack shim that is switched off forgets its flows and counters.
+  /// Takes over all options that may change at run time: all except the mode, the MTUs, the sizes
+  /// of tables and of shared memory, `sealLater`, and the first credit of streams that peers open.
+  /// An ack shim that is switched off forgets its flows and counters.
   void setTunables(const TunnelOptions& options);
   /// From now on `sink` gets an event for each decision of loss recovery; nullptr ends that. The
   /// sink must outlive the tunnel or be unset.
-  void setTrace(TraceSink* sink) { options_.trace = sink; }
+  void setTrace(TraceSink* sink) { shared_.trace = sink; }
   /// Sends restart notices to the initiators that were connected to this gateway before it
   /// restarted: `callers` is what callers() returned then. Call it after setPeers(): a peer that is
   /// no longer configured, or has endpoints now, gets none.
@@ -193,7 +194,6 @@ class Tunnel final : private PeerOwner {
   std::vector<MeterStatus> meters() const;
 
  private:
-  void shareMemory(TunnelOptions& options);
   void count(const Route& route, size_t bytes, Time now);
   void onHandshake(const Route& from, ByteSpan bytes, Time now);
   bool pollReply(Datagram& out, Time now);
@@ -219,6 +219,7 @@ class Tunnel final : private PeerOwner {
   MemoryQuota memory_{kMemory};
   MemoryQuota streamMemory_;
   TunnelStreams streams_;
+  SharedResources shared_;
   UplinkMeters uplinks_;
   EventQueue events_;
   PeerSet peers_;

@@ -104,7 +104,7 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   options.decodeBuffer = size % 7 == 0 ? 0 : size % 7 == 1 ? 1 : 64;
   StreamRegistry registry;
   options.streams.on = size % 4 != 0;
-  options.streams.registry = &registry;
+  SharedResources shared{.streams = &registry};
   options.streams.most = kStreams;
   options.streams.heldBytes = 100000;
   Owner owner;
@@ -115,8 +115,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   KeySchedule peer(secrets(), KeySchedule::Role::kInitiator, {}, now);
   {
     SecretRandom random(knownKey(1));
-    Session session(secrets(), KeySchedule::Role::kResponder, options, pool, events, owner, random,
-                    now);
+    Session session(secrets(), KeySchedule::Role::kResponder, options,
+                    {pool, random, events, owner, shared}, now);
     Driver driver(registry, session);
     PacketNumber numbers[256] = {};
     Reader in({data, size});

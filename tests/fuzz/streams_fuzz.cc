@@ -27,14 +27,14 @@ class Play {
  public:
   Play() {
     options_.on = true;
-    options_.registry = &registry_;
     options_.most = 12;
     options_.firstUpload = 9000;
     options_.firstCredit = 12000;
     options_.mostCredit = 50000;
     options_.heldBytes = kHeld;
-    lane_ = std::make_unique<SessionStreams>(
-        StreamContext{options_, pool_, dataTracker_, round_, trace_, rations_, 1, true});
+    lane_ = std::make_unique<SessionStreams>(StreamContext{options_, pool_, dataTracker_, trace_,
+                                                           rations_, &registry_, nullptr, 1, true},
+                                             round_);
     Params peer;
     peer.lanes = Params::kPacketLane | Params::kStreamLane;
     peer.streams = 10;

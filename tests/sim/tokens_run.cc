@@ -45,8 +45,8 @@ class Attack {
  public:
   explicit Attack(uint64_t seed)
       : dice(~seed), random_(knownKey(seed)), liar_(secrets(), Role::kInitiator, now) {
-    gateway_ = std::make_unique<Session>(secrets(), Role::kResponder, options_, pool_, events_,
-                                         owner_, random_, now);
+    SessionContext context{pool_, random_, events_, owner_, shared_};
+    gateway_ = std::make_unique<Session>(secrets(), Role::kResponder, options_, context, now);
   }
 
   Random dice;
@@ -173,6 +173,7 @@ class Attack {
   std::string name_ = "attacker";
   PeerEvents events_{queue_, name_};
   SecretRandom random_;
+  SharedResources shared_;
   test::RawPeer liar_;
   std::map<uint8_t, PacketNumber> next_;                ///< by subflow
   std::map<uint8_t, std::vector<PacketNumber>> toAck_;  ///< by subflow

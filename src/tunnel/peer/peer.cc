@@ -67,8 +67,8 @@ void Peer::openSubflows(Time now) {
 
 SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedule::Role role,
                                        Time now) {
-  auto session = std::make_unique<Session>(secrets, role, context_.options, context_.pool, events_,
-                                           *this, random_, now);
+  SessionContext context{context_.pool, random_, events_, *this, context_.shared};
+  auto session = std::make_unique<Session>(secrets, role, context_.options, context, now);
   session->paths().setKeepalive(options_.keepalive);
   RestartNotice call = returnCallOf(secrets);
   if (role == KeySchedule::Role::kInitiator) awaited_ = call;

@@ -64,6 +64,7 @@ struct PeerContext {
   HandshakeProvider& handshakes;
   PeerOwner& owner;
   EventQueue& events;
+  const SharedResources& shared;
   SessionIndex& sessions;
   AttemptIndex& attempts;
 };

@@ -34,8 +34,8 @@ class PeerSet {
  public:
   /// All arguments must outlive this object.
   PeerSet(const TunnelOptions& options, PacketPool& pool, HandshakeProvider& handshakes,
-          PeerOwner& owner, EventQueue& events)
-      : context_{options, pool, handshakes, owner, events, sessions_, attempts_} {}
+          PeerOwner& owner, EventQueue& events, const SharedResources& shared)
+      : context_{options, pool, handshakes, owner, events, shared, sessions_, attempts_} {}
 
   size_t size() const { return peers_.size(); }
   const Peer& at(size_t position) const { return *peers_[position].peer; }

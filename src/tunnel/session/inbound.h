@@ -32,8 +32,13 @@
 #include <variant>
 
 #include "base/memory.h"
+#include "tunnel/fec/fec_receiver.h"
+#include "tunnel/fec/recovery_driver.h"
 #include "tunnel/order/packet_receiver.h"
-#include "tunnel/session/session_parts.h"
+#include "tunnel/session/key_renewal.h"
+#include "tunnel/session/path_manager.h"
+#include "tunnel/session/peer_events.h"
+#include "tunnel/stream/session_streams.h"
 #include "tunnel/wire/frame_table.h"
 
 namespace braid {
@@ -52,7 +57,10 @@ class Inbound final : private QuotaUser {
   /// A frame that carries a data unit (DATA or STREAM), or none.
   using UnitFrame = std::variant<std::monostate, DataFrame, StreamFrame>;
 
-  explicit Inbound(const SessionParts& parts);
+  /// `orderMemory`: see PacketReceiver. All arguments must outlive this object.
+  Inbound(const QueueOptions& options, PacketPool& pool, PathManager& paths, KeyUpdate& renewal,
+          SessionStreams& streams, ProactiveRecovery& proactiveRecovery, FecReceiver& receiver,
+          SessionOwner& owner, MemoryQuota* orderMemory);
 
   void setTunables();
   /// `frames`: an opened datagram of the subflow, without header and tag. False when it is
@@ -68,8 +76,6 @@ class Inbound final : private QuotaUser {
   /// The peer has acknowledged a packet that was never sent.
   bool hasForgedAck() const { return hasForgedAck_; }
   DropCounts drops() const;
-  /// The protocol version of this session.
-  ProtocolVersion version() const { return parts_.version; }
   /// The receiver of inner packets, which also holds those that wait for their order.
   const PacketReceiver& packets() const { return packets_; }
 
@@ -86,7 +92,15 @@ class Inbound final : private QuotaUser {
   void reclaim() override;  // QuotaUser, of the packets that are held
   void drop(Drop cause) { countDrop(drops_, cause); }
 
-  SessionParts parts_;
+  const QueueOptions& options_;
+  PacketPool& pool_;
+  PathManager& paths_;
+  SubflowSet& subflows_;  ///< of paths_
+  KeyUpdate& renewal_;
+  SessionStreams& streams_;
+  ProactiveRecovery& proactiveRecovery_;
+  FecReceiver& receiver_;
+  SessionOwner& owner_;
   PacketReceiver packets_;
   Time patienceDue_ = Time::min();  ///< when to look at the paths again for setPatience()
   DropCounts drops_{};              ///< the drops of `packets_` are not included

@@ -62,31 +62,36 @@ PathManager::Side sideOf(KeySchedule::Role role) {
 }  // namespace
 
 Session::Session(const SessionSecrets& secrets, KeySchedule::Role role,
-                 const SessionOptions& options, PacketPool& pool, PeerEvents& events,
-                 SessionOwner& owner, SecretRandom& random, Time now)
+                 const SessionOptions& options, const SessionContext& context, Time now)
     : options_(options),
-      events_(events),
-      random_(random),
+      events_(context.events),
+      random_(context.random),
       keys_(secrets, role, keyLimits(options), now),
       sealer_(secrets.sessionId, keys_, options.sealLater),
-      trace_(options.trace, secrets.sessionId),
-      dataTracker_(options.repairTime, &owner, &pool.budget(PacketUse::kSent)),
-      lanes_(options, pool, dataTracker_, owner, trace_, random_.next(), secrets.sessionId, role),
+      trace_(context.shared.trace, secrets.sessionId),
+      dataTracker_(options.repairTime, &context.owner, &context.pool.budget(PacketUse::kSent)),
+      lanes_(options,
+             {options.streams, context.pool, dataTracker_, trace_, context.owner.streamRations(),
+              context.shared.streams, context.shared.streamMemory, secrets.sessionId,
+              role == KeySchedule::Role::kInitiator},
+             context.owner, random_.next()),
       renewal_(keys_, controls_),
-      paths_(sideOf(role), options, controls_, dataTracker_, events, trace_, random_, now),
-      proactiveRecovery_({options, options.recoveryOptions, paths_.subflows(), dataTracker_, pool,
-                          sealer_, trace_}),
-      receiver_(options, pool.payload(), paths_.subflows(), trace_),
-      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_,
-                 dataTracker_, lanes_.round, lanes_.packets, lanes_.streams, proactiveRecovery_,
-                 receiver_, owner, secrets.version}),
-      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_,
-                dataTracker_, lanes_.round, lanes_.packets, lanes_.streams, proactiveRecovery_,
-                receiver_, owner, secrets.version}),
+      paths_(sideOf(role), options, controls_, dataTracker_, events_, trace_, random_, now),
+      proactiveRecovery_({options, options.recoveryOptions, paths_.subflows(), dataTracker_,
+                          context.pool, sealer_, trace_}),
+      receiver_(options, context.pool.payload(), paths_.subflows(), trace_,
+                context.shared.decodeMemory),
+      data_(options, context.pool, sealer_, paths_, dataTracker_, lanes_, proactiveRecovery_,
+            context.owner),
+      outbound_(context.pool, sealer_, paths_, controls_, dataTracker_, lanes_.streams,
+                proactiveRecovery_, receiver_, data_),
+      inbound_(options, context.pool, paths_, renewal_, lanes_.streams, proactiveRecovery_,
+               receiver_, context.owner, context.shared.orderMemory),
+      version_(secrets.version),
       start_(now) {
   proactiveRecovery_.setPolicies(random_);
   lanes_.flows.limitClasses(proactiveRecovery_.policies().size());
-  controls_.add(ParamsFrame{ownParams(options, pool, lanes_.streams), random_.next()});
+  controls_.add(ParamsFrame{ownParams(options, context.pool, lanes_.streams), random_.next()});
   controls_.add(greaseFrame(random_.next()));
 }
 
@@ -103,7 +108,7 @@ void Session::giveUp() {
 }
 
 void Session::setTunables() {
-  outbound_.setTunables();
+  data_.setTunables();
   proactiveRecovery_.setPolicies(random_);
   lanes_.flows.limitClasses(proactiveRecovery_.policies().size());
   dataTracker_.setRepairTime(options_.repairTime);
@@ -207,7 +212,7 @@ Time Session::nextDeadline(Time now) const {
                         paths_.nextDeadline(now)});
   if (unusableSince() != kNever && lanes_.streams.size() > 0)
     next = std::min(next, std::max(now, unusableSince() + options_.repairTime + 1ns));
-  if (unusableSince() != kNever && outbound_.hasWaiting())
+  if (unusableSince() != kNever && data_.hasWaiting())
     next = std::min(next, std::max(now, unusableSince() + options_.repairTime));
   return next;
 }
@@ -262,7 +267,7 @@ DropCounts Session::drops() const {
   addDrops(sum, dataTracker_.drops());
   addDrops(sum, lanes_.packets.drops());
   addDrops(sum, inbound_.drops());
-  addDrops(sum, outbound_.drops());
+  addDrops(sum, data_.drops());
   return sum;
 }
 
@@ -272,9 +277,9 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.keyGeneration = keys_.generation();
   status.keyAge = now - keys_.renewedAt();
   status.cipher = aeadName(keys_.aead());
-  status.version = inbound_.version();
+  status.version = version_;
   paths_.fill(status, now);
-  static_cast<OutboundCounts&>(status) = outbound_.counts();
+  static_cast<OutboundCounts&>(status) = data_.counts();
   static_cast<InboundCounts&>(status) = inbound_.packets().counts();
   status.heldPackets = inbound_.packets().heldPackets();
   status.heldBytes = inbound_.packets().heldBytes();

@@ -37,14 +37,16 @@
 #include "tunnel/fec/recovery_driver.h"
 #include "tunnel/queue/data_tracker.h"
 #include "tunnel/session/control_frames.h"
+#include "tunnel/session/data_sender.h"
 #include "tunnel/session/inbound.h"
 #include "tunnel/session/key_renewal.h"
 #include "tunnel/session/outbound.h"
 #include "tunnel/session/path_manager.h"
 #include "tunnel/session/peer_events.h"
 #include "tunnel/session/session_options.h"
-#include "tunnel/session/session_parts.h"
+#include "tunnel/session/session_queues.h"
 #include "tunnel/session/session_status.h"
+#include "tunnel/session/shared_resources.h"
 #include "tunnel/subflow/route.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/key_ring.h"
@@ -52,12 +54,20 @@
 
 namespace braid {
 
+/// What a session uses and does not own. All of it must outlive the session.
+struct SessionContext {
+  PacketPool& pool;
+  SecretRandom& random;
+  PeerEvents& events;
+  SessionOwner& owner;
+  const SharedResources& shared;
+};
+
 class Session final {
  public:
-  /// `options`, `pool`, `events`, `owner` and `random` must outlive this object.
+  /// `options` must outlive this object.
   Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-          PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random,
-          Time now);
+          const SessionContext& context, Time now);
   ~Session();
 
   uint32_t id() const { return sealer_.session(); }
@@ -163,9 +173,11 @@ class Session final {
   PathManager paths_;
   ProactiveRecovery proactiveRecovery_;
   FecReceiver receiver_;
+  DataSender data_;
   Outbound outbound_;
   Inbound inbound_;
 
+  ProtocolVersion version_;  ///< that this session speaks
   Time start_;
   std::optional<Time> heardAt_;
   bool over_ = false;

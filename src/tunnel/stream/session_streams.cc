@@ -31,13 +31,13 @@ StreamCause causeOf(uint64_t code) {
 }
 }  // namespace
 
-SessionStreams::SessionStreams(const StreamContext& context)
+SessionStreams::SessionStreams(const StreamContext& context, DrrScheduler& round)
     : context_(context),
-      registry_(context.options.registry),
+      registry_(context.registry),
       upload_(context.options.firstUpload),
       nextId_(context.isInitiator ? 0 : 1),
-      receiveMemory_(context.options, context.pool, [this] { giveWay(); }),
-      sending_(context.options, context.pool, context.round, registry_, context.session),
+      receiveMemory_(context.options, context.pool, context.memory, [this] { giveWay(); }),
+      sending_(context.options, context.pool, round, registry_, context.session),
       rtt_(kFirstRtt) {}
 
 SessionStreams::~SessionStreams() {

@@ -122,12 +122,13 @@ class CallbackQuotaUser final : public QuotaUser {
 /// could fill the memory and block the very bytes it waits for.
 class ReceiveMemory {
  public:
-  /// `options` and `pool` must outlive the object. `giveWay`: resets the stream that laziest()
-  /// returns, if any. It is called when another session needs memory and this one holds most of it.
-  ReceiveMemory(const StreamOptions& options, PacketPool& pool,
+  /// `options`, `pool` and `memory`, the quota of all peers, must outlive the object. `giveWay`:
+  /// resets the stream that laziest() returns, if any. It is called when another session needs
+  /// memory and this one holds most of it.
+  ReceiveMemory(const StreamOptions& options, PacketPool& pool, MemoryQuota* memory,
                 const std::function<void()>& giveWay)
       : options_(options),
-        shared_(options.memory, giveWay),
+        shared_(memory, giveWay),
         buffers_(&pool.budget(PacketUse::kHeld), giveWay) {}
 
   /// Bytes of memory: whole buffers, and what keeps them in order.

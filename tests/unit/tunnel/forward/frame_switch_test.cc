@@ -24,7 +24,8 @@ struct FrameSwitchTest : testing::Test {
   EventQueue events;
   SessionIndex sessions;
   AttemptIndex attempts;
-  PeerContext context{options, pool, handshakes, owner, events, sessions, attempts};
+  SharedResources shared;
+  PeerContext context{options, pool, handshakes, owner, events, shared, sessions, attempts};
   SecretRandom random{knownKey(1)};
   Peer one{{}, context, random, Time{}};
   Peer two{{}, context, random, Time{}};

@@ -17,7 +17,8 @@ struct AttemptsTest : testing::Test {
   EventQueue events;
   SessionIndex sessions;
   AttemptIndex index;
-  PeerContext context{options, pool, handshakes, owner, events, sessions, index};
+  SharedResources shared;
+  PeerContext context{options, pool, handshakes, owner, events, shared, sessions, index};
   Pin pin{3};
   SecretRandom peersRandom{knownKey(1)};
   Peer peer{{}, context, peersRandom, Time{}};

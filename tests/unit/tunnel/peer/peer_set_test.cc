@@ -16,7 +16,8 @@ struct PeerSetTest : testing::Test {
   test::PuppetProvider handshakes;
   test::PuppetOwner owner;
   EventQueue events;
-  PeerSet peers{options, pool, handshakes, owner, events};
+  SharedResources shared;
+  PeerSet peers{options, pool, handshakes, owner, events, shared};
   UplinkMeters uplinks{1500};
   SecretRandom random{knownKey(1)};
   Time now = Time{} + 1s;

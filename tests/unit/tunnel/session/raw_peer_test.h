@@ -19,6 +19,7 @@ struct RawPeerTest : testing::Test {
   PacketPool pool;
   SecretRandom secretRandom{knownKey(1)};
   SessionOptions options;
+  SharedResources shared;
   KeptEvents events;
   Time now = Time{} + 1s;
   Route home{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
@@ -39,8 +40,8 @@ struct RawPeerTest : testing::Test {
     secrets.sessionId = 7;
     using Role = KeySchedule::Role;
     peer.emplace(secrets, Role::kInitiator, now);
-    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, events.in(), owner,
-                                    secretRandom, now);
+    SessionContext context{pool, secretRandom, events.in(), owner, shared};
+    hub = std::make_unique<Session>(secrets, Role::kResponder, options, context, now);
     hub->paths().setKeepalive(0s);
   }
   std::optional<Drop> say(ByteView frames, const Route& from, PacketNumber pn,

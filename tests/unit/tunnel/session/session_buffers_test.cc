@@ -15,6 +15,7 @@ namespace {
 struct Association {
   PacketPool& pool;
   SessionOptions options;
+  SharedResources shared;
   SecretRandom random;
   SilentOwner owner;
   KeptEvents events;
@@ -24,13 +25,13 @@ struct Association {
   std::optional<test::RawPeer> peer;
   PacketNumber next{};
 
-  Association(PacketPool& shared, uint8_t id, Time now) : pool(shared), random(knownKey(id)) {
+  Association(PacketPool& buffers, uint8_t id, Time now) : pool(buffers), random(knownKey(id)) {
     secrets.initiatorSecret.fill(id);
     secrets.responderSecret.fill(static_cast<uint8_t>(id + 100));
     secrets.sessionId = id;
     peer.emplace(secrets, KeySchedule::Role::kInitiator, now);
-    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool,
-                                    events.in(), owner, random, now);
+    SessionContext context{pool, random, events.in(), owner, shared};
+    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, context, now);
   }
   /// A packet of 20 bytes of a TCP flow.
   void data(uint64_t dsn, Time now) {

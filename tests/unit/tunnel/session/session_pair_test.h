@@ -19,6 +19,7 @@ struct SessionPairTest : testing::Test {
   PacketPool pool{9216, 4096};
   SecretRandom random{knownKey(1)};
   SessionOptions options;
+  SharedResources shared;
   SilentOwner edgeEnd, hubEnd;
   KeptEvents events;
   Time now = Time{} + 1s;
@@ -31,8 +32,8 @@ struct SessionPairTest : testing::Test {
   std::vector<Drop> refused;
 
   std::unique_ptr<Session> make(const SessionSecrets& secrets, Role role, SilentOwner& owner) {
-    auto made =
-        std::make_unique<Session>(secrets, role, options, pool, events.in(), owner, random, now);
+    SessionContext context{pool, random, events.in(), owner, shared};
+    auto made = std::make_unique<Session>(secrets, role, options, context, now);
     made->paths().setKeepalive(0s);
     return made;
   }

@@ -29,6 +29,7 @@ struct SessionPreferenceTest : testing::Test {
   PacketPool pool{2048, 4096};
   SecretRandom random{knownKey(1)};
   SessionOptions options;
+  SharedResources shared;
   End edgeEnd, hubEnd;
   Time now = Time{} + 1s;
   std::unique_ptr<Session> edge, hub;
@@ -46,10 +47,12 @@ struct SessionPreferenceTest : testing::Test {
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
     using Role = KeySchedule::Role;
-    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, edgeEnd.events.in(),
-                                     edgeEnd.owner, random, now);
-    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, hubEnd.events.in(),
-                                    hubEnd.owner, random, now);
+    auto madeFor = [&](End& end, Role role) {
+      SessionContext context{pool, random, end.events.in(), end.owner, shared};
+      return std::make_unique<Session>(secrets, role, options, context, now);
+    };
+    edge = madeFor(edgeEnd, Role::kInitiator);
+    hub = madeFor(hubEnd, Role::kResponder);
     edge->paths().setKeepalive(1s);
     hub->paths().setKeepalive(1s);
   }
