@@ -85,7 +85,7 @@ bool TunnelStreams::isAtEnd(StreamHandle stream) const {
 
 // A peer may open streams only between addresses between which it may also send packets.
 bool TunnelStreams::isAllowed(const Stream& stream) const {
-  const Peer* peer = peers_.peerOf(stream.of().session());
+  const Peer* peer = peers_.find(stream.of().session()).peer;
   return peer && forwarder_.ownsSource(*peer, stream.ends().source.address) &&
          forwarder_.mayReach(stream.ends().destination.address);
 }
@@ -112,7 +112,7 @@ Tunnel::Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& hands
               .streamMemory = &streamMemory_,
               .streams = &streams_.registry()},
       uplinks_(options_.maxOuterMtu),
-      peers_(options_, pool, handshakes, *this, events_, shared_),
+      peers_(options_, pool, handshakes, events_, packets_, shared_),
       groups_(options_, peers_, events_),
       handshakeServer_(pool, handshakes, random_),
       forwarder_(options_, pool, peers_, random_) {}
@@ -126,6 +126,7 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
   std::vector<Pin> pins;
   for (const PeerOptions& peer : peers) pins.push_back(peer.pin);
   auto gone = peers_.replace(std::move(peers), uplinks_.all(), random_, forward(now));
+  settle();
   groups_.onPeersChanged(now_);
   forwarder_.onPeersChanged();
   handshakes_.setAcceptedPins(std::move(pins));
@@ -146,7 +147,8 @@ void Tunnel::callBack(std::vector<KnownInitiator> callers, Time now) {
 
 void Tunnel::setUplinks(std::vector<UplinkSpec> uplinks, Time now) {
   uplinks_.set(std::move(uplinks));
-  peers_.setUplinks(uplinks_.all(), forward(now));
+  forward(now);
+  shareUplinks();
 }
 
 void Tunnel::resetMeter(std::string_view uplink, uint64_t used, Time now) {
@@ -155,7 +157,13 @@ void Tunnel::resetMeter(std::string_view uplink, uint64_t used, Time now) {
   account->meter->reset(used);
   events_.push(
       {Event::Kind::kNewPeriod, {}, "uplink " + account->spec.name + ": a new period begins"});
-  peers_.setUplinks(uplinks_.all(), forward(now));
+  forward(now);
+  shareUplinks();
+}
+
+void Tunnel::shareUplinks() {
+  peers_.setUplinks(uplinks_.all(), now_);
+  settle();
 }
 
 // Counts a datagram, in either direction and from any sender, because the provider bills all of
@@ -170,7 +178,7 @@ void Tunnel::count(const Route& route, size_t bytes, Time now) {
                     " is not used any more in this period: " + std::to_string(meter.used()) +
                     " of " + std::to_string(meter.cap()) + " bytes are used, " +
                     std::to_string(meter.reserve()) + " kept for what is under way"});
-  peers_.setUplinks(uplinks_.all(), now);
+  shareUplinks();
 }
 
 void Tunnel::setTunables(const TunnelOptions& options) {
@@ -192,6 +200,7 @@ void Tunnel::setTunables(const TunnelOptions& options) {
 void Tunnel::onInnerPacket(Packet packet, Time now) {
   now = forward(now);
   forwarder_.onInnerPacket(std::move(packet), now);
+  settle();
 }
 
 CipherWork Tunnel::opening(ByteView datagram) const {
@@ -208,19 +217,56 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now,
   if (isReturnCall(bytes)) {
     std::optional<RestartNotice> call = readReturnCall(bytes);
     if (!call || !peers_.onReturnCall(from, *call, now)) countDrop(drops_, Drop::kReturnCall);
-    return;
+    return settle();
   }
   if (bytes.size() < kMinDatagram) return countDrop(drops_, Drop::kRuntDatagram);
   std::optional<DatagramHeader> header = readHeader(bytes);
   if (!header) return countDrop(drops_, Drop::kUnknownType);
   if (header->version != kWireVersion) return countDrop(drops_, Drop::kUnknownVersion);
+  auto [peer, session, call] = peers_.find(header->session);
+  if (!peer) return countDrop(drops_, Drop::kUnknownSession);
+  peers_.wake(*peer);
   if (std::optional<Drop> cause =
-          peers_.onDatagram(*header, from, ecn, std::move(datagram), now, opened))
+          peer->onDatagram(*session, *header, from, ecn, std::move(datagram), now, opened))
     countDrop(drops_, *cause);
+  settle(*peer);
+}
+
+void Tunnel::onSendError(const Datagram& refused, Time now) {
+  now = forward(now);
+  peers_.forSender(refused, [&](Peer& peer) {
+    bool isOurs = peer.onSendError(refused.route, now);
+    settle(peer);
+    return isOurs;
+  });
+}
+
+void Tunnel::onTooBig(const Datagram& refused, Time now) {
+  now = forward(now);
+  peers_.forSender(refused, [&](Peer& peer) {
+    return peer.onTooBig(refused.route, refused.bytes.size(), now);
+  });
+}
+
+// Handles what has happened to packets. That may cause more of it: a frame may be bridged to another
+// peer.
+void Tunnel::settle() {
+  while (!packets_.empty()) {
+    PacketEvent event = std::move(packets_.front());
+    packets_.popFront();
+    forwarder_.onEvent(std::move(event), now_);
+  }
+}
+
+// A datagram of the peer has arrived, or the peer may have become usable or unusable.
+void Tunnel::settle(const Peer& changed) {
+  settle();
+  groups_.onChange(changed, now_);
+  settle();
 }
 
 void Tunnel::onHandshake(const Route& from, ByteSpan bytes, Time now) {
-  if (peers_.onHandshakeDatagram(from, bytes, now)) return;
+  if (peers_.onHandshakeDatagram(from, bytes, now)) return settle();
   if (std::optional<Drop> cause = handshakeServer_.onDatagram(from, bytes, now))
     countDrop(drops_, *cause);
   takeOutcomes(now);
@@ -242,9 +288,11 @@ void Tunnel::takeOutcomes(Time now) {
 
 void Tunnel::onTimer(Time now) {
   now = forward(now);
-  peers_.onTimer(now);
+  peers_.onTimer(now, [this](const Peer& peer) { settle(peer); });
   groups_.onTimer(now);
+  settle();
   forwarder_.onTimer(now);
+  settle();
   handshakeServer_.onTimer(now);
   takeOutcomes(now);
 }
@@ -261,6 +309,7 @@ bool Tunnel::pollDatagram(Datagram& out, Time now) {
   bool isPeers = !isReply && peers_.pollDatagram(out, now);
   if (!isReply && !isPeers) isReply = pollReply(out, now);
   replyNext_ = isPeers;
+  settle();
   if (isPeers) count(out.route, out.bytes.size(), now);
   return isReply || isPeers;
 }

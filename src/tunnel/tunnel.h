@@ -106,7 +106,7 @@ class TunnelStreams final : public StreamApi {
 };
 
 /// The core: the peers, their sessions, and the forwarding of packets between them and the device.
-class Tunnel final : private PeerOwner {
+class Tunnel final {
  public:
   /// Bytes that all sessions together may use to decode and to put packets in order, the packets
   /// themselves not counted. Chosen: full decode buffers for about a hundred subflows.
@@ -115,7 +115,7 @@ class Tunnel final : private PeerOwner {
   /// `pool` and `handshakes` must outlive the tunnel. All random numbers inside derive from `key`.
   Tunnel(TunnelOptions options, PacketPool& pool, HandshakeProvider& handshakes,
          const RandomKey& key);
-  ~Tunnel() override;
+  ~Tunnel();
 
   /// Replaces the peers. A peer with the same pin as before keeps its sessions.
   void setPeers(std::vector<PeerOptions> peers, Time now);
@@ -154,9 +154,9 @@ class Tunnel final : private PeerOwner {
   void onTimer(Time now);
   /// The kernel refused a datagram of pollDatagram() because of its route (ENETUNREACH, ENODEV,
   /// EPERM, ...).
-  void onSendError(const Datagram& refused, Time now) { peers_.onSendError(refused, forward(now)); }
+  void onSendError(const Datagram& refused, Time now);
   /// The kernel refused a datagram of pollDatagram() because of its size (EMSGSIZE).
-  void onTooBig(const Datagram& refused, Time now) { peers_.onTooBig(refused, forward(now)); }
+  void onTooBig(const Datagram& refused, Time now);
   /// The streams that cross the tunnel, and their events.
   StreamApi& streams() { return streams_; }
   /// Tells every peer that this gateway stops. Poll datagrams once more to send that; nothing is
@@ -198,18 +198,10 @@ class Tunnel final : private PeerOwner {
   void onHandshake(const Route& from, ByteSpan bytes, Time now);
   bool pollReply(Datagram& out, Time now);
   void takeOutcomes(Time now);
+  void shareUplinks();
+  void settle();
+  void settle(const Peer& changed);
   Time forward(Time now) { return now_ = std::max(now_, now); }
-
-  // PeerOwner
-  void onDelivered(Peer& from, Packet packet) override {
-    forwarder_.onDelivered(from, std::move(packet), now_);
-  }
-  void onTooLarge(Peer& to, ByteView packet) override { forwarder_.onTooLarge(to, packet, now_); }
-  void onReturned(Peer& to, StagedPacket waiting) override {
-    forwarder_.onReturned(to, std::move(waiting), now_);
-  }
-  void onPacketDropped(ByteView packet) override { forwarder_.onPacketDropped(packet, now_); }
-  void onPeerChanged(Peer& peer) override { groups_.onChange(peer, now_); }
 
   TunnelOptions options_;
   PacketPool& pool_;
@@ -222,6 +214,7 @@ class Tunnel final : private PeerOwner {
   SharedResources shared_;
   UplinkMeters uplinks_;
   EventQueue events_;
+  PacketEventQueue packets_;
   PeerSet peers_;
   PeerLoadTest loadTest_{peers_};
   PeerGroups groups_;

@@ -18,6 +18,7 @@ Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random
     : options_(std::move(options)),
       context_(context),
       events_(context.events, options_.name),
+      packets_(context.packets, this),
       random_(random),
       attempts_(*this, context.pool, context.handshakes, context.attempts, random),
       rekeyTimer_(random),
@@ -25,7 +26,7 @@ Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random
   waiting_.open(now);
 }
 
-// Ends the sessions while their owner, this object, still exists.
+// Ends the sessions while what they report to still exists.
 Peer::~Peer() {
   session_.reset();
   pendingSessions_.clear();
@@ -67,7 +68,7 @@ void Peer::openSubflows(Time now) {
 
 SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedule::Role role,
                                        Time now) {
-  SessionContext context{context_.pool, random_, events_, *this, context_.shared};
+  SessionContext context{context_.pool, random_, events_, packets_, rations_, context_.shared};
   auto session = std::make_unique<Session>(secrets, role, context_.options, context, now);
   session->paths().setKeepalive(options_.keepalive);
   RestartNotice call = returnCallOf(secrets);
@@ -186,14 +187,12 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
     setUp(true, "is up from " + from.remote.toString());
   }
   if (up_ && !waiting_.empty() && mayGo(this->session())) sendWaiting();
-  context_.owner.onPeerChanged(*this);
   return drop;
 }
 
 bool Peer::onSendError(const Route& route, Time now) {
   bool ours = false;
   forEachSession([&](Session& s) { ours |= s.onSendError(route, now); });
-  context_.owner.onPeerChanged(*this);
   return ours;
 }
 
@@ -254,7 +253,6 @@ void Peer::onTimer(Time now) {
   if (waiting_.deadline() <= now || (up_ && !waiting_.empty() && mayGo(this->session())))
     sendWaiting();
   connect(now);
-  context_.owner.onPeerChanged(*this);
 }
 
 Time Peer::nextDeadline(Time now) const {
@@ -299,15 +297,15 @@ void Peer::abandon(Time now) {
 void Peer::endSession(SessionIndex::Handle next, Time now) {
   waiting_.open(now);
   SessionIndex::Handle last = std::exchange(session_, std::move(next));
-  if (last) last->handBack(*this);
+  if (last) last->handBack();
 }
 
-// The owner answers a packet that cannot be sent after all. It stages the packet again if it is too
-// large for what is known of the paths until now.
+// A packet that cannot be sent after all is answered. It is staged again if it is too large for what
+// is known of the paths until now.
 void Peer::sendWaiting() {
   StagedPacket waiting;
-  for (size_t left = waiting_.size(); left > 0 && waiting_.poll(waiting); --left)
-    context_.owner.onReturned(*this, std::move(waiting));
+  while (waiting_.poll(waiting))
+    packets_.push(PacketEvent::Kind::kReturned, std::move(waiting.packet), waiting.asker);
 }
 
 PeerStatus Peer::status(Time now, size_t flows) const {

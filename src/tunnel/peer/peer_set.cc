@@ -64,14 +64,6 @@ CipherWork PeerSet::opening(const DatagramHeader& header) const {
   return session ? session->opening(header) : CipherWork{};
 }
 
-std::optional<Drop> PeerSet::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
-                                        Packet datagram, Time now, const CipherWork* opened) {
-  auto [peer, session, call] = sessions_.find(header.session);
-  if (!peer) return Drop::kUnknownSession;
-  wake(*peer);
-  return peer->onDatagram(*session, header, from, ecn, std::move(datagram), now, opened);
-}
-
 // Several peers may have the same endpoint: the datagram belongs to the one whose keys open it.
 bool PeerSet::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
   auto takes = [&](Peer& peer) { return peer.onHandshakeDatagram(from, bytes, now); };
@@ -95,39 +87,6 @@ void PeerSet::onAccepted(const SessionSecrets& secrets, Time now) {
   if (found == peers_.end()) return;
   wake(*found->peer);
   found->peer->onAccepted(secrets, now);
-}
-
-// Finds the peer by the session id in the header; for a handshake datagram, by the route.
-template <typename F>
-void PeerSet::forSender(const Datagram& sent, F&& visit) const {
-  if (isHandshakeDatagram(sent.bytes.view())) return attempts_.forEachOn(sent.route, visit);
-  std::optional<DatagramHeader> header = readHeader(sent.bytes.view());
-  if (Peer* peer = header ? sessions_.find(header->session).peer : nullptr) visit(*peer);
-}
-
-void PeerSet::onSendError(const Datagram& refused, Time now) {
-  forSender(refused, [&](Peer& peer) {
-    if (peer.onSendError(refused.route, now)) wake(peer);
-  });
-}
-
-void PeerSet::onTooBig(const Datagram& refused, Time now) {
-  forSender(refused, [&](Peer& peer) {
-    if (peer.onTooBig(refused.route, refused.bytes.size(), now)) wake(peer);
-  });
-}
-
-// A peer's timer call may wake others: where frames are bridged, packets that one peer releases may
-// be sent to another.
-void PeerSet::onTimer(Time now) {
-  settingsAreNew_ = false;
-  wakeDue(now);
-  for (Place next = 0;;) {
-    auto at = std::lower_bound(awake_.begin(), awake_.end(), next);
-    if (at == awake_.end()) return;
-    next = *at + 1;
-    peers_[*at].peer->onTimer(now);
-  }
 }
 
 bool PeerSet::pollDatagram(Datagram& out, Time now) {

@@ -108,7 +108,10 @@ void DataTracker::giveUp(const DataUnit* datum, Drop cause) {
   countDrop(drops_, cause);
   if (datum->delivery != Delivery::kTimely && datum->delivery != Delivery::kStream)
     addSkip({datum->slot, datum->dsn, 1});
-  if (observer_ && cause == Drop::kExpired) observer_->onPacketDropped(datum->packet.view());
+  using Kind = PacketEvent::Kind;
+  if (events_ && (cause == Drop::kExpired || cause == Drop::kTooBig))
+    events_->push(cause == Drop::kExpired ? Kind::kDropped : Kind::kTooLarge,
+                  std::move(own(datum).packet));
   finish(own(datum), false);
 }
 

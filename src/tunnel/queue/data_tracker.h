@@ -11,20 +11,10 @@
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/queue/data_unit.h"
+#include "tunnel/queue/packet_events.h"
 #include "tunnel/wire/frames.h"
 
 namespace braid {
-
-/// Is told of each packet of a TCP flow that the tunnel drops for good: by AQM, at the byte bound,
-/// or because it could not be repaired in time. Packets dropped because a peer is down are not
-/// reported. The call is made at once instead of being polled, because the packet is gone
-/// afterwards.
-class DropObserver {
- public:
-  virtual ~DropObserver() = default;
-  /// The argument is the whole packet or frame.
-  virtual void onPacketDropped(ByteView) {}
-};
 
 /// The data tracker knows of every data unit (inner packet or stream range) whether it is
 /// delivered, by whatever means, must be sent again, or is given up. The sent-map of a subflow
@@ -45,12 +35,12 @@ class DataTracker final : private QuotaUser {
   /// A timely datagram (UDP, ICMP) that is older than this is of no use to a call or a game.
   static constexpr Duration kTimely = 200ms;
 
-  /// TCP packets are repaired until `repairTime` after they were first sent. `observer` may be
-  /// nullptr, else it must outlive the tracker. `budget`: memory quota of sent packets; nullptr for
-  /// none.
-  explicit DataTracker(Duration repairTime, DropObserver* observer = nullptr,
+  /// TCP packets are repaired until `repairTime` after they were first sent. `events`: gets the
+  /// packets that expired or are too large; nullptr: nobody does. `budget`: memory quota of sent
+  /// packets; nullptr for none.
+  explicit DataTracker(Duration repairTime, PacketEvents* events = nullptr,
                        MemoryQuota* budget = nullptr)
-      : QuotaUser(budget), repairTime_(repairTime), observer_(observer) {}
+      : QuotaUser(budget), repairTime_(repairTime), events_(events) {}
   void setRepairTime(Duration d) { repairTime_ = d; }
   /// Ordered datagrams are repaired until `d` after they were first sent, see orderPatience().
   void setPatience(Duration d) { patience_ = d; }
@@ -97,7 +87,8 @@ class DataTracker final : private QuotaUser {
   /// `copy`: the datagram was a copy, which says nothing about the path that the unit itself was
   /// sent on.
   void onMoved(const DataUnit* datum, Time now, bool copy = false);
-  /// The unit cannot be sent any more: counts the drop and tells the receiver not to wait.
+  /// The unit cannot be sent any more: counts the drop, reports it, and tells the receiver not to
+  /// wait.
   void giveUp(const DataUnit* datum, Drop cause);
   /// Calls take(Packet) for each unit of the flow that was sent and is not done, in the order of
   /// their numbers. The peer is not told, because the session or the stream ends.
@@ -164,7 +155,7 @@ class DataTracker final : private QuotaUser {
 
   Duration repairTime_;
   Duration patience_ = kFirstPatience;
-  DropObserver* observer_;
+  PacketEvents* events_;
   ObjectPool<DataUnit> data_;
   Repairs repairs_;
   /// In `repairs_`: this unit and all before it were moved when they were queued.

@@ -104,10 +104,11 @@ QueuedPacket* PacketQueues::pop(Flow& flow) {
 void PacketQueues::drop(Flow& flow, QueuedPacket* entry, Drop cause) {
   countDrop(drops_, cause);
   ++flow.queue.counts_.drops;
-  if (observer_ && flow.reliable()) observer_->onPacketDropped(entry->packet.view());
   footprint_ -= entry->packet.footprint();
   keep(--packets_);
   round_.onDropped(flow, entry->packet.size());
+  if (events_ && flow.reliable())
+    events_->push(PacketEvent::Kind::kDropped, std::move(entry->packet));
   release(entry);
 }
 

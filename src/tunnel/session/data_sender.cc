@@ -8,7 +8,7 @@ namespace braid {
 
 DataSender::DataSender(const SessionOptions& options, PacketPool& pool, DatagramSealer& sealer,
                        PathManager& paths, DataTracker& dataTracker, SessionQueues& queues,
-                       ProactiveRecovery& proactiveRecovery, SessionOwner& owner)
+                       ProactiveRecovery& proactiveRecovery, PacketEvents& events)
     : options_(options),
       pool_(pool),
       sealer_(sealer),
@@ -18,8 +18,8 @@ DataSender::DataSender(const SessionOptions& options, PacketPool& pool, Datagram
       queues_(queues),
       round_(queues.round),
       proactiveRecovery_(proactiveRecovery),
-      owner_(owner),
-      repairs_(subflows_, dataTracker, proactiveRecovery.policies(), owner, pool),
+      events_(events),
+      repairs_(subflows_, dataTracker, proactiveRecovery.policies(), pool),
       scheduler_(makePathScheduler(options.scheduler)),
       schedulerName_(options.scheduler) {}
 
@@ -152,8 +152,7 @@ bool DataSender::dropTooLarge(DrrCursor& round, const Packet& unit) {
   };
   if (!subflows_.anyUsable() || std::any_of(subflows_.begin(), subflows_.end(), carries))
     return false;
-  owner_.onTooLarge(unit.view());
-  round.take();
+  events_.push(PacketEvent::Kind::kTooLarge, round.take());
   countDrop(drops_, Drop::kTooBig);
   return true;
 }

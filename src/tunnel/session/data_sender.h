@@ -25,8 +25,8 @@
 #include "scheduler/path/path_scheduler.h"
 #include "tunnel/fec/recovery_driver.h"
 #include "tunnel/queue/counts.h"
+#include "tunnel/queue/packet_events.h"
 #include "tunnel/session/path_manager.h"
-#include "tunnel/session/peer_events.h"
 #include "tunnel/session/repairs.h"
 #include "tunnel/session/session_queues.h"
 
@@ -37,7 +37,7 @@ class DataSender {
   /// All arguments must outlive this object.
   DataSender(const SessionOptions& options, PacketPool& pool, DatagramSealer& sealer,
              PathManager& paths, DataTracker& dataTracker, SessionQueues& queues,
-             ProactiveRecovery& proactiveRecovery, SessionOwner& owner);
+             ProactiveRecovery& proactiveRecovery, PacketEvents& events);
 
   /// The options have changed.
   void setTunables();
@@ -92,7 +92,7 @@ class DataSender {
   SessionQueues& queues_;
   DrrScheduler& round_;  ///< of queues_
   ProactiveRecovery& proactiveRecovery_;
-  SessionOwner& owner_;
+  PacketEvents& events_;
   Repairs repairs_;
   std::unique_ptr<PathScheduler> scheduler_;
   std::string schedulerName_;

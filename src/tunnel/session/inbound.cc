@@ -39,7 +39,7 @@ ByteView bytesOf(const Inbound::UnitFrame& frame) {
 
 Inbound::Inbound(const QueueOptions& options, PacketPool& pool, PathManager& paths,
                  KeyUpdate& renewal, SessionStreams& streams, ProactiveRecovery& proactiveRecovery,
-                 FecReceiver& receiver, SessionOwner& owner, MemoryQuota* orderMemory)
+                 FecReceiver& receiver, PacketEvents& events, MemoryQuota* orderMemory)
     : QuotaUser(&pool.budget(PacketUse::kHeld)),
       options_(options),
       pool_(pool),
@@ -49,7 +49,7 @@ Inbound::Inbound(const QueueOptions& options, PacketPool& pool, PathManager& pat
       streams_(streams),
       proactiveRecovery_(proactiveRecovery),
       receiver_(receiver),
-      owner_(owner),
+      events_(events),
       packets_(options, pool, orderMemory) {}
 
 void Inbound::setTunables() {
@@ -252,7 +252,7 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
   if (frame.flow >= kOrderedDatagramFlow && frame.flow < kDatagramFlow && now >= patienceDue_)
     setPatience(now);
   if (Packet timely = packets_.onData(frame, std::move(packet), now))
-    owner_.onDelivered(std::move(timely));
+    deliver(std::move(timely));
   return true;
 }
 
@@ -268,9 +268,13 @@ void Inbound::setPatience(Time now) {
   packets_.setPatience(patience > 0s ? patience : kFirstPatience);
 }
 
+void Inbound::deliver(Packet packet) {
+  events_.push(PacketEvent::Kind::kDelivered, std::move(packet));
+}
+
 void Inbound::deliverWaiting() {
   Packet packet;
-  while (packets_.poll(packet)) owner_.onDelivered(std::move(packet));
+  while (packets_.poll(packet)) deliver(std::move(packet));
   keep(packets_.heldPackets());
 }
 

@@ -2,7 +2,7 @@
 
 // What arrives at a session.
 //
-// Data flow. Opened datagrams come in, inner packets are handed to the SessionOwner, and each frame
+// Data flow. Opened datagrams come in, inner packets come out as PacketEvents, and each frame
 // is passed to the part of the session that handles it:
 //
 //     DATA, SKIP                PacketReceiver: returns each inner packet once, in order if needed
@@ -35,9 +35,9 @@
 #include "tunnel/fec/fec_receiver.h"
 #include "tunnel/fec/recovery_driver.h"
 #include "tunnel/order/packet_receiver.h"
+#include "tunnel/queue/packet_events.h"
 #include "tunnel/session/key_renewal.h"
 #include "tunnel/session/path_manager.h"
-#include "tunnel/session/peer_events.h"
 #include "tunnel/stream/session_streams.h"
 #include "tunnel/wire/frame_table.h"
 
@@ -60,7 +60,7 @@ class Inbound final : private QuotaUser {
   /// `orderMemory`: see PacketReceiver. All arguments must outlive this object.
   Inbound(const QueueOptions& options, PacketPool& pool, PathManager& paths, KeyUpdate& renewal,
           SessionStreams& streams, ProactiveRecovery& proactiveRecovery, FecReceiver& receiver,
-          SessionOwner& owner, MemoryQuota* orderMemory);
+          PacketEvents& events, MemoryQuota* orderMemory);
 
   void setTunables();
   /// `frames`: an opened datagram of the subflow, without header and tag. False when it is
@@ -88,6 +88,7 @@ class Inbound final : private QuotaUser {
   void takeOver(const UnitFrame& last, Packet datagram, Time now);
   void setPatience(Time now);
   void takeRestored(Time now);
+  void deliver(Packet packet);
   void deliverWaiting();
   void reclaim() override;  // QuotaUser, of the packets that are held
   void drop(Drop cause) { countDrop(drops_, cause); }
@@ -100,7 +101,7 @@ class Inbound final : private QuotaUser {
   SessionStreams& streams_;
   ProactiveRecovery& proactiveRecovery_;
   FecReceiver& receiver_;
-  SessionOwner& owner_;
+  PacketEvents& events_;
   PacketReceiver packets_;
   Time patienceDue_ = Time::min();  ///< when to look at the paths again for setPatience()
   DropCounts drops_{};              ///< the drops of `packets_` are not included

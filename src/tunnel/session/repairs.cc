@@ -25,7 +25,6 @@ const DataUnit* Repairs::pick(Subflow*& path, Time now) {
     if (datum->frame != 0 && cut(datum) && (path = pathFor(*datum, now))) return datum;
     const DataUnit* next = DataTracker::repairAfter(datum);
     if (datum->frame == 0 && isTooLarge(*datum)) {
-      owner_.onTooLarge(datum->packet.view());
       dataTracker_.giveUp(datum, Drop::kTooBig);
     } else {
       ++tries;  // a packet that was given up costs no other packet its try

@@ -2,7 +2,6 @@
 
 #include "tunnel/fec/policies.h"
 #include "tunnel/queue/data_tracker.h"
-#include "tunnel/session/peer_events.h"
 #include "tunnel/subflow/subflow.h"
 
 namespace braid {
@@ -14,12 +13,8 @@ class Repairs {
  public:
   /// All arguments must outlive this object.
   Repairs(SubflowSet& subflows, DataTracker& dataTracker, const RecoveryPolicies& policies,
-          SessionOwner& owner, PacketPool& pool)
-      : subflows_(subflows),
-        dataTracker_(dataTracker),
-        policies_(policies),
-        owner_(owner),
-        pool_(pool) {}
+          PacketPool& pool)
+      : subflows_(subflows), dataTracker_(dataTracker), policies_(policies), pool_(pool) {}
 
   /// The first packet to repair that does not wait for the peer's answer to its protection; nullptr
   /// when there is none.
@@ -42,7 +37,6 @@ class Repairs {
   SubflowSet& subflows_;
   DataTracker& dataTracker_;
   const RecoveryPolicies& policies_;
-  SessionOwner& owner_;
   PacketPool& pool_;
   Time readyAt_ = kNever;
   /// Value of DataTracker::repairChanges() when no packet was ready before readyAt_.

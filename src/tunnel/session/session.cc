@@ -65,16 +65,17 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role,
                  const SessionOptions& options, const SessionContext& context, Time now)
     : options_(options),
       events_(context.events),
+      packets_(context.packets),
       random_(context.random),
       keys_(secrets, role, keyLimits(options), now),
       sealer_(secrets.sessionId, keys_, options.sealLater),
       trace_(context.shared.trace, secrets.sessionId),
-      dataTracker_(options.repairTime, &context.owner, &context.pool.budget(PacketUse::kSent)),
+      dataTracker_(options.repairTime, &packets_, &context.pool.budget(PacketUse::kSent)),
       lanes_(options,
-             {options.streams, context.pool, dataTracker_, trace_, context.owner.streamRations(),
+             {options.streams, context.pool, dataTracker_, trace_, context.rations,
               context.shared.streams, context.shared.streamMemory, secrets.sessionId,
               role == KeySchedule::Role::kInitiator},
-             context.owner, random_.next()),
+             packets_, random_.next()),
       renewal_(keys_, controls_),
       paths_(sideOf(role), options, controls_, dataTracker_, events_, trace_, random_, now),
       proactiveRecovery_({options, options.recoveryOptions, paths_.subflows(), dataTracker_,
@@ -82,11 +83,11 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role,
       receiver_(options, context.pool.payload(), paths_.subflows(), trace_,
                 context.shared.decodeMemory),
       data_(options, context.pool, sealer_, paths_, dataTracker_, lanes_, proactiveRecovery_,
-            context.owner),
+            packets_),
       outbound_(context.pool, sealer_, paths_, controls_, dataTracker_, lanes_.streams,
                 proactiveRecovery_, receiver_, data_),
       inbound_(options, context.pool, paths_, renewal_, lanes_.streams, proactiveRecovery_,
-               receiver_, context.owner, context.shared.orderMemory),
+               receiver_, packets_, context.shared.orderMemory),
       version_(secrets.version),
       start_(now) {
   proactiveRecovery_.setPolicies(random_);
@@ -236,10 +237,12 @@ void Session::clearQueues(Time now) {
 
 // Only TCP packets are handed back once sent. Datagrams may have arrived, and UDP hosts would see
 // the duplicates.
-void Session::handBack(SessionOwner& owner) {
+void Session::handBack() {
   inbound_.releaseHeld();
   lanes_.streams.endAll(StreamCause::kGone, false);
-  auto take = [&](Packet packet) { owner.onHandedBack(std::move(packet)); };
+  auto take = [&](Packet packet) {
+    packets_.push(PacketEvent::Kind::kReturned, std::move(packet));
+  };
   lanes_.flows.forEach([&](Flow& flow) {
     if (flow.reliable()) dataTracker_.takeBack(flow, take);
   });

@@ -5,13 +5,13 @@
 // Data flow. Inner packets come in (onInnerPacket) and wait in the PacketQueues until the
 // DrrScheduler chooses their flow and Outbound puts them into datagrams (pollDatagram). The
 // DataTracker tracks each of them until it is delivered or given up. The peer's datagrams come in
-// (onDatagram), are decrypted here and read by Inbound. Inbound hands inner packets to the
-// SessionOwner in the order that PacketReceiver establishes.
+// (onDatagram), are decrypted here and read by Inbound. Inbound reports inner packets as PacketEvents
+// in the order that PacketReceiver establishes.
 //
 //     onInnerPacket -> PacketQueues -> DrrScheduler -> Outbound -> DatagramBuilder -> KeyRing
 //                   -> pollDatagram
 //     onDatagram -> KeyRing -> Inbound
-//                -> Subflow | PacketReceiver | FecReceiver | ProactiveRecovery -> SessionOwner
+//                -> Subflow | PacketReceiver | FecReceiver | ProactiveRecovery -> PacketEvents
 //
 // PathManager has the subflows that the datagrams use. ProactiveRecovery and FecReceiver are the
 // two ends of proactive recovery. ControlFrames keeps the frames that must arrive until they have.
@@ -59,7 +59,8 @@ struct SessionContext {
   PacketPool& pool;
   SecretRandom& random;
   PeerEvents& events;
-  SessionOwner& owner;
+  PacketEvents& packets;
+  StreamRateLimits& rations;
   const SharedResources& shared;
 };
 
@@ -148,10 +149,10 @@ class Session final {
   /// Packets dropped until now, by cause, without those that onDatagram() and onInnerPacket()
   /// refused.
   DropCounts drops() const;
-  /// The session ends. Hands to the owner what has arrived and is held for order, and what another
-  /// session could still deliver to the peer, flow by flow in order: TCP packets that were sent and
-  /// are not known to have arrived, and all packets that wait.
-  void handBack(SessionOwner& owner);
+  /// The session ends. Delivers what has arrived and is held for order. Returns what another session
+  /// could still deliver to the peer, flow by flow in order: TCP packets that were sent and are not
+  /// known to have arrived, and all packets that wait.
+  void handBack();
   /// The session ends and drops all that is left in it. drops() is final afterwards.
   void giveUp();
 
@@ -162,6 +163,7 @@ class Session final {
 
   const SessionOptions& options_;
   PeerEvents& events_;
+  PacketEvents& packets_;
   SecretRandom& random_;
   KeyRing keys_;
   DatagramSealer sealer_;

@@ -15,12 +15,12 @@ namespace braid {
 /// What a session has to send: packets and streams, and the scheduler that decides whose turn it
 /// is.
 struct SessionQueues {
-  /// `hashKey`: key of the flow table's hash. `options`, `observer` and the objects behind
+  /// `hashKey`: key of the flow table's hash. `options`, `events` and the objects behind
   /// `streams` must outlive this object.
   SessionQueues(const SessionOptions& options, const StreamContext& streamContext,
-                DropObserver& observer, uint64_t hashKey)
+                PacketEvents& events, uint64_t hashKey)
       : flows(innerFlowOptions(options), hashKey),
-        packets(packetLaneOptions(options), flows, round, &observer,
+        packets(packetLaneOptions(options), flows, round, &events,
                 &streamContext.pool.budget(PacketUse::kQueued)),
         streams(streamContext, round) {}
 

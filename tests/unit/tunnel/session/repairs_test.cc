@@ -1,6 +1,6 @@
 #include "tunnel/session/repairs.h"
 
-#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
 namespace braid::repairs_test {
@@ -9,7 +9,7 @@ namespace {
 struct RepairsTest : SubflowBench {
   ProtectOptions protectOptions;
   RecoveryPolicies policies;
-  SilentOwner owner;
+  KeptPackets packets;
   std::optional<Repairs> repairs;
   Subflow* path = nullptr;
 
@@ -18,7 +18,7 @@ struct RepairsTest : SubflowBench {
     SubflowBench::SetUp();
     protectOptions.recovery = policy;
     policies.set(protectOptions, options.recoveryOptions, random);
-    repairs.emplace(subflows, dataTracker, policies, owner, pool);
+    repairs.emplace(subflows, dataTracker, policies, pool);
   }
   /// The data unit of a packet that was sent on `s` and is lost.
   const DataUnit* lost(Subflow& s, size_t size = 100) {
@@ -146,7 +146,7 @@ TEST_F(RepairsTest, APacketThatNoPathCarriesIsGivenUp) {
   Subflow& s = open(0);
   lost(s, 1500);
   EXPECT_EQ(repairs->pick(path, now), nullptr);
-  EXPECT_EQ(owner.tooLarge, 1u);
+  EXPECT_EQ(packets.tooLarge(), 1u);
   EXPECT_EQ(dataTracker.queued(), 0u);
   EXPECT_EQ(dataTracker.drops()[static_cast<size_t>(Drop::kTooBig)], 1u);
 }
@@ -159,7 +159,7 @@ TEST_F(RepairsTest, WhatIsGivenUpCostsNoOtherItsLook) {
   for (int i = 0; i < 40; ++i) lost(s, 1500);
   const DataUnit* small = lost(s);
   EXPECT_EQ(repairs->pick(path, now), small);
-  EXPECT_EQ(owner.tooLarge, 40u);
+  EXPECT_EQ(packets.tooLarge(), 40u);
 }
 
 TEST_F(RepairsTest, NoneIsReadyWithoutALoss) {

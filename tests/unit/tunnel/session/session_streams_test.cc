@@ -381,11 +381,11 @@ TEST_F(SessionStreamsTest, AnEndedSessionEndsItsStreams) {
   begin();
   StreamHandle a = open(*edge);
   write(a, 100000);
-  edge->handBack(edgeEnd);
+  edge->handBack();
   edge.reset();
   listen();
   EXPECT_EQ(of(a).reset, StreamCause::kGone);
-  EXPECT_EQ(edgeEnd.handedBack, 0u);
+  EXPECT_EQ(edgeEnd.handedBack(), 0u);
   edge = make(secrets, Role::kInitiator, edgeEnd);
 }
 
