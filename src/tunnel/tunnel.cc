@@ -243,13 +243,12 @@ void Tunnel::onSendError(const Datagram& refused, Time now) {
 
 void Tunnel::onTooBig(const Datagram& refused, Time now) {
   now = forward(now);
-  peers_.forSender(refused, [&](Peer& peer) {
-    return peer.onTooBig(refused.route, refused.bytes.size(), now);
-  });
+  peers_.forSender(
+      refused, [&](Peer& peer) { return peer.onTooBig(refused.route, refused.bytes.size(), now); });
 }
 
-// Handles what has happened to packets. That may cause more of it: a frame may be bridged to another
-// peer.
+// Handles what has happened to packets. That may cause more of it: a frame may be bridged to
+// another peer.
 void Tunnel::settle() {
   while (!packets_.empty()) {
     PacketEvent event = std::move(packets_.front());

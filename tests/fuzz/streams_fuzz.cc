@@ -42,7 +42,7 @@ class Play {
     lane_->setPeer(peer);
   }
   ~Play() {
-    for (const DataUnit* datum : sent_) dataTracker_.forget(datum);
+    for (UnitRef datum : sent_) dataTracker_.forget(datum);
     sent_.clear();
     lane_->endAll(StreamCause::kGone, false);
     lane_.reset();
@@ -179,7 +179,7 @@ class Play {
     if (size_t size = 70 + in.u16() % 2000; size < offer.unit->size())
       offer.flow->lane().cut(*offer.flow, size);
     Flow& flow = *offer.flow;
-    const DataUnit* datum = dataTracker_.create(flow, walk.take(), now_);
+    UnitRef datum = dataTracker_.create(flow, walk.take(), now_);
     dataTracker_.onSent(datum, SubflowId(0), PacketNumber(next_++));
     check(*datum);
     sent_.push_back(datum);
@@ -194,7 +194,7 @@ class Play {
   void fate(Reader& in) {
     if (sent_.empty()) return;
     size_t at = in.u8() % sent_.size();
-    const DataUnit* datum = sent_[at];
+    UnitRef datum = sent_[at];
     sent_.erase(sent_.begin() + static_cast<ptrdiff_t>(at));
     if (in.u8() % 2 == 0) {
       dataTracker_.onDelivered(datum, true);
@@ -202,7 +202,7 @@ class Play {
       dataTracker_.onLost(datum, now_);
     }
     dataTracker_.forget(datum);
-    const DataUnit* repair = dataTracker_.nextRepair(now_);
+    UnitRef repair = dataTracker_.nextRepair(now_);
     if (!repair) return;
     dataTracker_.cut(repair, 70 + in.u16() % 2000, pool_);
     dataTracker_.onSent(repair, SubflowId(0), PacketNumber(next_++));
@@ -235,7 +235,7 @@ class Play {
   StreamRateLimits rations_;
   std::unique_ptr<SessionStreams> lane_;
   std::vector<StreamHandle> handles_;
-  std::vector<const DataUnit*> sent_;
+  std::vector<UnitRef> sent_;
   uint64_t next_ = 0;
   Time now_{1s};
 };

@@ -300,8 +300,8 @@ void Peer::endSession(SessionIndex::Handle next, Time now) {
   if (last) last->handBack();
 }
 
-// A packet that cannot be sent after all is answered. It is staged again if it is too large for what
-// is known of the paths until now.
+// A packet that cannot be sent after all is answered. It is staged again if it is too large for
+// what is known of the paths until now.
 void Peer::sendWaiting() {
   StagedPacket waiting;
   while (waiting_.poll(waiting))

@@ -68,9 +68,10 @@ class PeerSet {
   bool onReturnCall(const Route& from, const RestartNotice& call, Time now);
   /// A handshake that a peer began is done. A peer that is no longer configured gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  /// Calls visit(Peer&) for the peer whose datagram the kernel refused: that of its session, or, for
-  /// a handshake datagram, those with a handshake on its route. Wakes the peer if that returns true.
-  /// Other peers on the route, and the HandshakeServer, notice it with their own next datagram.
+  /// Calls visit(Peer&) for the peer whose datagram the kernel refused: that of its session, or,
+  /// for a handshake datagram, those with a handshake on its route. Wakes the peer if that returns
+  /// true. Other peers on the route, and the HandshakeServer, notice it with their own next
+  /// datagram.
   template <typename F>
   void forSender(const Datagram& refused, F&& visit) {
     auto tell = [&](Peer& peer) {

@@ -189,7 +189,7 @@ class Flow : public DrrEntry {
   FlowBurst burst;        ///< what it has queued since it was quiet (owner: its lane)
   UnitRange unit;         ///< of a stream: the ready unit (owner: the stream lane)
   SentData sent;          ///< sent data that is not done (owner: DataTracker)
-  FlowPatience patience;  ///< what the path scheduler remembers of it (owner: path scheduler)
+  FlowPatience patience;  ///< what the path scheduler remembers of it (owner: DataSender)
 
  private:
   friend class InnerFlowTable;
@@ -205,7 +205,7 @@ class Flow : public DrrEntry {
     queue.restart();
     order = {};
     burst = {};
-    patience.restart();
+    patience = {};
   }
 
   void deliver(Delivery delivery) {

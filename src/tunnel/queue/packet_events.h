@@ -27,8 +27,8 @@ struct PacketEvent {
     /// It is of a TCP flow and was dropped for good: by AQM, at the byte bound, or because it could
     /// not be repaired in time. Packets dropped because a peer is down are not reported.
     kDropped,
-    /// It was staged for the peer, or its session has ended and the peer does not have it, as far as
-    /// the session knows: it is to be sent again, or answered.
+    /// It was staged for the peer, or its session has ended and the peer does not have it, as far
+    /// as the session knows: it is to be sent again, or answered.
     kReturned,
   };
   Kind kind{};

@@ -33,7 +33,7 @@ void DataSender::setTunables() {
 
 bool DataSender::pollRepair(Datagram& out, Time now) {
   Subflow* path = nullptr;
-  const DataUnit* datum = repairs_.pick(path, now);
+  UnitRef datum = repairs_.pick(path, now);
   if (!datum) return false;
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
@@ -44,7 +44,7 @@ bool DataSender::pollRepair(Datagram& out, Time now) {
   return build.finish(sealer_, out, now);
 }
 
-void DataSender::addRepair(DatagramBuilder& build, const DataUnit* datum, Time now) {
+void DataSender::addRepair(DatagramBuilder& build, UnitRef datum, Time now) {
   build.addDatum(datum);
   dataTracker_.onSent(datum, build.subflow().id(), build.packetNumber());
   proactiveRecovery_.onDataSent(*datum, now);
@@ -183,7 +183,7 @@ std::optional<size_t> DataSender::choosePath(const Candidate& offer, Time now) {
   }
   size_t drain = round_.drain(flow) * need / size;  // in datagrams, overhead included
   FlowView view{need, drain, round_.bytes(), flow.burst.isSmall()};
-  flow.patience.until = kNever;  // after a reload it may come from another scheduler
+  flow.patience.update(flow.burst.pauses(), flow.burst.drains());
   std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
   if (!choice) patienceEnd_ = std::min(patienceEnd_, flow.patience.until);
   return choice;
@@ -209,8 +209,7 @@ void DataSender::fill(DatagramBuilder& build, DrrCursor& round, bool chosen, Tim
   Subflow& path = build.subflow();
   bool looked = chosen;
   while (!build.isFull()) {
-    const DataUnit* repair =
-        path.admission().duty() == PathRole::kOverflow ? nullptr : repairs_.first(now);
+    UnitRef repair = path.admission().duty() == PathRole::kOverflow ? nullptr : repairs_.first(now);
     if (repair && build.fits(repair->packet.size()) && repairs_.mayUse(*repair, path)) {
       addRepair(build, repair, now);
       continue;
@@ -228,7 +227,7 @@ void DataSender::fill(DatagramBuilder& build, DrrCursor& round, bool chosen, Tim
 
 // Adds the unit that the round offers; it belongs to `flow`.
 void DataSender::addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Time now) {
-  const DataUnit* datum = dataTracker_.create(flow, round.take(), now);
+  UnitRef datum = dataTracker_.create(flow, round.take(), now);
   build.addDatum(datum);
   dataTracker_.onSent(datum, build.subflow().id(), build.packetNumber());
   if (datum->frame == 0) {

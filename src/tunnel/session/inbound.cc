@@ -251,8 +251,7 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
   }
   if (frame.flow >= kOrderedDatagramFlow && frame.flow < kDatagramFlow && now >= patienceDue_)
     setPatience(now);
-  if (Packet timely = packets_.onData(frame, std::move(packet), now))
-    deliver(std::move(timely));
+  if (Packet timely = packets_.onData(frame, std::move(packet), now)) deliver(std::move(timely));
   return true;
 }
 

@@ -5,8 +5,8 @@
 // Data flow. Inner packets come in (onInnerPacket) and wait in the PacketQueues until the
 // DrrScheduler chooses their flow and Outbound puts them into datagrams (pollDatagram). The
 // DataTracker tracks each of them until it is delivered or given up. The peer's datagrams come in
-// (onDatagram), are decrypted here and read by Inbound. Inbound reports inner packets as PacketEvents
-// in the order that PacketReceiver establishes.
+// (onDatagram), are decrypted here and read by Inbound. Inbound reports inner packets as
+// PacketEvents in the order that PacketReceiver establishes.
 //
 //     onInnerPacket -> PacketQueues -> DrrScheduler -> Outbound -> DatagramBuilder -> KeyRing
 //                   -> pollDatagram
@@ -149,9 +149,9 @@ class Session final {
   /// Packets dropped until now, by cause, without those that onDatagram() and onInnerPacket()
   /// refused.
   DropCounts drops() const;
-  /// The session ends. Delivers what has arrived and is held for order. Returns what another session
-  /// could still deliver to the peer, flow by flow in order: TCP packets that were sent and are not
-  /// known to have arrived, and all packets that wait.
+  /// The session ends. Delivers what has arrived and is held for order. Returns what another
+  /// session could still deliver to the peer, flow by flow in order: TCP packets that were sent and
+  /// are not known to have arrived, and all packets that wait.
   void handBack();
   /// The session ends and drops all that is left in it. drops() is final afterwards.
   void giveUp();

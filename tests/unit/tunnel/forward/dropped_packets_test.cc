@@ -70,7 +70,7 @@ TEST_F(DroppedPacketsTest, AFlowIsCarriedUntilAllOfItIsDelivered) {
   EXPECT_TRUE(flow.isCarried());
   ASSERT_TRUE(DrrCursor(b.round).offer(at(1s)));
   EXPECT_TRUE(flow.isCarried()) << "in the hand";
-  const DataUnit* datum = b.send();
+  UnitRef datum = b.send();
   EXPECT_TRUE(flow.isCarried()) << "on its way";
   b.dataTracker.onDelivered(datum, true);
   EXPECT_FALSE(flow.isCarried());
@@ -81,7 +81,7 @@ TEST_F(DroppedPacketsTest, WhatCouldNotBeRepairedInTimeIsShown) {
   DataTracker dataTracker(3s, &packets.in());
   SomeFlows some;
   for (bool reliable : {true, false}) {
-    const DataUnit* datum = dataTracker.create(some.make(reliable), packet(reliable, 100), at(1s));
+    UnitRef datum = dataTracker.create(some.make(reliable), packet(reliable, 100), at(1s));
     dataTracker.onSent(datum, 0_subflow, 0_pn);
     dataTracker.onLost(datum, at(5s));
     dataTracker.forget(datum);
@@ -93,7 +93,7 @@ TEST_F(DroppedPacketsTest, WhatCouldNotBeRepairedInTimeIsShown) {
 TEST_F(DroppedPacketsTest, WhatADownPeerLosesIsNotShown) {
   DataTracker dataTracker(3s, &packets.in());
   SomeFlows some;
-  const DataUnit* datum = dataTracker.create(some.make(), packet(1, 100), at(1s));
+  UnitRef datum = dataTracker.create(some.make(), packet(1, 100), at(1s));
   dataTracker.onSent(datum, 0_subflow, 0_pn);
   dataTracker.onLost(datum, at(1s));
   dataTracker.giveUpAll(Drop::kPeerDown);

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/tunnel/session/raw_peer_test.h"
 #include "tests/unit/tunnel/session/kept_packets.h"
+#include "tests/unit/tunnel/session/raw_peer_test.h"
 
 namespace braid::session_liar_test {
 namespace {

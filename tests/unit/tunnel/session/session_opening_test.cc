@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/tunnel/session/raw_peer_test.h"
 #include "tests/unit/tunnel/session/kept_packets.h"
+#include "tests/unit/tunnel/session/raw_peer_test.h"
 
 namespace braid::session_opening_test {
 namespace {

@@ -101,7 +101,9 @@ TEST_F(SessionRecoveryTest, TheParityMayComeFirst) {
   receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b})));
   EXPECT_EQ(packets.delivered(), 0u);
   receive(0, 3, b);
-  EXPECT_EQ(packets.bytes(PacketEvent::Kind::kDelivered), (std::vector<Bytes>{Bytes(50, 1), Bytes(80, 2)})) << "in order";
+  EXPECT_EQ(packets.bytes(PacketEvent::Kind::kDelivered),
+            (std::vector<Bytes>{Bytes(50, 1), Bytes(80, 2)}))
+      << "in order";
 }
 
 TEST_F(SessionRecoveryTest, ADatagramIsRestoredWithAllItsPackets) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "tests/unit/tunnel/session/raw_peer_test.h"
 #include "tests/unit/tunnel/session/kept_packets.h"
+#include "tests/unit/tunnel/session/raw_peer_test.h"
 
 namespace braid::session_sealing_test {
 namespace {

@@ -69,7 +69,7 @@ struct SubflowTest : testing::Test {
     }
   }
   PacketNumber send(size_t bytes = 1200, bool control = false) {
-    const DataUnit* d = dataTracker.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
+    UnitRef d = dataTracker.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     PacketNumber pn = s->sender().sent().next();
     SentPacket& p = s->onSent(bytes, true, now);
     p.data[0] = d;
