@@ -25,9 +25,7 @@
 #include <vector>
 
 #include "base/timers.h"
-#include "tunnel/api/status.h"
 #include "tunnel/peer/peer.h"
-#include "tunnel/session/measurement.h"
 #include "tunnel/wire/handshake_envelope.h"
 #include "tunnel/wire/header.h"
 
@@ -68,10 +66,9 @@ class PeerSet {
   bool onReturnCall(const Route& from, const RestartNotice& call, Time now);
   /// A handshake that a peer began is done. A peer that is no longer configured gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  /// Calls visit(Peer&) for the peer whose datagram the kernel refused: that of its session, or,
-  /// for a handshake datagram, those with a handshake on its route. Wakes the peer if that returns
-  /// true. Other peers on the route, and the HandshakeServer, notice it with their own next
-  /// datagram.
+  /// The kernel refused a datagram. Calls visit(Peer&) for the peer of its session, or, if it is of
+  /// a handshake, for the peers with a handshake on its route. Wakes the peer if that returns true.
+  /// Other peers on the route, and the HandshakeServer, notice it with their own next datagram.
   template <typename F>
   void forSender(const Datagram& refused, F&& visit) {
     auto tell = [&](Peer& peer) {
@@ -136,29 +133,6 @@ class PeerSet {
   std::map<size_t, size_t> restingMtus_;  ///< number of peers in resting_ with each inner MTU
   bool settingsAreNew_ = false;           ///< settings have changed since the last timer call
   size_t turn_ = 0;                       ///< position of the peer that is polled first
-};
-
-/// Starts load tests of a peer's paths, one test at a time. The test itself belongs to the peer's
-/// session (Measurement) and ends with it.
-class PeerLoadTest {
- public:
-  /// `peers` must outlive this object.
-  explicit PeerLoadTest(PeerSet& peers) : peers_(peers) {}
-
-  /// Fills paths of the peer with datagrams without content, within the limits of the request.
-  /// Returns what is wrong; empty: the test runs.
-  std::string start(const std::string& peer, const MeasureRequest& request, Time now);
-  void stop();
-  MeasureStatus status(Time now) const;
-  /// The status of the peer that was tested last; empty if there was no test.
-  PeerStatus peer(Time now) const;
-
- private:
-  Peer* named(const std::string& name) const;
-  Session* session() const;
-
-  PeerSet& peers_;
-  MeasureStatus last_;  ///< the peer and the path of the last test
 };
 
 }  // namespace braid

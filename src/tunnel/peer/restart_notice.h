@@ -13,29 +13,16 @@
 // answered by another. A notice only says that a session is over which is over anyway. Its token is
 // valid once, so that a replayed notice ends nothing.
 
-#include <cstddef>
 #include <map>
 #include <vector>
 
 #include "base/packet.h"
 #include "base/time.h"
+#include "tunnel/api/io.h"
 #include "tunnel/subflow/route.h"
-#include "tunnel/wire/handshake_envelope.h"
 #include "tunnel/wire/secrets.h"
 
 namespace braid {
-
-/// A peer that connected to this gateway, with what must be known of it after a restart.
-struct KnownInitiator {
-  /// Maximum number of routes of a peer that are kept.
-  static constexpr size_t kMostRoutes = 8;
-
-  Pin pin{};
-  RestartNotice call;         ///< ends the peer's session
-  std::vector<Route> routes;  ///< where the peer has proven that it receives
-
-  bool operator==(const KnownInitiator&) const = default;
-};
 
 /// The notices that a gateway sends after its start.
 class RestartNotices {

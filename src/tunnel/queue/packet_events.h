@@ -1,7 +1,7 @@
 #pragma once
 
-// What happens to inner packets inside the sessions, for the part of the tunnel that forwards
-// packets. It polls these events after each call that may have caused some.
+// What happens to inner packets inside the sessions. The tunnel polls these events after each call
+// that may have caused some, and hands them to the part that forwards packets.
 
 #include <cstdint>
 #include <utility>
@@ -24,11 +24,11 @@ struct PacketEvent {
   enum class Kind : uint8_t {
     kDelivered,  ///< it arrived from the peer, in the order of its flow
     kTooLarge,   ///< it was dropped: it is too large for every path that is left
-    /// It is of a TCP flow and was dropped for good: by AQM, at the byte bound, or because it could
+    /// A packet of a TCP flow was dropped for good: by AQM, at the byte bound, or because it could
     /// not be repaired in time. Packets dropped because a peer is down are not reported.
     kDropped,
-    /// It was staged for the peer, or its session has ended and the peer does not have it, as far
-    /// as the session knows: it is to be sent again, or answered.
+    /// The packet was staged for the peer, or its session has ended and the peer does not have it,
+    /// as far as the session knows. The packet is to be sent again, or answered.
     kReturned,
   };
   Kind kind{};

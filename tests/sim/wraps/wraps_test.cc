@@ -6,6 +6,7 @@
 
 #include "tests/sim/scenario.h"
 #include "tunnel/session/session.h"
+#include "tunnel/tunnel_parts.h"
 
 namespace braid::sim::wraps_test {
 namespace {
@@ -16,7 +17,7 @@ const LinkOptions kRougher{
     .rateBitsPerSecond = 10e6, .delay = 25ms, .loss = 0.02, .reorder = 0.05, .reorderDelay = 20ms};
 
 Session& sessionOf(Node& node) {
-  return *node.tunnel().peers_.peers_.front().peer->session_;
+  return *node.tunnel().parts_->peers_.peers_.front().peer->session_;
 }
 
 bool isQuiet(Node& node) {
