@@ -42,17 +42,19 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
   parts_->handshakes_.setAcceptedPins(std::move(pins));
 }
 
-void Tunnel::callBack(std::vector<KnownInitiator> callers, Time now) {
+void Tunnel::sendRestartNotices(std::vector<KnownInitiator> initiators, Time now) {
   std::set<Pin> waitedFor;
   parts_->peers_.forEach([&](const Peer& peer) {
     if (peer.options().endpoints.empty()) waitedFor.insert(peer.options().pin);
   });
-  std::erase_if(callers,
-                [&](const KnownInitiator& caller) { return !waitedFor.contains(caller.pin); });
-  for (const KnownInitiator& caller : callers) {
-    for (const Route& route : caller.routes) parts_->handshakeServer_.welcome(route.remote.address);
+  std::erase_if(initiators, [&](const KnownInitiator& initiator) {
+    return !waitedFor.contains(initiator.pin);
+  });
+  for (const KnownInitiator& initiator : initiators) {
+    for (const Route& route : initiator.routes)
+      parts_->handshakeServer_.welcome(route.remote.address);
   }
-  parts_->calls_.begin(std::move(callers), parts_->forward(now));
+  parts_->restartNotices_.begin(std::move(initiators), parts_->forward(now));
 }
 
 void Tunnel::setUplinks(std::vector<UplinkSpec> uplinks, Time now) {
@@ -195,7 +197,7 @@ void Tunnel::Parts::takeOutcomes(Time now) {
   HandshakeServer::Outcome outcome;
   while (handshakeServer_.pollOutcome(outcome)) {
     if (outcome.secrets) {
-      calls_.end(outcome.secrets->peer);
+      restartNotices_.end(outcome.secrets->peer);
       peers_.onAccepted(*outcome.secrets, now);
     } else {
       events_.push({Event::Kind::kHandshakeFailed, outcome.route.remote.toString(),
@@ -216,7 +218,7 @@ void Tunnel::onTimer(Time now) {
 }
 
 bool Tunnel::Parts::pollReply(Datagram& out, Time now) {
-  return handshakeServer_.pollDatagram(out) || calls_.pollDatagram(pool_, out, now);
+  return handshakeServer_.pollDatagram(out) || restartNotices_.pollDatagram(pool_, out, now);
 }
 
 bool Tunnel::pollDatagram(Datagram& out, Time now) {
@@ -252,7 +254,7 @@ Time Tunnel::nextDeadline() const {
   if (parts_->streams_.registry().hasTouched()) return parts_->now_;
   return std::min({parts_->peers_.nextDeadline(parts_->now_), parts_->groups_.nextDeadline(),
                    parts_->forwarder_.nextDeadline(), parts_->handshakeServer_.nextDeadline(),
-                   parts_->calls_.nextDeadline()});
+                   parts_->restartNotices_.nextDeadline()});
 }
 
 size_t Tunnel::innerMtu() const {
@@ -295,10 +297,11 @@ PeerLoadTest& Tunnel::loadTest() {
   return parts_->loadTest_;
 }
 
-std::vector<KnownInitiator> Tunnel::callers(Time now) const {
+std::vector<KnownInitiator> Tunnel::knownInitiators(Time now) const {
   std::vector<KnownInitiator> out;
   parts_->peers_.forEach([&](const Peer& peer) {
-    if (std::optional<KnownInitiator> caller = peer.caller(now)) out.push_back(std::move(*caller));
+    if (std::optional<KnownInitiator> initiator = peer.knownInitiator(now))
+      out.push_back(std::move(*initiator));
   });
   return out;
 }

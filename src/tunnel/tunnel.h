@@ -77,9 +77,9 @@ class Tunnel final {
   /// sink must outlive the tunnel or be unset.
   void setTrace(TraceSink* sink);
   /// Sends restart notices to the initiators that were connected to this gateway before it
-  /// restarted: `callers` is what callers() returned then. Call it after setPeers(): a peer that is
-  /// no longer configured, or has endpoints now, gets none.
-  void callBack(std::vector<KnownInitiator> callers, Time now);
+  /// restarted: `initiators` is what knownInitiators() returned then. Call it after setPeers(): a
+  /// peer that is no longer configured, or has endpoints now, gets none.
+  void sendRestartNotices(std::vector<KnownInitiator> initiators, Time now);
   /// Sets the networks on this side, this host's own addresses included. No peer may send from
   /// them, however wide its prefixes are, and no packet for them is sent to a peer. A peer's longer
   /// prefix inside such a network still belongs to that peer.
@@ -117,8 +117,9 @@ class Tunnel final {
   size_t innerMtu() const;
   /// The names of the peers that are up. Events report changes, but may be lost (EventQueue).
   std::set<std::string> peersUp() const;
-  /// The peers that have connected to this gateway, with what callBack() needs after a restart.
-  std::vector<KnownInitiator> callers(Time now) const;
+  /// The peers that have connected to this gateway, with what sendRestartNotices() needs after a
+  /// restart.
+  std::vector<KnownInitiator> knownInitiators(Time now) const;
   /// Everything an operator may ask for. `flows`: inner flows to list of all peers together, those
   /// with most bytes. Only the 16 * `flows` most recently used ones are looked at.
   TunnelStatus status(Time now, size_t flows = 0) const;

@@ -53,7 +53,7 @@ class Tunnel::Parts {
   PeerLoadTest loadTest_{peers_};
   PeerGroups groups_;
   HandshakeServer handshakeServer_;
-  RestartNotices calls_;
+  RestartNotices restartNotices_;
   /// Sessions take turns with handshake replies and restart notices: true when the next poll asks
   /// for a reply first.
   bool replyNext_ = false;

@@ -124,7 +124,7 @@ class Peer final {
   std::optional<Time> restsUntil(Time now) const;
   /// What this gateway must know of the peer after its own restart; nullopt: the peer has not
   /// connected to us, or we can begin a handshake with it.
-  std::optional<KnownInitiator> caller(Time now) const;
+  std::optional<KnownInitiator> knownInitiator(Time now) const;
   /// `flows`: how many inner flows to list.
   PeerStatus status(Time now, size_t flows) const;
 
@@ -139,7 +139,7 @@ class Peer final {
   bool crosses(const Session& candidate, Time now) const;
   SessionIndex::Handle makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now);
   void connect(Time now);
-  void stepAttempts(Time now);
+  void stepRace(Time now);
   void settleRenewal(Session& session, Time now);
   void openSubflows(Time now);
   void setUp(bool up, const std::string& text);
@@ -150,14 +150,14 @@ class Peer final {
   const PeerContext& context_;
   PeerEvents events_;
   PacketEvents packets_;
-  StreamRateLimits rations_;  ///< of the peer, whatever its sessions
+  StreamRateLimits rateLimits_;  ///< of the peer, whatever its sessions
   SecretRandom& random_;
   std::vector<NamedRoute> routes_;
   SessionIndex::Handle session_;
   /// The restart notice that would end the session that this side began last, even after its end.
   std::optional<RestartNotice> awaited_;
   PendingSessions pendingSessions_;
-  ConnectionRace attempts_;
+  ConnectionRace race_;
   RekeyTimer rekeyTimer_;
   StagedPackets waiting_;
   bool up_ = false;

@@ -5,9 +5,10 @@
 // gateway keeps a list of the peers that connected to it (KnownInitiator) in a file, and after a
 // restart it sends each of them a notice.
 //
-//     before   Tunnel::callers() --> the driver keeps them in a file
-//     after    the file --> Tunnel::callBack() --> RestartNotices --> a RestartNotice to each route
-//     there    the initiator knows the token: it drops the session and begins a handshake at once
+//     before   Tunnel::knownInitiators() --> the driver keeps them in a file
+//     after    the file --> Tunnel::sendRestartNotices() --> RestartNotices --> a notice to each
+//     route there    the initiator knows the token: it drops the session and begins a handshake at
+//     once
 //
 // Notices are sent only after a start: nothing that a stranger sends causes one, and no notice is
 // answered by another. A notice only says that a session is over which is over anyway. Its token is
@@ -36,7 +37,7 @@ class RestartNotices {
   static constexpr Duration kSpacing = 2ms;
 
   /// Begins to notify these peers, and forgets all others.
-  void begin(std::vector<KnownInitiator> callers, Time now);
+  void begin(std::vector<KnownInitiator> initiators, Time now);
   /// The peer has connected: it gets no more notices.
   void end(const Pin& pin);
   /// The next notice that is due. False when none is due, or there is no buffer: that notice is
@@ -47,7 +48,7 @@ class RestartNotices {
 
  private:
   struct Call {
-    KnownInitiator caller;
+    KnownInitiator initiator;
     unsigned round = 0;
     size_t route = 0;  ///< the next one in this round
   };

@@ -209,7 +209,7 @@ void DataSender::fill(DatagramBuilder& build, DrrCursor& round, bool chosen, Tim
   Subflow& path = build.subflow();
   bool looked = chosen;
   while (!build.isFull()) {
-    UnitRef repair = path.admission().duty() == PathRole::kOverflow ? nullptr : repairs_.first(now);
+    UnitRef repair = path.admission().role() == PathRole::kOverflow ? nullptr : repairs_.first(now);
     if (repair && build.fits(repair->packet.size()) && repairs_.mayUse(*repair, path)) {
       addRepair(build, repair, now);
       continue;

@@ -60,7 +60,7 @@ struct SessionContext {
   SecretRandom& random;
   PeerEvents& events;
   PacketEvents& packets;
-  StreamRateLimits& rations;
+  StreamRateLimits& rateLimits;
   const SharedResources& shared;
 };
 
@@ -118,13 +118,13 @@ class Session final {
   /// Queues an inner packet. Returns nullopt when it was accepted, else why not.
   std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable,
                                     bool ecnCapable, Time now, PacketHint hint = {}) {
-    return lanes_.packets.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
+    return queues_.packets.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
   }
   /// The inner flow, if this session still knows it from packets it was given; nullptr: unknown.
-  const Flow* flow(const FlowKey& key) const { return lanes_.flows.find(key); }
+  const Flow* flow(const FlowKey& key) const { return queues_.flows.find(key); }
   /// The subflows, for questions about their paths.
   PathManager& paths() { return paths_; }
-  SessionStreams& streams() { return lanes_.streams; }
+  SessionStreams& streams() { return queues_.streams; }
   /// The kernel refused to send on the route. True when a subflow uses it.
   bool onSendError(const Route& route, Time now);
   /// A datagram of `size` bytes was too large for the route. True when a subflow uses it.
@@ -169,7 +169,7 @@ class Session final {
   DatagramSealer sealer_;
   RecoveryTrace trace_;
   DataTracker dataTracker_;
-  SessionQueues lanes_;
+  SessionQueues queues_;
   ControlFrames controls_;
   KeyUpdate renewal_;
   PathManager paths_;

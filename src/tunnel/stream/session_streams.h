@@ -53,7 +53,7 @@ struct StreamContext {
   PacketPool& pool;
   DataTracker& dataTracker;
   const RecoveryTrace& trace;
-  StreamRateLimits& rations;
+  StreamRateLimits& rateLimits;
   StreamRegistry* registry = nullptr;  ///< where the driver meets streams; nullptr: no streams
   MemoryQuota* memory = nullptr;  ///< bytes held for the readers of all peers; nullptr: no bound
   uint32_t session = 0;

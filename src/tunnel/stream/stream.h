@@ -123,7 +123,7 @@ class CallbackQuotaUser final : public QuotaUser {
 class ReceiveMemory {
  public:
   /// `options`, `pool` and `memory`, the quota of all peers, must outlive the object. `giveWay`:
-  /// resets the stream that laziest() returns, if any. It is called when another session needs
+  /// resets the stream that mostUnread() returns, if any. It is called when another session needs
   /// memory and this one holds most of it.
   ReceiveMemory(const StreamOptions& options, PacketPool& pool, MemoryQuota* memory,
                 const std::function<void()>& giveWay)
@@ -148,7 +148,7 @@ class ReceiveMemory {
   /// The stream holds more or less than at the last call.
   void onChange(Stream& stream);
   /// The stream with the most unread bytes, or nearly so; nullptr when none has any.
-  Stream* laziest() const;
+  Stream* mostUnread() const;
 
  private:
   /// 1/kReserve of the bound of this peer is reserved for in-order data.

@@ -187,7 +187,7 @@ TEST_F(SessionPreferenceTest, ABackupStandsInAtBothEndsAndRestsAgain) {
   EXPECT_EQ(edgeEnd.packets.delivered(), 50u);
   EXPECT_FALSE(status(*edge, 1).resting);
   EXPECT_FALSE(status(*hub, 1).resting);
-  EXPECT_GE(edgeEnd.count(Event::Kind::kSubflowDuty), 1u);
+  EXPECT_GE(edgeEnd.count(Event::Kind::kSubflowRole), 1u);
   cut[1] = false;
   run(2s);
   EXPECT_TRUE(status(*edge, 1).resting);

@@ -684,7 +684,7 @@ TEST_F(SuppressedSubflowTest, EachSuppressionMovesWhatIsInFlightThen) {
 
 TEST_F(SubflowTest, OneThatRestsTakesNoData) {
   activate(1);
-  s->admission().setDuty(PathRole::kNone, now);
+  s->admission().setRole(PathRole::kNone, now);
   EXPECT_TRUE(s->usable());
   EXPECT_EQ(s->admission().opensAt(), kNever);
   EXPECT_EQ(s->admission().opensAt(true), kNever);
@@ -696,7 +696,7 @@ TEST_F(SubflowTest, OneThatRestsTakesNoData) {
 
 TEST_F(SubflowTest, OneForOverflowTakesThatOnly) {
   activate(1);
-  s->admission().setDuty(PathRole::kOverflow, now);
+  s->admission().setRole(PathRole::kOverflow, now);
   EXPECT_FALSE(s->admission().isOpen(now));
   EXPECT_FALSE(s->admission().isOpenAhead(now));
   EXPECT_FALSE(s->view(now).open);
@@ -706,7 +706,7 @@ TEST_F(SubflowTest, OneForOverflowTakesThatOnly) {
 }
 
 TEST_F(SuppressedSubflowTest, IsNotForOverflowEither) {
-  s->admission().setDuty(PathRole::kOverflow, now);
+  s->admission().setRole(PathRole::kOverflow, now);
   group.setUsable(first, true, now);
   suppress();
   EXPECT_FALSE(s->view(now, true).usable);
