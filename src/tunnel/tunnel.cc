@@ -38,6 +38,7 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
                                      parts_->forward(now));
   parts_->settle();
   parts_->groups_.onPeersChanged(parts_->now_);
+  parts_->settle();
   parts_->forwarder_.onPeersChanged();
   parts_->handshakes_.setAcceptedPins(std::move(pins));
 }
