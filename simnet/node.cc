@@ -54,7 +54,7 @@ void Node::start() {
   tunnel_ = std::make_unique<Tunnel>(options, *pool_, *handshakes_, knownKey(random_.next()));
   tunnel_->setPeers(peers, clock());
   tunnel_->setUplinks(uplinks, clock());
-  if (callsBack) tunnel_->callBack(callers_, clock());
+  if (callsBack) tunnel_->sendRestartNotices(callers_, clock());
   deadline_ = kNever;
   spins_ = 0;
   touch();
@@ -62,7 +62,7 @@ void Node::start() {
 
 bool Node::stop() {
   if (!tunnel_) return true;
-  if (callsBack) callers_ = tunnel_->callers(clock());
+  if (callsBack) callers_ = tunnel_->knownInitiators(clock());
   tunnel_.reset();
   world_.wakes_.clear(number_ - 1);
   bool clean = pool_->inUse() == 0;
@@ -73,7 +73,7 @@ bool Node::stop() {
 }
 
 bool Node::shutDown() {
-  std::vector<KnownInitiator> callers = tunnel_->callers(clock());
+  std::vector<KnownInitiator> callers = tunnel_->knownInitiators(clock());
   tunnel_->close();
   world_.poll(*this);
   bool clean = stop();

@@ -17,12 +17,6 @@ namespace {
 
 using namespace braid;
 
-struct Owner final : SessionOwner {
-  size_t delivered = 0;
-  void onDelivered(Packet) override { ++delivered; }
-  void onTooLarge(ByteView) override {}
-};
-
 constexpr size_t kPoolLimit = 4096;
 constexpr size_t kStreams = 20;
 
@@ -35,7 +29,8 @@ SessionSecrets secrets() {
 }
 
 /// The session's output must keep its limits and must end.
-void drain(Session& session, Time now) {
+void drain(Session& session, PacketEventQueue& packets, Time now) {
+  while (!packets.empty()) packets.popFront();
   Datagram out;
   size_t count = 0;
   while (session.pollDatagram(out, now)) {
@@ -104,10 +99,12 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   options.decodeBuffer = size % 7 == 0 ? 0 : size % 7 == 1 ? 1 : 64;
   StreamRegistry registry;
   options.streams.on = size % 4 != 0;
-  options.streams.registry = &registry;
+  SharedResources shared{.streams = &registry};
   options.streams.most = kStreams;
   options.streams.heldBytes = 100000;
-  Owner owner;
+  PacketEventQueue packets;
+  PacketEvents packetEvents(packets, nullptr);
+  StreamRateLimits rations;
   EventQueue queue;
   std::string name;
   PeerEvents events(queue, name);
@@ -115,8 +112,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   KeySchedule peer(secrets(), KeySchedule::Role::kInitiator, {}, now);
   {
     SecretRandom random(knownKey(1));
-    Session session(secrets(), KeySchedule::Role::kResponder, options, pool, events, owner, random,
-                    now);
+    Session session(secrets(), KeySchedule::Role::kResponder, options,
+                    {pool, random, events, packetEvents, rations, shared}, now);
     Driver driver(registry, session);
     PacketNumber numbers[256] = {};
     Reader in({data, size});
@@ -154,7 +151,7 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
                               false, now);
       }
       if (session.nextDeadline(now) <= now) session.onTimer(now);
-      drain(session, now);
+      drain(session, packets, now);
       driver.listen();
     }
     for (int i = 0; i < 50; ++i) {
@@ -162,7 +159,7 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
       if (next == kNever) break;
       now = std::max(now, next);
       session.onTimer(now);
-      drain(session, now);
+      drain(session, packets, now);
       driver.listen();
     }
     session.streams().endAll(StreamCause::kGone, false);

@@ -27,14 +27,14 @@ class Play {
  public:
   Play() {
     options_.on = true;
-    options_.registry = &registry_;
     options_.most = 12;
     options_.firstUpload = 9000;
     options_.firstCredit = 12000;
     options_.mostCredit = 50000;
     options_.heldBytes = kHeld;
-    lane_ = std::make_unique<SessionStreams>(
-        StreamContext{options_, pool_, dataTracker_, round_, trace_, rations_, 1, true});
+    lane_ = std::make_unique<SessionStreams>(StreamContext{options_, pool_, dataTracker_, trace_,
+                                                           rations_, &registry_, nullptr, 1, true},
+                                             round_);
     Params peer;
     peer.lanes = Params::kPacketLane | Params::kStreamLane;
     peer.streams = 10;
@@ -42,7 +42,7 @@ class Play {
     lane_->setPeer(peer);
   }
   ~Play() {
-    for (const DataUnit* datum : sent_) dataTracker_.forget(datum);
+    for (UnitRef datum : sent_) dataTracker_.forget(datum);
     sent_.clear();
     lane_->endAll(StreamCause::kGone, false);
     lane_.reset();
@@ -179,7 +179,7 @@ class Play {
     if (size_t size = 70 + in.u16() % 2000; size < offer.unit->size())
       offer.flow->lane().cut(*offer.flow, size);
     Flow& flow = *offer.flow;
-    const DataUnit* datum = dataTracker_.create(flow, walk.take(), now_);
+    UnitRef datum = dataTracker_.create(flow, walk.take(), now_);
     dataTracker_.onSent(datum, SubflowId(0), PacketNumber(next_++));
     check(*datum);
     sent_.push_back(datum);
@@ -194,7 +194,7 @@ class Play {
   void fate(Reader& in) {
     if (sent_.empty()) return;
     size_t at = in.u8() % sent_.size();
-    const DataUnit* datum = sent_[at];
+    UnitRef datum = sent_[at];
     sent_.erase(sent_.begin() + static_cast<ptrdiff_t>(at));
     if (in.u8() % 2 == 0) {
       dataTracker_.onDelivered(datum, true);
@@ -202,7 +202,7 @@ class Play {
       dataTracker_.onLost(datum, now_);
     }
     dataTracker_.forget(datum);
-    const DataUnit* repair = dataTracker_.nextRepair(now_);
+    UnitRef repair = dataTracker_.nextRepair(now_);
     if (!repair) return;
     dataTracker_.cut(repair, 70 + in.u16() % 2000, pool_);
     dataTracker_.onSent(repair, SubflowId(0), PacketNumber(next_++));
@@ -235,7 +235,7 @@ class Play {
   StreamRateLimits rations_;
   std::unique_ptr<SessionStreams> lane_;
   std::vector<StreamHandle> handles_;
-  std::vector<const DataUnit*> sent_;
+  std::vector<UnitRef> sent_;
   uint64_t next_ = 0;
   Time now_{1s};
 };

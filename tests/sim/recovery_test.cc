@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/sim/recovery_lab.h"
+#include "tunnel/stream/trace.h"
 
 namespace braid::sim::recovery_test {
 namespace {
@@ -330,9 +331,8 @@ TEST(Recovery, TheTraceTellsTheStoryOfALoss) {
   using Kind = TraceEvent::Kind;
   Sink sink;
   TunnelOptions o = with("adaptive");
-  o.trace = &sink;
   Lab lab(o);
-  sink.events.clear();
+  for (Node* node : {&lab.s.edge, &lab.s.hub}) node->tunnel().setTrace(&sink);
   lab.lost = {{"a", 3}};
   lab.burst(1, 10);
   lab.s.run(1s);
@@ -362,9 +362,8 @@ TEST(Recovery, EachCopyOfADuplicatingPolicyIsTraced) {
   for (const char* policy : {"redundant", "proactive"}) {
     Sink sink;
     TunnelOptions o = with(policy);
-    o.trace = &sink;
     Lab lab(o);
-    sink.events.clear();
+    for (Node* node : {&lab.s.edge, &lab.s.hub}) node->tunnel().setTrace(&sink);
     lab.burst(1, 10);
     lab.s.run(1s);
     EXPECT_EQ(lab.copies(), 10u);

@@ -213,8 +213,8 @@ TEST(Restart, APeerWithAnEndpointIsNotCalledBack) {
   s.edge.callsBack = true;
   s.kill(s.edge).run(5s);
   EXPECT_TRUE(s.calls.empty());
-  EXPECT_TRUE(s.edge.tunnel().callers(s.edge.clock()).empty());
-  EXPECT_EQ(s.hub.tunnel().callers(s.hub.clock()).size(), 1u);
+  EXPECT_TRUE(s.edge.tunnel().knownInitiators(s.edge.clock()).empty());
+  EXPECT_EQ(s.hub.tunnel().knownInitiators(s.hub.clock()).size(), 1u);
 }
 
 // ---- who would end a session that is alive

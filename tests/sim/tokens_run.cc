@@ -33,11 +33,6 @@ Route routeOf(uint64_t host, uint16_t port = 4000) {
 /// The attacker's address, which the gateway has validated before the attack.
 const Route kHome{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
 
-struct Nobody final : SessionOwner {
-  void onDelivered(Packet) override {}
-  void onTooLarge(ByteView) override {}
-};
-
 /// A gateway's session with a peer that is the attacker. The attacker sends anything from any
 /// address, and sees what the gateway sends to any address. Each attack decides how much of that it
 /// uses.
@@ -45,8 +40,8 @@ class Attack {
  public:
   explicit Attack(uint64_t seed)
       : dice(~seed), random_(knownKey(seed)), liar_(secrets(), Role::kInitiator, now) {
-    gateway_ = std::make_unique<Session>(secrets(), Role::kResponder, options_, pool_, events_,
-                                         owner_, random_, now);
+    SessionContext context{pool_, random_, events_, packetEvents_, rations_, shared_};
+    gateway_ = std::make_unique<Session>(secrets(), Role::kResponder, options_, context, now);
   }
 
   Random dice;
@@ -68,6 +63,7 @@ class Attack {
     Packet datagram = liar_.seal(subflow, pn, frames, pool_);
     books_[from.remote].received += datagram.size();
     gateway_->onDatagram(liar_.header(subflow, pn), from, Ecn::kNotEct, std::move(datagram), now);
+    while (!packets_.empty()) packets_.popFront();
   }
   /// Takes all datagrams that the gateway has to send.
   void listen() {
@@ -168,11 +164,14 @@ class Attack {
 
   PacketPool pool_{2048, 4096};
   SessionOptions options_;
-  Nobody owner_;
+  PacketEventQueue packets_;
+  PacketEvents packetEvents_{packets_, nullptr};
+  StreamRateLimits rations_;
   EventQueue queue_;
   std::string name_ = "attacker";
   PeerEvents events_{queue_, name_};
   SecretRandom random_;
+  SharedResources shared_;
   test::RawPeer liar_;
   std::map<uint8_t, PacketNumber> next_;                ///< by subflow
   std::map<uint8_t, std::vector<PacketNumber>> toAck_;  ///< by subflow

@@ -24,7 +24,7 @@
 #include "gateway/control/status_json.h"
 #include "host/system.h"
 #include "tunnel/api/status.h"
-#include "tunnel/session/measurement.h"
+#include "tunnel/session/session_options.h"
 
 namespace braid {
 

@@ -92,7 +92,7 @@ const char* eventName(Event::Kind kind) {
       return "path_silent";
     case Event::Kind::kSubflowFailed:
       return "path_gone";
-    case Event::Kind::kSubflowDuty:
+    case Event::Kind::kSubflowRole:
       return "path_duty";
     case Event::Kind::kCapReached:
       return "cap_reached";

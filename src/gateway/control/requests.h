@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "tunnel/session/measurement.h"
+#include "tunnel/session/session_options.h"
 
 namespace braid {
 

@@ -112,7 +112,7 @@ void InitiatorTracker::begin(const Config& config, Time now) {
     callers.push_back(std::move(caller));
   }
   deadline_ = kNever;  // the file is right until a peer has come
-  tunnel_.callBack(std::move(callers), now);
+  tunnel_.sendRestartNotices(std::move(callers), now);
 }
 
 void InitiatorTracker::load(Time now) {
@@ -141,7 +141,7 @@ void InitiatorTracker::keep(Time now) {
   deadline_ = kNever;
   if (!book_) return;
   std::vector<StoredInitiator> all;
-  for (const KnownInitiator& caller : tunnel_.callers(now)) {
+  for (const KnownInitiator& caller : tunnel_.knownInitiators(now)) {
     away_.erase(caller.pin);
     all.push_back(kept(caller));
   }

@@ -28,7 +28,7 @@ struct PathView {
 };
 
 /// What a path scheduler remembers about an inner flow (a flow inside the tunnel). The flow keeps
-/// the record and calls restart() and onDrained(); only the scheduler writes the fields otherwise.
+/// the record; only the scheduler and the caller of its pick() write to it.
 struct FlowPatience {
   /// Since when the flow's packets wait for a better path although one is open; kNever: they do
   /// not.
@@ -37,10 +37,20 @@ struct FlowPatience {
   bool bulk = false;    ///< it has waited as long as waiting can help: it takes any open path
   Time until = kNever;  ///< when to ask the scheduler again at the latest, if nothing changes
 
-  /// The flow has been quiet. It may behave as another kind of flow from now on.
-  void restart() { *this = {}; }
-  /// No packet of the flow waits any more.
-  void onDrained() { since = kNever; }
+  uint32_t pausesSeen = 0, drainsSeen = 0;  ///< as of the last update()
+
+  /// Call before pick(). `pauses`: how often the flow has been quiet; after a pause it may behave
+  /// as another kind of flow. `drains`: how often the last packet that waited was sent.
+  void update(uint32_t pauses, uint32_t drains) {
+    if (pauses != pausesSeen) {
+      *this = {};
+    } else if (drains != drainsSeen) {
+      since = kNever;
+    }
+    pausesSeen = pauses;
+    drainsSeen = drains;
+    until = kNever;  // after a reload it may come from another scheduler
+  }
 };
 
 /// The inner flow that offers the next packet.

@@ -16,7 +16,7 @@ const char* useName(PathUse use) {
   return "?";
 }
 
-PathRole dutyOf(PathUse use, PathUse best, bool saturated) {
+PathRole roleOf(PathUse use, PathUse best, bool saturated) {
   if (use <= best) return PathRole::kAll;
   return use == PathUse::kMetered && saturated ? PathRole::kOverflow : PathRole::kNone;
 }

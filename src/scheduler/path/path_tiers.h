@@ -53,7 +53,7 @@ enum class PathRole : uint8_t {
 
 /// The role of a path of this use. `best`: the best use among the usable paths. `saturated`: the
 /// best paths have been too slow for some time, OverflowHysteresis::helps().
-PathRole dutyOf(PathUse use, PathUse best, bool saturated);
+PathRole roleOf(PathUse use, PathUse best, bool saturated);
 
 /// Decides whether the normal paths have been too slow for some time, so that metered paths help.
 ///

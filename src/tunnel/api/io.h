@@ -2,6 +2,7 @@
 
 // Types that the core and its drivers exchange.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "scheduler/path/path_tiers.h"
 #include "tunnel/session/event.h"
 #include "tunnel/subflow/route.h"
+#include "tunnel/wire/handshake_envelope.h"
+#include "tunnel/wire/secrets.h"
 
 namespace braid {
 
@@ -33,6 +36,18 @@ struct UplinkSpec {
     uint64_t used = 0;  ///< in the present period; read only when the uplink or its meter is new
   };
   std::optional<Meter> meter = std::nullopt;
+};
+
+/// A peer that connected to this gateway, with what must be known of it after a restart.
+struct KnownInitiator {
+  /// Maximum number of routes of a peer that are kept.
+  static constexpr size_t kMostRoutes = 8;
+
+  Pin pin{};
+  RestartNotice call;         ///< ends the peer's session
+  std::vector<Route> routes;  ///< where the peer has proven that it receives
+
+  bool operator==(const KnownInitiator&) const = default;
 };
 
 }  // namespace braid

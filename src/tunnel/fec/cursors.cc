@@ -26,7 +26,7 @@ bool isUncopied(const SentPacket& p, uint8_t recoveryClass) {
   if (!isProtectable(p)) return false;
   for (size_t i = 0; i < p.dataCount; ++i) {
     const DataUnit& d = *p.data[i];
-    if (!d.done && !d.copied && d.flow->recoveryClass() == recoveryClass) return true;
+    if (!d.isDone() && d.mayCopy() && d.flow->recoveryClass() == recoveryClass) return true;
   }
   return false;
 }
@@ -36,7 +36,7 @@ bool isUncoded(const SentPacket& p, uint8_t recoveryClass) {
   bool ofClass = false;
   for (size_t i = 0; i < p.dataCount; ++i) {
     const DataUnit& d = *p.data[i];
-    if (d.done || d.copied || d.coded) return false;
+    if (d.isDone() || d.isProtected()) return false;
     ofClass |= d.flow->recoveryClass() == recoveryClass;
   }
   return ofClass;
@@ -84,7 +84,7 @@ PacketNumber ProtectionCursors::newestUnacked(const SentPackets& sent, uint8_t r
     const SentPacket& p = sent.at(sent.next() - i);
     if (!isProtectable(p)) continue;
     for (size_t k = 0; k < p.dataCount; ++k) {
-      if (!p.data[k]->done && p.data[k]->flow->recoveryClass() == recoveryClass)
+      if (!p.data[k]->isDone() && p.data[k]->flow->recoveryClass() == recoveryClass)
         return sent.next() - i;
     }
   }
@@ -95,7 +95,7 @@ bool ProtectionCursors::isCodable(const SentPackets& sent, PacketNumber pn) {
   if (!sent.contains(pn)) return false;
   const SentPacket& p = sent.at(pn);
   for (size_t i = 0; i < p.dataCount; ++i) {
-    if (!p.data[i]->done) return isUncoded(p, p.data[i]->flow->recoveryClass());
+    if (!p.data[i]->isDone()) return isUncoded(p, p.data[i]->flow->recoveryClass());
   }
   return false;
 }
@@ -120,7 +120,7 @@ RecoveryPath recoveryPath(const Subflow& subflow, Time lastSent, Time now) {
   return path;
 }
 
-void DuplicateQueue::add(const DataUnit* datum) {
+void DuplicateQueue::add(UnitRef datum) {
   context_.dataTracker.hold(datum);
   waiting_.pushBack(std::move(datum));
   if (waiting_.size() > kMost) dropFirst();
@@ -136,8 +136,7 @@ void DuplicateQueue::dropFirst() {
 }
 
 bool DuplicateQueue::isWanted(const DataUnit& datum, Time now) const {
-  return !datum.done && !datum.queued && !datum.copied &&
-         !context_.dataTracker.isTooLate(datum, now);
+  return datum.isInFlight() && datum.mayCopy() && !context_.dataTracker.isTooLate(datum, now);
 }
 
 bool DuplicateQueue::findPath(const DataUnit& datum, Subflow*& open, Time now) const {
@@ -157,7 +156,7 @@ bool DuplicateQueue::findPath(const DataUnit& datum, Subflow*& open, Time now) c
 
 bool DuplicateQueue::poll(Datagram& out, Time now) {
   while (!waiting_.empty()) {
-    const DataUnit* datum = waiting_.front();
+    UnitRef datum = waiting_.front();
     Subflow* path = nullptr;
     bool sent = false;
     if (isWanted(*datum, now) && findPath(*datum, path, now)) {
@@ -167,7 +166,7 @@ bool DuplicateQueue::poll(Datagram& out, Time now) {
       DatagramBuilder build(*path, std::move(buffer));
       build.addCopy(datum);
       Subflow& of = context_.subflows.at(datum->subflow);
-      if (!datum->coded) of.sender().tally().onProtected();
+      if (!datum->isProtected()) of.sender().tally().onProtected();
       sent = sendCopies(context_, build, of, datum->pn, out, now);
     }
     dropFirst();

@@ -46,8 +46,7 @@ inline Duration answerTime(const Subflow& of, const Subflow& on) {
 inline bool sendCopies(const ProtectionContext& context, DatagramBuilder& build, Subflow& of,
                        PacketNumber pn, Datagram& out, Time now) {
   Subflow& on = build.subflow();
-  for (const DataUnit* datum : build.data())
-    context.dataTracker.onCopied(datum, now + answerTime(of, on));
+  for (UnitRef datum : build.data()) context.dataTracker.onCopied(datum, now + answerTime(of, on));
   build.addAck(now);
   on.sender().tally().onCopySent(build.used());
   context.trace.note({.kind = TraceEvent::Kind::kCopySent,
@@ -117,7 +116,7 @@ class DuplicateQueue {
   DuplicateQueue& operator=(const DuplicateQueue&) = delete;
 
   /// Adds the data unit, which has been sent once.
-  void add(const DataUnit* datum);
+  void add(UnitRef datum);
   bool empty() const { return waiting_.empty(); }
   /// The next duplicate that is still wanted; false when there is none, or its path is not open.
   bool poll(Datagram& out, Time now);
@@ -133,7 +132,7 @@ class DuplicateQueue {
 
   const ProtectionContext& context_;
   const RecoveryPolicies& policies_;
-  Ring<const DataUnit*> waiting_;
+  Ring<UnitRef> waiting_;
 };
 
 }  // namespace braid

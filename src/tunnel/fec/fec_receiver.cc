@@ -24,22 +24,24 @@ constexpr Duration parityDelay(Duration srtt, Duration rttvar) {
 }
 static_assert(kFrame<RecoveredFrame>.largest <= kRecoveredRoom);
 
-DecoderOptions decoderOptions(const ProtectOptions& options, size_t symbolCapacity) {
+DecoderOptions decoderOptions(const ProtectOptions& options, size_t symbolCapacity,
+                              MemoryQuota* memory) {
   DecoderOptions decoder;
   decoder.symbolCapacity = symbolCapacity;
   decoder.packets = options.decodeBuffer;
   decoder.uncoded = FecReceiver::kUncoded;
-  decoder.memory = options.decodeMemory;
+  decoder.memory = memory;
   return decoder;
 }
 }  // namespace
 
 FecReceiver::FecReceiver(const ProtectOptions& options, size_t symbolCapacity,
-                         const SubflowSet& subflows, const RecoveryTrace& trace)
+                         const SubflowSet& subflows, const RecoveryTrace& trace,
+                         MemoryQuota* memory)
     : options_(options),
       subflows_(subflows),
       trace_(trace),
-      decoder_(decoderOptions(options, symbolCapacity)) {}
+      decoder_(decoderOptions(options, symbolCapacity, memory)) {}
 
 void FecReceiver::onSymbol(SubflowId subflow, PacketNumber pn, std::span<const ByteView> pieces,
                            Time now) {
@@ -68,7 +70,7 @@ bool FecReceiver::onParity(const ParityFrame& frame, SubflowId on, PacketNumber 
   });
   if (decoder_.onParity(block, frame.index, frame.part) == BlockDecoder::Verdict::kBad)
     return false;
-  if (!options_.trace) return true;  // counting the symbols takes time
+  if (!trace_.isOn()) return true;  // counting the symbols takes time
   trace_.note({.kind = TraceEvent::Kind::kParityReceived,
                .time = now,
                .on = on,

@@ -27,7 +27,7 @@ namespace braid {
 /// Memory: for each subflow, the symbols that arrive within the time in which a parity may still
 /// name them, which follows from the RTT of the paths. There are at most kUncoded of them, or
 /// ProtectOptions::decodeBuffer if a parity named the subflow within about the last minute. All are
-/// freed when no data has arrived for kIdle. All sessions share ProtectOptions::decodeMemory.
+/// freed when no data has arrived for kIdle. All sessions share `memory`.
 class FecReceiver {
  public:
   /// Maximum number of symbols kept of a subflow before its first parity: as many as the largest
@@ -36,10 +36,10 @@ class FecReceiver {
   /// Memory is freed after this time without data. onTimer() checks it, which may be called rarely.
   static constexpr Duration kIdle = 10s;
 
-  /// `symbolCapacity`: size of the largest datagram in bytes. The references must outlive this
-  /// object.
+  /// `symbolCapacity`: size of the largest datagram in bytes. `memory`: quota in bytes; nullptr: no
+  /// bound. The references must outlive this object.
   FecReceiver(const ProtectOptions& options, size_t symbolCapacity, const SubflowSet& subflows,
-              const RecoveryTrace& trace);
+              const RecoveryTrace& trace, MemoryQuota* memory = nullptr);
 
   /// A datagram with data arrived; `pieces` are its data-unit frames.
   void onSymbol(SubflowId subflow, PacketNumber pn, std::span<const ByteView> pieces, Time now);

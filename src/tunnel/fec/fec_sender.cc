@@ -101,9 +101,9 @@ void FecSender::gather(ProtectionBlock& block, const Protection& choice) {
     if (!isOf(i)) continue;
     Subflow& of = subflows[i];
     if (block.flow) {
-      for (const DataUnit* d = block.flow->sent.oldest(); d && block.encoder.symbols() < most;
+      for (UnitRef d = block.flow->sent.oldest(); d && block.encoder.symbols() < most;
            d = SentData::newer(*d)) {
-        if (d->subflow == of.id() && !d->queued) addSymbol(block, of, on, d->pn);
+        if (d->subflow == of.id() && !d->isLost()) addSymbol(block, of, on, d->pn);
       }
       continue;
     }

@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/memory.h"
 #include "scheduler/recovery/recovery.h"
 #include "tunnel/queue/flow_kind.h"
-#include "tunnel/stream/trace.h"
 #include "tunnel/wire/secrets.h"
 
 namespace braid {
@@ -33,8 +31,6 @@ struct ProtectOptions {
   std::vector<RecoveryClass> recoveryClasses;
   /// Packets of a subflow that the receiver keeps for decoding; 0: it does not decode.
   size_t decodeBuffer = 1024;
-  MemoryQuota* decodeMemory = nullptr;  ///< bytes kept for decoding by all sessions; set by Tunnel
-  TraceSink* trace = nullptr;           ///< set by Tunnel::setTrace()
 };
 
 /// The recovery policies of one session: that of flows in no class (0), then one for each class.

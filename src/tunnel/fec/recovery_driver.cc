@@ -30,14 +30,14 @@ void ProactiveRecovery::growMarks() {
 
 // ---- what is sent
 
-bool ProactiveRecovery::onNewData(const DataUnit* datum) {
+bool ProactiveRecovery::onNewData(UnitRef datum) {
   Flow& flow = *datum->flow;
   const RecoveryPolicy& policy = policies_.of(flow.recoveryClass());
   if (policy.duplication() != Duplication::kNone) secondSendings_.add(datum);
   // MPTCP's opportunistic retransmission (Raiciu et al., NSDI 2012): the packet that keeps a full
   // receive window from moving is also sent on another path.
-  const DataUnit* oldest = flow.sent.oldest();
-  if (flow.reliable() && datum->dsn - oldest->dsn >= receiveWindow_ && !oldest->copied)
+  UnitRef oldest = flow.sent.oldest();
+  if (flow.reliable() && datum->dsn - oldest->dsn >= receiveWindow_ && oldest->mayCopy())
     secondSendings_.add(oldest);
   bool takesTurn =
       policy.takesTurns() && flow.burst.ended() && flow.waiting() == 0 && flow.burst.isShort();
@@ -180,10 +180,10 @@ void ProactiveRecovery::countUnacked(uint8_t recoveryClass, const Flow* flow) {
     return;
   }
   size_t left = kMostOfAFlow;
-  for (const DataUnit* d = flow->sent.oldest(); d && left > 0; d = SentData::newer(*d), --left) {
-    if (d->queued || d->moved) continue;
+  for (UnitRef d = flow->sent.oldest(); d && left > 0; d = SentData::newer(*d), --left) {
+    if (d->isLost() || d->moved) continue;
     size_t i = subflows.positionOf(d->subflow);
-    paths_[i].uncopied += !d->copied;
+    paths_[i].uncopied += d->mayCopy();
     paths_[i].uncoded += ProtectionCursors::isCodable(subflows[i].sender().sent(), d->pn);
   }
 }
@@ -202,9 +202,10 @@ PacketNumber ProactiveRecovery::choosePacket(uint8_t recoveryClass, const Flow* 
                                      : marks.firstUncopied(of.sender().sent(), recoveryClass);
   if (!flow) return pn;
   auto skip = [&](const DataUnit& d) {
-    return d.copied || d.queued || (d.coded && choice.uncoded) || d.subflow != of.id();
+    return !d.mayCopy() || d.isLost() || (d.isProtected() && choice.uncoded) ||
+           d.subflow != of.id();
   };
-  const DataUnit* d = flow->sent.oldest();
+  UnitRef d = flow->sent.oldest();
   while (d && skip(*d)) d = SentData::newer(*d);
   return d ? d->pn : of.sender().sent().next();
 }
@@ -223,9 +224,10 @@ bool ProactiveRecovery::sendCopy(uint8_t recoveryClass, const Flow* flow, const 
   const SentPacket& packet = of.sender().sent().at(pn);
   bool first = true;  // this is the first protection of the packet
   for (size_t i = 0; i < packet.dataCount; ++i) {
-    const DataUnit* d = packet.data[i];
-    first &= !d->copied && !d->coded;
-    if (d->done || d->queued || (d->copied && !newest) || (d->coded && choice.uncoded)) continue;
+    UnitRef d = packet.data[i];
+    first &= !d->isProtected();
+    if (!d->isInFlight() || (!d->mayCopy() && !newest)) continue;
+    if (choice.uncoded && d->protection == UnitProtection::kCoded) continue;
     if (d->flow->recoveryClass() != recoveryClass) continue;
     if (!context_.dataTracker.isTooLate(*d, now) && build.fits(d->packet.size())) {
       build.addCopy(d);

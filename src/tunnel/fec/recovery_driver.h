@@ -52,7 +52,7 @@ class ProactiveRecovery {
 
   /// The data unit is sent for the first time. True when its flow has now sent all it has and wants
   /// a turn to protect it.
-  bool onNewData(const DataUnit* datum);
+  bool onNewData(UnitRef datum);
   /// A datagram with the data unit is sent, for the first time or as a repair, on
   /// DataUnit::subflow.
   void onDataSent(const DataUnit& datum, Time now);

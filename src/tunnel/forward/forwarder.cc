@@ -121,6 +121,19 @@ void Forwarder::name(const Prefix& network) {
   if (range && network.length >= range->length) named_.insert(network, network.length);
 }
 
+void Forwarder::onEvent(PacketEvent event, Time now) {
+  switch (event.kind) {
+    case PacketEvent::Kind::kDelivered:
+      return onDelivered(*event.peer, std::move(event.packet), now);
+    case PacketEvent::Kind::kTooLarge:
+      return onTooLarge(*event.peer, event.packet.view(), now);
+    case PacketEvent::Kind::kDropped:
+      return shim_.onDropped(event.packet.view(), now);
+    case PacketEvent::Kind::kReturned:
+      return onReturned(*event.peer, std::move(event.packet), event.origin, now);
+  }
+}
+
 void Forwarder::onTimer(Time now) {
   if (!shim_.onTimer(now)) return;
   while (Packet packet = shim_.pollToHost()) toDevice(std::move(packet));
@@ -243,14 +256,14 @@ void Forwarder::wait(Peer& peer, Packet packet, const InnerPacket* ip, size_t ip
                                   Unreachable::kHost, now));
 }
 
-void Forwarder::onReturned(Peer& to, StagedPacket waiting, Time now) {
+void Forwarder::onReturned(Peer& to, Packet packet, PacketOrigin origin, Time now) {
   size_t offset = 0;
-  std::optional<InnerPacket> ip = innerOf(waiting.packet.view(), offset);
+  std::optional<InnerPacket> ip = innerOf(packet.view(), offset);
   Peer* peer = &to;
   if (ip && !to.place.inUse) {  // another peer of its group is in use
     if (Peer* other = router_.peerFor(ip->flowKey())) peer = other;
   }
-  send(*peer, std::move(waiting.packet), ip ? &*ip : nullptr, offset, waiting.asker, now);
+  send(*peer, std::move(packet), ip ? &*ip : nullptr, offset, origin, now);
 }
 
 void Forwarder::sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset,

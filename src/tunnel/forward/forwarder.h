@@ -27,7 +27,7 @@
 #include "tunnel/forward/icmp_errors.h"
 #include "tunnel/forward/router.h"
 #include "tunnel/forward/shim_adapter.h"
-#include "tunnel/peer/staged_packets.h"
+#include "tunnel/queue/packet_events.h"
 #include "tunnel/wire/secrets.h"
 
 namespace braid {
@@ -52,15 +52,9 @@ class Forwarder final : private FlowActivityQuery {
 
   /// A packet or frame from the device.
   void onInnerPacket(Packet packet, Time now);
-  /// A packet or frame from the peer, in the order of its flow.
-  void onDelivered(Peer& from, Packet packet, Time now);
-  /// A packet queued for the peer is now too large for every path that is left.
-  void onTooLarge(const Peer& to, ByteView packet, Time now);
-  /// A packet from the device was dropped for good.
-  void onPacketDropped(ByteView packet, Time now) { shim_.onDropped(packet, now); }
-  /// Sends a packet or frame that was staged for the peer, or that one of its sessions left behind,
-  /// if that is possible.
-  void onReturned(Peer& to, StagedPacket waiting, Time now);
+  /// Delivers what came from a peer, answers what was too large, tells the ack shim what was
+  /// dropped, and sends again what was returned.
+  void onEvent(PacketEvent event, Time now);
   void onTimer(Time now);
 
   /// The next packet or frame for the device.
@@ -77,6 +71,9 @@ class Forwarder final : private FlowActivityQuery {
   ShimStatus shimStatus() const { return shim_.status(); }
 
  private:
+  void onDelivered(Peer& from, Packet packet, Time now);
+  void onTooLarge(const Peer& to, ByteView packet, Time now);
+  void onReturned(Peer& to, Packet packet, PacketOrigin origin, Time now);
   void routePeers();
   void name(const Prefix& network);
   void forwardIp(Packet packet, Time now);

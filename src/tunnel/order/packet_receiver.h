@@ -24,7 +24,7 @@ namespace braid {
 /// poll() returns the packets that waited and are due. Call it after every call of another method.
 ///
 /// Per-flow state is freed kForget (60 s) after the flow's last packet. When memory is short
-/// (QueueOptions::orderMemory), packets of new flows are dropped (flow_table_full), and the session
+/// (`memory`), packets of new flows are dropped (flow_table_full), and the session
 /// that uses the most memory frees the state of flows for which no packets wait, or else releases
 /// its held packets.
 class PacketReceiver final : private QuotaUser {
@@ -35,9 +35,11 @@ class PacketReceiver final : private QuotaUser {
   static constexpr Duration kForget = 60s;
 
   /// `pool`: where the packets come from; held packets are released early while its buffers are
-  /// short. Must outlive the object.
-  PacketReceiver(const QueueOptions& options, const PacketPool& pool)
-      : QuotaUser(options.orderMemory),
+  /// short. `memory`: quota of per-flow state in bytes; nullptr: no bound. Both must outlive the
+  /// object.
+  explicit PacketReceiver(const QueueOptions& options, const PacketPool& pool,
+                          MemoryQuota* memory = nullptr)
+      : QuotaUser(memory),
         pool_(pool),
         orderOptions_(resequencerOptions(options)),
         order_(orderOptions_) {}

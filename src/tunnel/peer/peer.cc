@@ -18,14 +18,15 @@ Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random
     : options_(std::move(options)),
       context_(context),
       events_(context.events, options_.name),
+      packets_(context.packets, this),
       random_(random),
-      attempts_(*this, context.pool, context.handshakes, context.attempts, random),
+      race_(*this, context.pool, context.handshakes, context.attempts, random),
       rekeyTimer_(random),
       waiting_(context.pool.budget(PacketUse::kQueued), context.sessions.ended()) {
   waiting_.open(now);
 }
 
-// Ends the sessions while their owner, this object, still exists.
+// Ends the sessions while what they report to still exists.
 Peer::~Peer() {
   session_.reset();
   pendingSessions_.clear();
@@ -35,7 +36,7 @@ void Peer::setOptions(PeerOptions options, Time now) {
   bool moved = options.endpoints != options_.endpoints;
   options_ = std::move(options);
   if (session_) session_->paths().setKeepalive(options_.keepalive);
-  if (moved) attempts_.setNextRound(now);
+  if (moved) race_.setNextRound(now);
 }
 
 void Peer::setTunables() {
@@ -51,9 +52,9 @@ void Peer::setUplinks(const std::vector<UplinkMeterEntry>& uplinks, Time now) {
       if (!stays) session_->closeSubflow(old.name, now);
     }
   }
-  attempts_.keepOnly(routes_);
+  race_.keepOnly(routes_);
   openSubflows(now);
-  attempts_.setNextRound(std::min(attempts_.nextRound(), now));
+  race_.setNextRound(std::min(race_.nextRound(), now));
   connect(now);
 }
 
@@ -67,8 +68,8 @@ void Peer::openSubflows(Time now) {
 
 SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedule::Role role,
                                        Time now) {
-  auto session = std::make_unique<Session>(secrets, role, context_.options, context_.pool, events_,
-                                           *this, random_, now);
+  SessionContext context{context_.pool, random_, events_, packets_, rateLimits_, context_.shared};
+  auto session = std::make_unique<Session>(secrets, role, context_.options, context, now);
   session->paths().setKeepalive(options_.keepalive);
   RestartNotice call = returnCallOf(secrets);
   if (role == KeySchedule::Role::kInitiator) awaited_ = call;
@@ -79,22 +80,22 @@ SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedul
 
 void Peer::connect(Time now) {
   if (routes_.empty()) return;
-  if (!needsHandshake(now)) return attempts_.cancel();
-  stepAttempts(now);
-  if (needsHandshake(now) && attempts_.begin(routes_, now)) stepAttempts(now);
+  if (!needsHandshake(now)) return race_.cancel();
+  stepRace(now);
+  if (needsHandshake(now) && race_.begin(routes_, now)) stepRace(now);
 }
 
-void Peer::stepAttempts(Time now) {
-  bool wasTrying = attempts_.isTrying(), renews = !needsSession(now);
-  std::optional<SessionSecrets> secrets = attempts_.step(options_.pin, now);
-  for (std::string failure; attempts_.pollFailure(failure);)
+void Peer::stepRace(Time now) {
+  bool wasTrying = race_.isTrying(), renews = !needsSession(now);
+  std::optional<SessionSecrets> secrets = race_.step(options_.pin, now);
+  for (std::string failure; race_.pollFailure(failure);)
     events_.tell(Event::Kind::kHandshakeFailed,
                  renews ? "no fresh keys: " + failure : std::move(failure));
-  if (renews && wasTrying && !secrets && !attempts_.isTrying()) rekeyTimer_.onFailed(now);
+  if (renews && wasTrying && !secrets && !race_.isTrying()) rekeyTimer_.onFailed(now);
   if (!secrets) return;
   rekeyTimer_.onHandshake();
   if (renews) {
-    attempts_.resetPause();
+    race_.resetPause();
     return session_->renewal().propose(*secrets, now);
   }
   if (up_) setUp(false, "is silent, a new session begins");
@@ -103,7 +104,7 @@ void Peer::stepAttempts(Time now) {
 }
 
 bool Peer::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
-  if (!attempts_.onDatagram(from, bytes, now)) return false;
+  if (!race_.onDatagram(from, bytes, now)) return false;
   connect(now);
   return true;
 }
@@ -118,27 +119,27 @@ bool Peer::onReturnCall(const RestartNotice& call, Time now) {
   awaited_.reset();
   if (up_) setUp(false, "has restarted, a new session begins");
   endSession({}, now);
-  attempts_.cancel();
-  attempts_.resetPause();
-  attempts_.setNextRound(now);
+  race_.cancel();
+  race_.resetPause();
+  race_.setNextRound(now);
   connect(now);
   return true;
 }
 
 // ---- responder
 
-std::optional<KnownInitiator> Peer::caller(Time now) const {
+std::optional<KnownInitiator> Peer::knownInitiator(Time now) const {
   const Session* used = session();
   if (!used || used->role() != KeySchedule::Role::kResponder || !options_.endpoints.empty())
     return std::nullopt;
-  KnownInitiator caller{options_.pin, context_.sessions.find(used->id()).call, {}};
+  KnownInitiator known{options_.pin, context_.sessions.find(used->id()).call, {}};
   SessionStatus status;
   used->fill(status, now);
   for (const SubflowStatus& s : status.subflows) {
-    if (s.proven && caller.routes.size() < KnownInitiator::kMostRoutes)
-      caller.routes.push_back(s.route);
+    if (s.proven && known.routes.size() < KnownInitiator::kMostRoutes)
+      known.routes.push_back(s.route);
   }
-  return caller;
+  return known;
 }
 
 void Peer::onAccepted(const SessionSecrets& secrets, Time now) {
@@ -182,18 +183,16 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
   if (auto chosen = pendingSessions_.takeChosen([&](const Session& s) { return !crosses(s, now); }))
     endSession(std::move(chosen), now);
   if (!up_ && this->session() && now <= pathlessAt()) {
-    attempts_.resetPause();
+    race_.resetPause();
     setUp(true, "is up from " + from.remote.toString());
   }
   if (up_ && !waiting_.empty() && mayGo(this->session())) sendWaiting();
-  context_.owner.onPeerChanged(*this);
   return drop;
 }
 
 bool Peer::onSendError(const Route& route, Time now) {
   bool ours = false;
   forEachSession([&](Session& s) { ours |= s.onSendError(route, now); });
-  context_.owner.onPeerChanged(*this);
   return ours;
 }
 
@@ -205,12 +204,12 @@ bool Peer::onTooBig(const Route& route, size_t size, Time now) {
 
 void Peer::close() {
   forEachSession([](Session& s) { s.close(); });
-  attempts_.cancel();
+  race_.cancel();
   routes_.clear();
 }
 
 bool Peer::pollDatagram(Datagram& out, Time now) {
-  bool sent = attempts_.pollDatagram(out);
+  bool sent = race_.pollDatagram(out);
   forEachSession([&](Session& s) { sent = sent || s.pollDatagram(out, now); });
   return sent;
 }
@@ -254,18 +253,17 @@ void Peer::onTimer(Time now) {
   if (waiting_.deadline() <= now || (up_ && !waiting_.empty() && mayGo(this->session())))
     sendWaiting();
   connect(now);
-  context_.owner.onPeerChanged(*this);
 }
 
 Time Peer::nextDeadline(Time now) const {
   Time next = std::min(
-      {lostAt(), pendingSessions_.nextDeadline(), attempts_.nextDeadline(), waiting_.deadline()});
+      {lostAt(), pendingSessions_.nextDeadline(), race_.nextDeadline(), waiting_.deadline()});
   forEachSession([&](const Session& s) { next = std::min(next, s.nextDeadline(now)); });
   if (session_ && session_->isDone()) next = std::min(next, now);
   if (up_ && !waiting_.empty() && mayGo(session())) next = std::min(next, now);
   if (up_ && pathlessAt() != kNever) next = std::min(next, pathlessAt() + 1ms);
-  if (!routes_.empty() && !attempts_.isTrying())
-    next = std::min(next, std::max(std::min(startOverAt(), renewAt()), attempts_.nextRound()));
+  if (!routes_.empty() && !race_.isTrying())
+    next = std::min(next, std::max(std::min(startOverAt(), renewAt()), race_.nextRound()));
   return next;
 }
 
@@ -273,7 +271,7 @@ Time Peer::nextDeadline(Time now) const {
 // before pathlessAt() + 1 ms; and a connection race ends that a session has made unnecessary.
 std::optional<Time> Peer::restsUntil(Time now) const {
   if (comesUp() || (up_ && pathlessAt() != kNever)) return std::nullopt;
-  if (attempts_.isTrying() && !needsHandshake(now)) return std::nullopt;
+  if (race_.isTrying() && !needsHandshake(now)) return std::nullopt;
   bool rest = true;
   forEachSession([&](const Session& s) { rest = rest && s.isAtRest(); });
   if (!rest) return std::nullopt;
@@ -291,7 +289,7 @@ void Peer::abandon(Time now) {
   if (up_) setUp(false, "does not answer, another peer of its group stands for it");
   if (session_) endSession({}, now);
   sendWaiting();
-  attempts_.resetPause();
+  race_.resetPause();
 }
 
 // What the last session leaves is sent through the next one. If there is none yet, it is staged,
@@ -299,15 +297,15 @@ void Peer::abandon(Time now) {
 void Peer::endSession(SessionIndex::Handle next, Time now) {
   waiting_.open(now);
   SessionIndex::Handle last = std::exchange(session_, std::move(next));
-  if (last) last->handBack(*this);
+  if (last) last->handBack();
 }
 
-// The owner answers a packet that cannot be sent after all. It stages the packet again if it is too
-// large for what is known of the paths until now.
+// A packet that cannot be sent after all is answered. It is staged again if it is too large for
+// what is known of the paths until now.
 void Peer::sendWaiting() {
   StagedPacket waiting;
-  for (size_t left = waiting_.size(); left > 0 && waiting_.poll(waiting); --left)
-    context_.owner.onReturned(*this, std::move(waiting));
+  while (waiting_.poll(waiting))
+    packets_.push(PacketEvent::Kind::kReturned, std::move(waiting.packet), waiting.asker);
 }
 
 PeerStatus Peer::status(Time now, size_t flows) const {

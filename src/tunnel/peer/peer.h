@@ -33,37 +33,20 @@
 #include "tunnel/peer/session_index.h"
 #include "tunnel/peer/staged_packets.h"
 #include "tunnel/peer/uplinks.h"
-#include "tunnel/queue/data_tracker.h"
+#include "tunnel/queue/packet_events.h"
 #include "tunnel/session/session.h"
 #include "tunnel/wire/secrets.h"
 
 namespace braid {
-
-class Peer;
-
-/// What peers pass to the tunnel that owns them. These methods are called at once instead of
-/// polled; SessionOwner gives the reason.
-class PeerOwner : public DropObserver {
- public:
-  /// An inner packet arrived, in the order of its flow.
-  virtual void onDelivered(Peer& from, Packet packet) = 0;
-  /// A queued or sent packet is too large for every path that is left: worth an ICMP "too big"
-  /// error.
-  virtual void onTooLarge(Peer& to, ByteView packet) = 0;
-  /// A staged packet, or one that an ended session left behind: send it now, or answer it.
-  virtual void onReturned(Peer& to, StagedPacket waiting) = 0;
-  /// A datagram of the peer arrived, or the peer may have become usable or unusable. The peer does
-  /// nothing after this call, so that the owner may change it here.
-  virtual void onPeerChanged(Peer& peer) = 0;
-};
 
 /// What the peers of a tunnel share. All of it must outlive the peers.
 struct PeerContext {
   const TunnelOptions& options;
   PacketPool& pool;
   HandshakeProvider& handshakes;
-  PeerOwner& owner;
   EventQueue& events;
+  PacketEventQueue& packets;
+  const SharedResources& shared;
   SessionIndex& sessions;
   AttemptIndex& attempts;
 };
@@ -76,7 +59,7 @@ struct PeerIndex {
   bool inUse = true;
 };
 
-class Peer final : public SessionOwner {
+class Peer final {
  public:
   /// The initiator begins a new session after this time without a usable subflow, in case the other
   /// side has lost its keys.
@@ -86,7 +69,7 @@ class Peer final : public SessionOwner {
 
   /// The references must outlive this object.
   Peer(PeerOptions options, const PeerContext& context, SecretRandom& random, Time now);
-  ~Peer() override;
+  ~Peer();
 
   const PeerOptions& options() const { return options_; }
   PeerIndex place;
@@ -102,7 +85,7 @@ class Peer final : public SessionOwner {
   const Session* session() const { return const_cast<Peer*>(this)->session(); }
   bool isUp() const { return up_; }
   /// The peer does not answer, and another peer of its group replaces it. Ends the session, resets
-  /// its streams, and hands all waiting packets to the owner, to be sent to the other peer. A new
+  /// its streams, and returns all waiting packets, to be sent to the other peer. A new
   /// session begins when this peer answers again.
   void abandon(Time now);
   /// The packets staged for the peer while it is not up.
@@ -141,17 +124,9 @@ class Peer final : public SessionOwner {
   std::optional<Time> restsUntil(Time now) const;
   /// What this gateway must know of the peer after its own restart; nullopt: the peer has not
   /// connected to us, or we can begin a handshake with it.
-  std::optional<KnownInitiator> caller(Time now) const;
+  std::optional<KnownInitiator> knownInitiator(Time now) const;
   /// `flows`: how many inner flows to list.
   PeerStatus status(Time now, size_t flows) const;
-
-  // SessionOwner
-  void onDelivered(Packet packet) override { context_.owner.onDelivered(*this, std::move(packet)); }
-  void onTooLarge(ByteView packet) override { context_.owner.onTooLarge(*this, packet); }
-  void onHandedBack(Packet packet) override {
-    context_.owner.onReturned(*this, {std::move(packet), PacketOrigin::kEndedSession});
-  }
-  void onPacketDropped(ByteView packet) override { context_.owner.onPacketDropped(packet); }
 
  private:
   Time lostAt() const;
@@ -164,7 +139,7 @@ class Peer final : public SessionOwner {
   bool crosses(const Session& candidate, Time now) const;
   SessionIndex::Handle makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now);
   void connect(Time now);
-  void stepAttempts(Time now);
+  void stepRace(Time now);
   void settleRenewal(Session& session, Time now);
   void openSubflows(Time now);
   void setUp(bool up, const std::string& text);
@@ -174,13 +149,15 @@ class Peer final : public SessionOwner {
   PeerOptions options_;
   const PeerContext& context_;
   PeerEvents events_;
+  PacketEvents packets_;
+  StreamRateLimits rateLimits_;  ///< of the peer, whatever its sessions
   SecretRandom& random_;
   std::vector<NamedRoute> routes_;
   SessionIndex::Handle session_;
   /// The restart notice that would end the session that this side began last, even after its end.
   std::optional<RestartNotice> awaited_;
   PendingSessions pendingSessions_;
-  ConnectionRace attempts_;
+  ConnectionRace race_;
   RekeyTimer rekeyTimer_;
   StagedPackets waiting_;
   bool up_ = false;

@@ -64,14 +64,6 @@ CipherWork PeerSet::opening(const DatagramHeader& header) const {
   return session ? session->opening(header) : CipherWork{};
 }
 
-std::optional<Drop> PeerSet::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
-                                        Packet datagram, Time now, const CipherWork* opened) {
-  auto [peer, session, call] = sessions_.find(header.session);
-  if (!peer) return Drop::kUnknownSession;
-  wake(*peer);
-  return peer->onDatagram(*session, header, from, ecn, std::move(datagram), now, opened);
-}
-
 // Several peers may have the same endpoint: the datagram belongs to the one whose keys open it.
 bool PeerSet::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
   auto takes = [&](Peer& peer) { return peer.onHandshakeDatagram(from, bytes, now); };
@@ -95,39 +87,6 @@ void PeerSet::onAccepted(const SessionSecrets& secrets, Time now) {
   if (found == peers_.end()) return;
   wake(*found->peer);
   found->peer->onAccepted(secrets, now);
-}
-
-// Finds the peer by the session id in the header; for a handshake datagram, by the route.
-template <typename F>
-void PeerSet::forSender(const Datagram& sent, F&& visit) const {
-  if (isHandshakeDatagram(sent.bytes.view())) return attempts_.forEachOn(sent.route, visit);
-  std::optional<DatagramHeader> header = readHeader(sent.bytes.view());
-  if (Peer* peer = header ? sessions_.find(header->session).peer : nullptr) visit(*peer);
-}
-
-void PeerSet::onSendError(const Datagram& refused, Time now) {
-  forSender(refused, [&](Peer& peer) {
-    if (peer.onSendError(refused.route, now)) wake(peer);
-  });
-}
-
-void PeerSet::onTooBig(const Datagram& refused, Time now) {
-  forSender(refused, [&](Peer& peer) {
-    if (peer.onTooBig(refused.route, refused.bytes.size(), now)) wake(peer);
-  });
-}
-
-// A peer's timer call may wake others: where frames are bridged, packets that one peer releases may
-// be sent to another.
-void PeerSet::onTimer(Time now) {
-  settingsAreNew_ = false;
-  wakeDue(now);
-  for (Place next = 0;;) {
-    auto at = std::lower_bound(awake_.begin(), awake_.end(), next);
-    if (at == awake_.end()) return;
-    next = *at + 1;
-    peers_[*at].peer->onTimer(now);
-  }
 }
 
 bool PeerSet::pollDatagram(Datagram& out, Time now) {
@@ -214,55 +173,6 @@ void PeerSet::rest(size_t awakeAt, Time deadline) {
   resting_.set(place, deadline);
   entry.mtu = mtuOf(*entry.peer);
   if (entry.mtu > 0) ++restingMtus_[entry.mtu];
-}
-
-Peer* PeerLoadTest::named(const std::string& name) const {
-  Peer* found = nullptr;
-  peers_.forEach([&](Peer& peer) {
-    if (peer.options().name == name) found = &peer;
-  });
-  return found;
-}
-
-// nullptr: no peer has had a test, or its session has ended.
-Session* PeerLoadTest::session() const {
-  Peer* peer = named(last_.peer);
-  return peer ? peer->session() : nullptr;
-}
-
-std::string PeerLoadTest::start(const std::string& name, const MeasureRequest& request, Time now) {
-  if (status(now).running) return "a test runs already, of " + last_.peer + "; wait for its end";
-  Peer* peer = named(name);
-  if (!peer) return "there is no peer " + name;
-  Session* session = peer->isUp() ? peer->session() : nullptr;
-  if (!session) return name + " is not up: nothing can be measured";
-  if (!session->measurement().begin(request, now)) {
-    return request.path.empty() ? "no path to " + name + " is usable and may be measured unasked"
-                                : "there is no usable path " + request.path + " to " + name;
-  }
-  last_ = {.peer = name, .path = request.path};
-  peers_.wake(*peer);
-  return {};
-}
-
-void PeerLoadTest::stop() {
-  if (Session* measured = session()) measured->measurement().end();
-}
-
-MeasureStatus PeerLoadTest::status(Time now) const {
-  MeasureStatus out = last_;
-  Session* measured = session();
-  if (!measured) return out;
-  const Measurement& measurement = measured->measurement();
-  out.running = measurement.isRunning();
-  out.sentBytes = measurement.sent();
-  if (out.running) out.left = std::max(measurement.endsAt() - now, Duration{});
-  return out;
-}
-
-PeerStatus PeerLoadTest::peer(Time now) const {
-  const Peer* measured = named(last_.peer);
-  return measured ? measured->status(now, 0) : PeerStatus{};
 }
 
 }  // namespace braid

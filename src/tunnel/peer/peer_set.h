@@ -16,6 +16,7 @@
 // scheduler's decision about a waiting flow holds. Peers are served in the order of a round over
 // all of them.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -24,9 +25,9 @@
 #include <vector>
 
 #include "base/timers.h"
-#include "tunnel/api/status.h"
 #include "tunnel/peer/peer.h"
-#include "tunnel/session/measurement.h"
+#include "tunnel/wire/handshake_envelope.h"
+#include "tunnel/wire/header.h"
 
 namespace braid {
 
@@ -34,8 +35,8 @@ class PeerSet {
  public:
   /// All arguments must outlive this object.
   PeerSet(const TunnelOptions& options, PacketPool& pool, HandshakeProvider& handshakes,
-          PeerOwner& owner, EventQueue& events)
-      : context_{options, pool, handshakes, owner, events, sessions_, attempts_} {}
+          EventQueue& events, PacketEventQueue& packets, const SharedResources& shared)
+      : context_{options, pool, handshakes, events, packets, shared, sessions_, attempts_} {}
 
   size_t size() const { return peers_.size(); }
   const Peer& at(size_t position) const { return *peers_[position].peer; }
@@ -59,32 +60,48 @@ class PeerSet {
 
   /// Prepares the decryption of a session's datagram; empty: it cannot be decrypted.
   CipherWork opening(const DatagramHeader& header) const;
-  /// A session's datagram. Returns nullopt when it was used, else why not. `opened`: as in
-  /// Session::onDatagram().
-  std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
-                                 Packet datagram, Time now, const CipherWork* opened = nullptr);
   /// True when the datagram belongs to a handshake that one of the peers began; that peer takes it.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A restart notice. True when it ended the session of one of the peers.
   bool onReturnCall(const Route& from, const RestartNotice& call, Time now);
   /// A handshake that a peer began is done. A peer that is no longer configured gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  /// The kernel refused a datagram of one of the peers because of its route. Only the peer of that
-  /// session is told, or the peers with a handshake on the route. Other peers on the route, and the
-  /// HandshakeServer, notice it with their own next datagram.
-  void onSendError(const Datagram& refused, Time now);
-  /// The kernel refused a datagram of one of the peers because of its size.
-  void onTooBig(const Datagram& refused, Time now);
-  void onTimer(Time now);
+  /// The kernel refused a datagram. Calls visit(Peer&) for the peer of its session, or, if it is of
+  /// a handshake, for the peers with a handshake on its route. Wakes the peer if that returns true.
+  /// Other peers on the route, and the HandshakeServer, notice it with their own next datagram.
+  template <typename F>
+  void forSender(const Datagram& refused, F&& visit) {
+    auto tell = [&](Peer& peer) {
+      if (visit(peer)) wake(peer);
+    };
+    if (isHandshakeDatagram(refused.bytes.view())) return attempts_.forEachOn(refused.route, tell);
+    std::optional<DatagramHeader> header = readHeader(refused.bytes.view());
+    if (Peer* peer = header ? find(header->session).peer : nullptr) tell(*peer);
+  }
+  /// Timer call of the peers that are awake or due. Calls after(Peer&) after each of them. It may
+  /// wake others: where frames are bridged, packets that one peer releases may be sent to another.
+  template <typename F>
+  void onTimer(Time now, F&& after) {
+    settingsAreNew_ = false;
+    wakeDue(now);
+    for (Place next = 0;;) {
+      auto at = std::lower_bound(awake_.begin(), awake_.end(), next);
+      if (at == awake_.end()) return;
+      next = *at + 1;
+      Peer& peer = *peers_[*at].peer;
+      peer.onTimer(now);
+      after(peer);
+    }
+  }
   /// Wakes the peer: it may have something to send, or another deadline.
   void wake(const Peer& peer);
 
   /// Wakes the peer of this session, if the session still exists.
   void wakeSession(uint32_t session) {
-    if (const Peer* peer = peerOf(session)) wake(*peer);
+    if (const Peer* peer = find(session).peer) wake(*peer);
   }
-  /// The peer of the session; nullptr: the session does not exist.
-  const Peer* peerOf(uint32_t session) const { return sessions_.find(session).peer; }
+  /// The session with this id and its peer; null pointers: it does not exist.
+  SessionIndex::Entry find(uint32_t session) const { return sessions_.find(session); }
 
   /// The next datagram, of the peer whose turn it is, or of the next one that has any. False when
   /// no peer has one.
@@ -102,8 +119,6 @@ class PeerSet {
     size_t mtu = 0;  ///< at rest: the inner MTU of its session; 0: no session
   };
 
-  template <typename F>
-  void forSender(const Datagram& sent, F&& visit) const;
   void wakeAll();
   void wakeDue(Time now);
   std::optional<Time> restsUntil(const Entry& entry, uint64_t exhausted, Time now) const;
@@ -118,29 +133,6 @@ class PeerSet {
   std::map<size_t, size_t> restingMtus_;  ///< number of peers in resting_ with each inner MTU
   bool settingsAreNew_ = false;           ///< settings have changed since the last timer call
   size_t turn_ = 0;                       ///< position of the peer that is polled first
-};
-
-/// Starts load tests of a peer's paths, one test at a time. The test itself belongs to the peer's
-/// session (Measurement) and ends with it.
-class PeerLoadTest {
- public:
-  /// `peers` must outlive this object.
-  explicit PeerLoadTest(PeerSet& peers) : peers_(peers) {}
-
-  /// Fills paths of the peer with datagrams without content, within the limits of the request.
-  /// Returns what is wrong; empty: the test runs.
-  std::string start(const std::string& peer, const MeasureRequest& request, Time now);
-  void stop();
-  MeasureStatus status(Time now) const;
-  /// The status of the peer that was tested last; empty if there was no test.
-  PeerStatus peer(Time now) const;
-
- private:
-  Peer* named(const std::string& name) const;
-  Session* session() const;
-
-  PeerSet& peers_;
-  MeasureStatus last_;  ///< the peer and the path of the last test
 };
 
 }  // namespace braid

@@ -5,37 +5,25 @@
 // gateway keeps a list of the peers that connected to it (KnownInitiator) in a file, and after a
 // restart it sends each of them a notice.
 //
-//     before   Tunnel::callers() --> the driver keeps them in a file
-//     after    the file --> Tunnel::callBack() --> RestartNotices --> a RestartNotice to each route
-//     there    the initiator knows the token: it drops the session and begins a handshake at once
+//     before   Tunnel::knownInitiators() --> the driver keeps them in a file
+//     after    the file --> Tunnel::sendRestartNotices() --> RestartNotices --> a notice to each
+//     route there    the initiator knows the token: it drops the session and begins a handshake at
+//     once
 //
 // Notices are sent only after a start: nothing that a stranger sends causes one, and no notice is
 // answered by another. A notice only says that a session is over which is over anyway. Its token is
 // valid once, so that a replayed notice ends nothing.
 
-#include <cstddef>
 #include <map>
 #include <vector>
 
 #include "base/packet.h"
 #include "base/time.h"
+#include "tunnel/api/io.h"
 #include "tunnel/subflow/route.h"
-#include "tunnel/wire/handshake_envelope.h"
 #include "tunnel/wire/secrets.h"
 
 namespace braid {
-
-/// A peer that connected to this gateway, with what must be known of it after a restart.
-struct KnownInitiator {
-  /// Maximum number of routes of a peer that are kept.
-  static constexpr size_t kMostRoutes = 8;
-
-  Pin pin{};
-  RestartNotice call;         ///< ends the peer's session
-  std::vector<Route> routes;  ///< where the peer has proven that it receives
-
-  bool operator==(const KnownInitiator&) const = default;
-};
 
 /// The notices that a gateway sends after its start.
 class RestartNotices {
@@ -49,7 +37,7 @@ class RestartNotices {
   static constexpr Duration kSpacing = 2ms;
 
   /// Begins to notify these peers, and forgets all others.
-  void begin(std::vector<KnownInitiator> callers, Time now);
+  void begin(std::vector<KnownInitiator> initiators, Time now);
   /// The peer has connected: it gets no more notices.
   void end(const Pin& pin);
   /// The next notice that is due. False when none is due, or there is no buffer: that notice is
@@ -60,7 +48,7 @@ class RestartNotices {
 
  private:
   struct Call {
-    KnownInitiator caller;
+    KnownInitiator initiator;
     unsigned round = 0;
     size_t route = 0;  ///< the next one in this round
   };

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <utility>
 
 #include "base/containers.h"
@@ -9,15 +8,9 @@
 #include "base/memory.h"
 #include "base/packet.h"
 #include "base/time.h"
+#include "tunnel/queue/packet_events.h"
 
 namespace braid {
-
-/// Where a packet to be sent comes from.
-enum class PacketOrigin : uint8_t {
-  kLocalHost,    ///< gets an ICMP error when the packet cannot be sent
-  kNobody,       ///< no one to tell: a copy of a flooded frame, or from another peer
-  kEndedSession  ///< was sent before: the ack shim and the ECN proxy have seen it
-};
 
 struct StagedPacket {
   Packet packet;  ///< an inner packet (TUN) or frame (TAP)

@@ -17,7 +17,7 @@ Drop lateCause(const DataUnit& datum) {
 }
 }  // namespace
 
-const DataUnit* DataTracker::create(Flow& flow, Packet packet, Time now) {
+UnitRef DataTracker::create(Flow& flow, Packet packet, Time now) {
   DataUnit& d = *data_.take();
   d = DataUnit{};
   d.packet = std::move(packet);
@@ -32,66 +32,73 @@ const DataUnit* DataTracker::create(Flow& flow, Packet packet, Time now) {
   flow.sent.list_.pushBack(d);
   ++flow.sent.unacked_;
   keep(kept() + 1);
-  return &d;
+  return UnitRef(&d);
 }
 
-void DataTracker::onSent(const DataUnit* datum, SubflowId subflow, PacketNumber pn) {
-  DataUnit& d = own(datum);
+void DataTracker::onSent(UnitRef datum, SubflowId subflow, PacketNumber pn) {
+  DataUnit& d = *datum.unit_;
   d.subflow = subflow;
   d.pn = pn;
   d.moved = false;
   ++d.refs;
   ++d.copies;
+  if (!d.isLost()) return;
+  d.state = UnitState::kInFlight;
   dequeue(d);
 }
 
-void DataTracker::onCopied(const DataUnit* datum, Time answerDue) {
-  DataUnit& d = own(datum);
+void DataTracker::onCopied(UnitRef datum, Time answerDue) {
+  DataUnit& d = *datum.unit_;
   d.answerDue = answerDue;
-  d.copied = true;
+  d.protection = UnitProtection::kCopied;
   ++d.refs;
   ++d.copies;
 }
 
-void DataTracker::onCoded(const DataUnit* datum, Time answerDue) {
-  DataUnit& d = own(datum);
+void DataTracker::onCoded(UnitRef datum, Time answerDue) {
+  DataUnit& d = *datum.unit_;
   d.answerDue = answerDue;
-  d.coded = true;
+  setCoded(d);
 }
 
-void DataTracker::onDelivered(const DataUnit* datum, bool counted) {
-  DataUnit& d = own(datum);
+// What was copied is in no further coding block.
+void DataTracker::setCoded(DataUnit& datum) {
+  if (!datum.isProtected()) datum.protection = UnitProtection::kCoded;
+}
+
+void DataTracker::onDelivered(UnitRef datum, bool counted) {
+  DataUnit& d = *datum.unit_;
   if (counted) --d.copies;
-  if (!d.done) finish(d, true);
+  if (!d.isDone()) finish(d, UnitState::kDelivered);
 }
 
-void DataTracker::onRecovered(const DataUnit* datum) {
-  if (!datum->done) finish(own(datum), true);
+void DataTracker::onRecovered(UnitRef datum) {
+  if (!datum->isDone()) finish(*datum.unit_, UnitState::kDelivered);
 }
 
-void DataTracker::onLost(const DataUnit* datum, Time now, bool copy) {
-  DataUnit& d = own(datum);
+void DataTracker::onLost(UnitRef datum, Time now, bool copy) {
+  DataUnit& d = *datum.unit_;
   --d.copies;
-  if (d.done || d.queued || (d.copies > 0 && (copy || !d.copied))) return;
+  if (!d.isInFlight() || (d.copies > 0 && (copy || d.mayCopy()))) return;
   bool timely = d.delivery == Delivery::kTimely;
   if (timely && d.copies > 0) return;
   if (timely || isTooLate(d, now)) return giveUp(datum, lateCause(d));
   enqueue(d);
 }
 
-void DataTracker::onMoved(const DataUnit* datum, Time now, bool copy) {
-  DataUnit& d = own(datum);
+void DataTracker::onMoved(UnitRef datum, Time now, bool copy) {
+  DataUnit& d = *datum.unit_;
   --d.copies;
   d.moved |= !copy;
-  if (d.done || d.queued || (d.copies > 0 && (copy || !d.copied))) return;
+  if (!d.isInFlight() || (d.copies > 0 && (copy || d.mayCopy()))) return;
   if (isTooLate(d, now)) return giveUp(datum, lateCause(d));
   enqueue(d);
 }
 
-const DataUnit* DataTracker::nextRepair(Time now) {
-  while (const DataUnit* first = repairs_.front()) {
-    if (!isTooLate(*first, now)) return first;
-    giveUp(first, lateCause(*first));
+UnitRef DataTracker::nextRepair(Time now) {
+  while (DataUnit* first = repairs_.front()) {
+    if (!isTooLate(*first, now)) return UnitRef(first);
+    giveUp(UnitRef(first), lateCause(*first));
   }
   return nullptr;
 }
@@ -103,17 +110,20 @@ Time DataTracker::repairExpiresAt() const {
   return first->firstSent + worth(first->delivery) + 1ns;
 }
 
-void DataTracker::giveUp(const DataUnit* datum, Drop cause) {
-  if (datum->done) return;
+void DataTracker::giveUp(UnitRef datum, Drop cause) {
+  if (datum->isDone()) return;
   countDrop(drops_, cause);
   if (datum->delivery != Delivery::kTimely && datum->delivery != Delivery::kStream)
     addSkip({datum->slot, datum->dsn, 1});
-  if (observer_ && cause == Drop::kExpired) observer_->onPacketDropped(datum->packet.view());
-  finish(own(datum), false);
+  using Kind = PacketEvent::Kind;
+  if (events_ && (cause == Drop::kExpired || cause == Drop::kTooBig))
+    events_->push(cause == Drop::kExpired ? Kind::kDropped : Kind::kTooLarge,
+                  std::move(datum.unit_->packet));
+  finish(*datum.unit_, UnitState::kAbandoned);
 }
 
 void DataTracker::giveUpAll(Drop cause) {
-  while (!repairs_.empty()) giveUp(repairs_.front(), cause);
+  while (!repairs_.empty()) giveUp(UnitRef(repairs_.front()), cause);
 }
 
 std::optional<SkipFrame> DataTracker::takeSkip() {
@@ -135,28 +145,28 @@ void DataTracker::addSkip(const SkipFrame& skip) {
   if (skips_.size() < kMaxSkips) skips_.push_back(skip);
 }
 
-const DataUnit* DataTracker::oldestOf(const Flow& flow) {
+UnitRef DataTracker::oldestOf(const Flow& flow) {
   return flow.sent.oldest();
 }
 
-void DataTracker::finish(DataUnit& datum, bool delivered) {
-  datum.done = true;
-  datum.delivered = delivered;
+void DataTracker::finish(DataUnit& datum, UnitState state) {
+  const bool wasLost = datum.isLost();
+  datum.state = state;
   datum.packet.reset();
   SentData& sent = datum.flow->sent;
   sent.list_.erase(datum);
   --sent.unacked_;
   keep(kept() - 1);
   Flow& flow = *std::exchange(datum.flow, nullptr);
-  dequeue(datum);
+  if (wasLost) dequeue(datum);
   if (sent.unacked_ == 0 && flow.delivery() == Delivery::kStream) flow.lane().onSettled(flow);
 }
 
 // In-flight datagrams that carry the whole range still count for its first part. The second part is
 // sent again in any case.
-bool DataTracker::cut(const DataUnit* datum, size_t size, PacketPool& pool) {
-  DataUnit& d = own(datum);
-  if (d.frame == 0 || !d.queued || !hasRoom(1)) return false;
+bool DataTracker::cut(UnitRef datum, size_t size, PacketPool& pool) {
+  DataUnit& d = *datum.unit_;
+  if (d.frame == 0 || !d.isLost() || !hasRoom(1)) return false;
   Packet rest = pool.allocate();
   size_t stays = rest ? cutStreamUnit(d.frame, d.packet, size, rest) : 0;
   if (stays == 0) return false;
@@ -173,11 +183,12 @@ bool DataTracker::cut(const DataUnit* datum, size_t size, PacketPool& pool) {
   second.moved = d.moved;
   second.frame = d.frame;
   d.frame &= static_cast<uint8_t>(~StreamFrame::kFin);
-  d.coded = second.coded = true;  // the old packet number stands for other bytes
+  for (DataUnit* each : {&d, &second})
+    setCoded(*each);  // the old packet number stands for other bytes
   d.flow->sent.list_.insertAfter(d, second);
   ++d.flow->sent.unacked_;
   keep(kept() + 1);
-  second.queued = true;
+  second.state = UnitState::kLost;
   ++second.refs;
   ++queued_;
   ++repairChanges_;
@@ -187,7 +198,7 @@ bool DataTracker::cut(const DataUnit* datum, size_t size, PacketPool& pool) {
 }
 
 void DataTracker::enqueue(DataUnit& datum) {
-  datum.queued = true;
+  datum.state = UnitState::kLost;
   ++datum.refs;
   ++queued_;
   ++repairChanges_;
@@ -201,19 +212,17 @@ void DataTracker::enqueue(DataUnit& datum) {
 }
 
 void DataTracker::dequeue(DataUnit& datum) {
-  if (!datum.queued) return;
   if (lastMoved_ == &datum) lastMoved_ = Repairs::previous(datum);
   repairs_.erase(datum);
-  datum.queued = false;
   --queued_;
   ++repairChanges_;
-  forget(&datum);
+  forget(UnitRef(&datum));
 }
 
-void DataTracker::forget(const DataUnit* datum) {
-  DataUnit& d = own(datum);
+void DataTracker::forget(UnitRef datum) {
+  DataUnit& d = *datum.unit_;
   if (--d.refs > 0) return;
-  if (!d.done) finish(d, false);
+  if (!d.isDone()) finish(d, UnitState::kAbandoned);
   data_.give(&d);
 }
 

@@ -11,20 +11,10 @@
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/queue/data_unit.h"
+#include "tunnel/queue/packet_events.h"
 #include "tunnel/wire/frames.h"
 
 namespace braid {
-
-/// Is told of each packet of a TCP flow that the tunnel drops for good: by AQM, at the byte bound,
-/// or because it could not be repaired in time. Packets dropped because a peer is down are not
-/// reported. The call is made at once instead of being polled, because the packet is gone
-/// afterwards.
-class DropObserver {
- public:
-  virtual ~DropObserver() = default;
-  /// The argument is the whole packet or frame.
-  virtual void onPacketDropped(ByteView) {}
-};
 
 /// The data tracker knows of every data unit (inner packet or stream range) whether it is
 /// delivered, by whatever means, must be sent again, or is given up. The sent-map of a subflow
@@ -45,12 +35,12 @@ class DataTracker final : private QuotaUser {
   /// A timely datagram (UDP, ICMP) that is older than this is of no use to a call or a game.
   static constexpr Duration kTimely = 200ms;
 
-  /// TCP packets are repaired until `repairTime` after they were first sent. `observer` may be
-  /// nullptr, else it must outlive the tracker. `budget`: memory quota of sent packets; nullptr for
-  /// none.
-  explicit DataTracker(Duration repairTime, DropObserver* observer = nullptr,
+  /// TCP packets are repaired until `repairTime` after they were first sent. `events`: gets the
+  /// packets that expired or are too large; nullptr: nobody does. `budget`: memory quota of sent
+  /// packets; nullptr for none.
+  explicit DataTracker(Duration repairTime, PacketEvents* events = nullptr,
                        MemoryQuota* budget = nullptr)
-      : QuotaUser(budget), repairTime_(repairTime), observer_(observer) {}
+      : QuotaUser(budget), repairTime_(repairTime), events_(events) {}
   void setRepairTime(Duration d) { repairTime_ = d; }
   /// Ordered datagrams are repaired until `d` after they were first sent, see orderPatience().
   void setPatience(Duration d) { patience_ = d; }
@@ -62,57 +52,60 @@ class DataTracker final : private QuotaUser {
   bool mayCreate() const { return hasRoom(1); }
   /// A new unit of `flow` is about to be sent. An inner packet gets the next number of the flow's
   /// slot, a stream range its offset.
-  const DataUnit* create(Flow& flow, Packet packet, Time now);
+  UnitRef create(Flow& flow, Packet packet, Time now);
   /// The datagram `pn` that carries the unit is sent. Takes the unit off the repair queue.
-  void onSent(const DataUnit* datum, SubflowId subflow, PacketNumber pn);
+  void onSent(UnitRef datum, SubflowId subflow, PacketNumber pn);
   /// A copy of the unit is sent for protection. The unit's `subflow` and `pn` do not change.
-  void onCopied(const DataUnit* datum, Time answerDue = Time::min());
+  void onCopied(UnitRef datum, Time answerDue = Time::min());
   /// No copy of the unit may be sent any more: it is too old, or it does not fit the datagram.
-  void refuseCopy(const DataUnit* datum) { own(datum).copied = true; }
+  void refuseCopy(UnitRef datum) {
+    if (datum->mayCopy()) datum.unit_->protection = UnitProtection::kRefused;
+  }
   /// The unit is in a coding block, and the first parity of the block is sent.
-  void onCoded(const DataUnit* datum, Time answerDue);
+  void onCoded(UnitRef datum, Time answerDue);
   /// The unit is too old for a coding block.
-  void refuseCode(const DataUnit* datum) { own(datum).coded = true; }
+  void refuseCode(UnitRef datum) { setCoded(*datum.unit_); }
   /// Adds a reference to the unit, which forget() releases.
-  void hold(const DataUnit* datum) { ++own(datum).refs; }
+  void hold(UnitRef datum) { ++datum.unit_->refs; }
   /// Releases a reference to the unit.
-  void forget(const DataUnit* datum);
+  void forget(UnitRef datum);
 
   // ---- delivery and loss
 
   /// A datagram that carried the unit arrived. `counted`: this datagram still counted as in flight.
-  void onDelivered(const DataUnit* datum, bool counted);
+  void onDelivered(UnitRef datum, bool counted);
   /// The peer got the unit without its datagrams: it decoded it. The datagrams may still be
   /// acknowledged or lost.
-  void onRecovered(const DataUnit* datum);
+  void onRecovered(UnitRef datum);
   /// A datagram that carried the unit is lost. The unit is queued for repair when no other datagram
   /// with it is in flight, or only its copy; then the repair waits for news of the copy until
   /// answerDue. A timely datagram is given up instead, and so is a unit that is too old. `copy`:
   /// the lost datagram was the copy.
-  void onLost(const DataUnit* datum, Time now, bool copy = false);
+  void onLost(UnitRef datum, Time now, bool copy = false);
   /// The datagram that carried the unit may still arrive, but its subflow is silent: queues the
   /// unit to be sent on another subflow unless another datagram with it is in flight. The old
   /// datagram no longer counts as in flight: onLost() must not follow for it, and its onDelivered()
   /// is not `counted`. A unit that is too old is given up instead (a timely one after kTimely).
   /// `copy`: the datagram was a copy, which says nothing about the path that the unit itself was
   /// sent on.
-  void onMoved(const DataUnit* datum, Time now, bool copy = false);
-  /// The unit cannot be sent any more: counts the drop and tells the receiver not to wait.
-  void giveUp(const DataUnit* datum, Drop cause);
+  void onMoved(UnitRef datum, Time now, bool copy = false);
+  /// The unit cannot be sent any more: counts the drop, reports it, and tells the receiver not to
+  /// wait.
+  void giveUp(UnitRef datum, Drop cause);
   /// Calls take(Packet) for each unit of the flow that was sent and is not done, in the order of
   /// their numbers. The peer is not told, because the session or the stream ends.
   template <typename F>
   void takeBack(Flow& flow, F&& take) {
-    while (const DataUnit* oldest = oldestOf(flow)) {
-      Packet packet = std::move(own(oldest).packet);
-      finish(own(oldest), false);
+    while (DataUnit* oldest = oldestOf(flow).unit_) {
+      Packet packet = std::move(oldest->packet);
+      finish(*oldest, UnitState::kAbandoned);
       take(std::move(packet));
     }
   }
   /// Cuts a stream range that is queued for repair, so that its packet has at most `size` bytes.
   /// The rest is queued behind it. False when no memory is left for the rest, or the unit cannot be
   /// cut.
-  bool cut(const DataUnit* datum, size_t size, PacketPool& pool);
+  bool cut(UnitRef datum, size_t size, PacketPool& pool);
   /// Gives up everything queued for repair.
   void giveUpAll(Drop cause);
 
@@ -120,12 +113,12 @@ class DataTracker final : private QuotaUser {
 
   /// The next unit to send again; nullptr when there is none. Units that were moved off a silent
   /// path come before lost ones. Expired units at the head of the queue are given up.
-  const DataUnit* nextRepair(Time now);
+  UnitRef nextRepair(Time now);
   /// When the head of the repair queue expires; kNever when the queue is empty or its head never
   /// does.
   Time repairExpiresAt() const;
   /// The unit behind this one in the repair queue.
-  static const DataUnit* repairAfter(const DataUnit* datum) { return Repairs::next(*datum); }
+  static UnitRef repairAfter(UnitRef datum) { return UnitRef(Repairs::next(*datum)); }
   size_t queued() const { return queued_; }
   /// Whether the repair queue has units that were moved off a silent path.
   bool hasMoved() const { return lastMoved_ != nullptr; }
@@ -147,8 +140,6 @@ class DataTracker final : private QuotaUser {
  private:
   using Repairs = IntrusiveList<DataUnit, &DataUnit::repair>;
 
-  /// Every unit was created here, as an object that is not const.
-  static DataUnit& own(const DataUnit* datum) { return const_cast<DataUnit&>(*datum); }
   void reclaim() override {}  // QuotaUser: sent data cannot be taken back
   Duration worth(Delivery delivery) const {
     return delivery == Delivery::kStream     ? Duration::max()
@@ -156,15 +147,16 @@ class DataTracker final : private QuotaUser {
            : delivery == Delivery::kOrdered  ? patience_
                                              : kTimely;
   }
-  static const DataUnit* oldestOf(const Flow& flow);
-  void finish(DataUnit& datum, bool delivered);
+  static UnitRef oldestOf(const Flow& flow);
+  void finish(DataUnit& datum, UnitState state);
+  static void setCoded(DataUnit& datum);
   void addSkip(const SkipFrame& skip);
   void enqueue(DataUnit& datum);
   void dequeue(DataUnit& datum);
 
   Duration repairTime_;
   Duration patience_ = kFirstPatience;
-  DropObserver* observer_;
+  PacketEvents* events_;
   ObjectPool<DataUnit> data_;
   Repairs repairs_;
   /// In `repairs_`: this unit and all before it were moved when they were queued.

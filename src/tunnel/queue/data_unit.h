@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/containers.h"
@@ -14,11 +15,27 @@ namespace braid {
 
 class Flow;
 
+/// What has become of a data unit.
+enum class UnitState : uint8_t {
+  kInFlight,
+  kLost,       ///< lost, or moved off a silent path: waits in the repair queue
+  kDelivered,  ///< by whatever means
+  kAbandoned,  ///< given up
+};
+
+/// What was sent of a data unit before it was known to be lost.
+enum class UnitProtection : uint8_t {
+  kNone,
+  kCoded,    ///< it is in a coding block, or must not be put into one; it may still be copied
+  kCopied,   ///< a copy was sent; no second copy is sent
+  kRefused,  ///< no copy may be sent any more
+};
+
 /// One unit of a lane that has been sent: an inner packet, or a range of a stream's bytes. It
 /// exists from its first datagram until no sent datagram remembers it.
 ///
 /// Only the data tracker (data_tracker.h) creates data units and writes to them. All other code
-/// holds a `const DataUnit*`, reads it, and tells the data tracker what happened to it.
+/// holds a UnitRef, reads it, and tells the data tracker what happened to it.
 struct DataUnit {
   Packet packet;         ///< the unit's bytes; empty once delivered or given up
   Flow* flow = nullptr;  ///< the flow of the unit; nullptr once delivered or given up
@@ -32,17 +49,42 @@ struct DataUnit {
   uint16_t copies = 0;  ///< in-flight datagrams that carry it, on subflows that are not silent
   SubflowId subflow{};  ///< the subflow of the datagram that last carried it, copies aside
   Delivery delivery = Delivery::kTimely;  ///< of its flow, when the unit was first sent
-  bool done = false;                      ///< delivered or given up
-  bool delivered = false;                 ///< done, and not given up
-  bool queued = false;                    ///< waits in the repair queue
-  bool moved : 1 = false;                 ///< the subflow that last carried it has fallen silent
-  /// A copy was sent before the unit was known to be lost, or no copy may be sent. No second copy
-  /// is sent.
-  bool copied : 1 = false;
-  bool coded : 1 = false;     ///< it is in a coding block, or must not be put into one
+  UnitState state = UnitState::kInFlight;
+  UnitProtection protection = UnitProtection::kNone;
+  bool moved = false;         ///< the subflow that last carried it has fallen silent
   uint8_t frame = 0;          ///< for a range of a stream: the type of its frame; 0: DATA
   ListLink<DataUnit> ofFlow;  ///< in its flow's list of data that is not done
   ListLink<DataUnit> repair;  ///< in the repair queue
+
+  bool isDone() const { return state == UnitState::kDelivered || state == UnitState::kAbandoned; }
+  bool isInFlight() const { return state == UnitState::kInFlight; }
+  bool isLost() const { return state == UnitState::kLost; }
+  bool isProtected() const { return protection != UnitProtection::kNone; }
+  /// A copy of it may still be sent.
+  bool mayCopy() const {
+    return protection == UnitProtection::kNone || protection == UnitProtection::kCoded;
+  }
+};
+
+/// A data unit for all code but the data tracker: to read it, and to tell the data tracker of it.
+/// Like a pointer it may be null, and is not initialized by default.
+class UnitRef {
+ public:
+  UnitRef() = default;
+  UnitRef(std::nullptr_t) : unit_(nullptr) {}
+
+  explicit operator bool() const { return unit_ != nullptr; }
+  const DataUnit& operator*() const { return *unit_; }
+  const DataUnit* operator->() const { return unit_; }
+  bool operator==(const UnitRef&) const = default;
+
+ private:
+  friend class DataTracker;
+  friend class SentData;
+
+  explicit UnitRef(DataUnit* unit) : unit_(unit) {}
+
+  DataUnit* unit_;
 };
 
 /// Writes what precedes the unit on the wire: kDataFrameHeader bytes.
@@ -58,11 +100,11 @@ class SentData {
   /// Units sent and neither known to be delivered nor given up: those in the list.
   uint64_t unacked() const { return unacked_; }
   /// The oldest (newest) unit of the list; nullptr when the list is empty.
-  const DataUnit* oldest() const { return list_.front(); }
-  const DataUnit* newest() const { return list_.back(); }
+  UnitRef oldest() const { return UnitRef(list_.front()); }
+  UnitRef newest() const { return UnitRef(list_.back()); }
   /// The neighbors of a unit in the list, which is in the order of sending; nullptr at the ends.
-  static const DataUnit* newer(const DataUnit& datum) { return List::next(datum); }
-  static const DataUnit* older(const DataUnit& datum) { return List::previous(datum); }
+  static UnitRef newer(const DataUnit& datum) { return UnitRef(List::next(datum)); }
+  static UnitRef older(const DataUnit& datum) { return UnitRef(List::previous(datum)); }
 
  private:
   friend class DataTracker;

@@ -7,47 +7,47 @@
 
 namespace braid {
 
-void DrrScheduler::onData(DrrEntry& seat, size_t bytes) {
-  seat.waiting_ += bytes;
+void DrrScheduler::onData(DrrEntry& entry, size_t bytes) {
+  entry.waiting_ += bytes;
   bytes_ += bytes;
-  sit(seat);
-  if (settled_ == &seat && !seat.unit_) settled_ = nullptr;
+  enter(entry);
+  if (settled_ == &entry && !entry.unit_) settled_ = nullptr;
 }
 
-void DrrScheduler::leave(DrrEntry& seat) {
-  onDropped(seat, seat.waiting_);
-  claims_ -= seat.claims_;
-  seat.claims_ = false;
-  seat.unit_ = nullptr;
-  if (!seat.isSeated()) return;
-  if (auto held = std::find(held_.begin(), held_.end(), &seat); held != held_.end()) {
+void DrrScheduler::leave(DrrEntry& entry) {
+  onDropped(entry, entry.waiting_);
+  claims_ -= entry.claims_;
+  entry.claims_ = false;
+  entry.unit_ = nullptr;
+  if (!entry.isScheduled()) return;
+  if (auto held = std::find(held_.begin(), held_.end(), &entry); held != held_.end()) {
     held_.erase(held);
   } else {
-    listOf(seat).erase(seat);
+    listOf(entry).erase(entry);
   }
-  if (settled_ == &seat) settled_ = nullptr;
-  seat.place_ = DrrEntry::Place::kNone;
-  --seated_;
+  if (settled_ == &entry) settled_ = nullptr;
+  entry.place_ = DrrEntry::Place::kNone;
+  --scheduled_;
 }
 
-void DrrScheduler::claim(DrrEntry& seat) {
-  claims_ += !seat.claims_;
-  seat.claims_ = true;
-  sit(seat);
+void DrrScheduler::claim(DrrEntry& entry) {
+  claims_ += !entry.claims_;
+  entry.claims_ = true;
+  enter(entry);
 }
 
 // Until the flow has sent what waits, each flow that takes turns with it sends as much, or all that
 // it has. Sparse flows are served first.
-size_t DrrScheduler::drain(const DrrEntry& seat) const {
-  return seat.isSparse() ? seat.waiting_ : std::min(seated_ * seat.waiting_, bytes_);
+size_t DrrScheduler::drain(const DrrEntry& entry) const {
+  return entry.isSparse() ? entry.waiting_ : std::min(scheduled_ * entry.waiting_, bytes_);
 }
 
-void DrrScheduler::sit(DrrEntry& seat) {
-  if (seat.isSeated()) return;
-  seat.deficit_ = kQuantum;
-  seat.place_ = DrrEntry::Place::kNew;
-  ++seated_;
-  new_.pushBack(seat);
+void DrrScheduler::enter(DrrEntry& entry) {
+  if (entry.isScheduled()) return;
+  entry.deficit_ = kQuantum;
+  entry.place_ = DrrEntry::Place::kNew;
+  ++scheduled_;
+  new_.pushBack(entry);
 }
 
 // RFC 8290 section 4.2. False when no flow has anything to send.
@@ -56,65 +56,65 @@ bool DrrScheduler::settle(Time now) {
   while (true) {
     List& list = next();
     if (list.empty()) return false;
-    DrrEntry& seat = *list.front();
-    if (seat.deficit_ <= 0) {
-      seat.deficit_ += kQuantum;
+    DrrEntry& entry = *list.front();
+    if (entry.deficit_ <= 0) {
+      entry.deficit_ += kQuantum;
       list.popFront();
-      old_.pushBack(seat);
-      seat.place_ = DrrEntry::Place::kOld;
+      old_.pushBack(entry);
+      entry.place_ = DrrEntry::Place::kOld;
       continue;
     }
-    seat.unit_ = seat.flow_.lane().prepare(seat.flow_, now);
-    if (seat.unit_ || seat.claims_) {
-      settled_ = &seat;
+    entry.unit_ = entry.flow_.lane().prepare(entry.flow_, now);
+    if (entry.unit_ || entry.claims_) {
+      settled_ = &entry;
       return true;
     }
     list.popFront();
     // A new flow that is empty now becomes the last old one. Otherwise it could come back as a new
     // flow before the others were served.
-    if (std::exchange(seat.place_, DrrEntry::Place::kNone) == DrrEntry::Place::kNew) {
-      seat.place_ = DrrEntry::Place::kOld;
-      old_.pushBack(seat);
+    if (std::exchange(entry.place_, DrrEntry::Place::kNone) == DrrEntry::Place::kNew) {
+      entry.place_ = DrrEntry::Place::kOld;
+      old_.pushBack(entry);
     } else {
-      --seated_;
+      --scheduled_;
     }
   }
 }
 
-void DrrScheduler::charge(DrrEntry& seat, size_t bytes) {
-  seat.deficit_ -= static_cast<int64_t>(bytes);
-  ahead_ = seat.isSparse() ? ahead_ + static_cast<int64_t>(bytes) : 0;
+void DrrScheduler::charge(DrrEntry& entry, size_t bytes) {
+  entry.deficit_ -= static_cast<int64_t>(bytes);
+  ahead_ = entry.isSparse() ? ahead_ + static_cast<int64_t>(bytes) : 0;
 }
 
 Candidate DrrCursor::offer(Time now) {
   bool isHeld = shown_ < fair_->held_.size();
   if (!isHeld && !fair_->settle(now)) return {};
-  DrrEntry& seat = isHeld ? *fair_->held_[shown_] : *fair_->settled_;
-  return {&seat.flow_, seat.unit_};
+  DrrEntry& entry = isHeld ? *fair_->held_[shown_] : *fair_->settled_;
+  return {&entry.flow_, entry.unit_};
 }
 
 // A held flow returns to the head of its list. If the settled flow is there, that one stays first,
 // with the rest of its turn.
 Packet DrrCursor::take() {
-  DrrEntry* seat = nullptr;
+  DrrEntry* entry = nullptr;
   if (shown_ < fair_->held_.size()) {
-    seat = fair_->held_[shown_];
+    entry = fair_->held_[shown_];
     fair_->held_.erase(fair_->held_.begin() + static_cast<ptrdiff_t>(shown_));
-    DrrScheduler::List& list = fair_->listOf(*seat);
+    DrrScheduler::List& list = fair_->listOf(*entry);
     if (!list.empty() && list.front() == fair_->settled_) {
-      list.insertAfter(*list.front(), *seat);
+      list.insertAfter(*list.front(), *entry);
     } else {
-      list.pushFront(*seat);
+      list.pushFront(*entry);
     }
   } else {
     if (!fair_->settled_ || !fair_->settled_->unit_) return {};
-    seat = std::exchange(fair_->settled_, nullptr);
+    entry = std::exchange(fair_->settled_, nullptr);
   }
-  seat->unit_ = nullptr;
-  Packet unit = seat->flow_.lane().handOut(seat->flow_);
-  seat->waiting_ -= unit.size();
+  entry->unit_ = nullptr;
+  Packet unit = entry->flow_.lane().handOut(entry->flow_);
+  entry->waiting_ -= unit.size();
   fair_->bytes_ -= unit.size();
-  fair_->charge(*seat, unit.size());
+  fair_->charge(*entry, unit.size());
   return unit;
 }
 
@@ -122,27 +122,27 @@ bool DrrCursor::pass(Time now) {
   if (shown_ == fair_->held_.size()) {
     Candidate next = offer(now);
     if (!next || next.isClaim() || fair_->held_.size() == DrrScheduler::kMaxHeld) return false;
-    DrrEntry* seat = std::exchange(fair_->settled_, nullptr);
-    fair_->listOf(*seat).popFront();
-    fair_->held_.push_back(seat);
-    if (!seat->isSparse()) fair_->ahead_ = 0;  // an old flow had its turn
+    DrrEntry* entry = std::exchange(fair_->settled_, nullptr);
+    fair_->listOf(*entry).popFront();
+    fair_->held_.push_back(entry);
+    if (!entry->isSparse()) fair_->ahead_ = 0;  // an old flow had its turn
   }
   ++shown_;
   return true;
 }
 
 bool DrrCursor::deferClaim() {
-  DrrEntry* seat = fair_->settled_;
-  if (!seat || seat->unit_) return false;
-  bool isNew = seat->place_ == DrrEntry::Place::kNew;
+  DrrEntry* entry = fair_->settled_;
+  if (!entry || entry->unit_) return false;
+  bool isNew = entry->place_ == DrrEntry::Place::kNew;
   if (isNew) fair_->new_.popFront();
   if (fair_->new_.empty()) {
-    if (isNew) fair_->new_.pushFront(*seat);
+    if (isNew) fair_->new_.pushFront(*entry);
     return false;
   }
   if (isNew) {
-    fair_->old_.pushFront(*seat);
-    seat->place_ = DrrEntry::Place::kOld;
+    fair_->old_.pushFront(*entry);
+    entry->place_ = DrrEntry::Place::kOld;
   }
   fair_->settled_ = nullptr;
   fair_->ahead_ = 0;  // an old flow had its turn
@@ -150,11 +150,11 @@ bool DrrCursor::deferClaim() {
 }
 
 void DrrCursor::endClaim(size_t bytes, bool again) {
-  DrrEntry* seat = fair_->settled_;
-  if (!seat || seat->unit_) return;
+  DrrEntry* entry = fair_->settled_;
+  if (!entry || entry->unit_) return;
   fair_->settled_ = nullptr;
-  fair_->charge(*seat, bytes);
-  seat->claims_ = again;
+  fair_->charge(*entry, bytes);
+  entry->claims_ = again;
   fair_->claims_ -= !again;
 }
 

@@ -46,7 +46,7 @@ class DrrEntry {
   DrrEntry& operator=(const DrrEntry&) = delete;
 
   /// Whether the flow is in the scheduler, so that its turn will come.
-  bool isSeated() const { return place_ != Place::kNone; }
+  bool isScheduled() const { return place_ != Place::kNone; }
   /// Whether the flow has not used up its first quantum: it is served before flows that have.
   bool isSparse() const { return place_ == Place::kNew; }
   /// Bytes that wait, including those of the ready unit.
@@ -105,23 +105,23 @@ class DrrScheduler {
   DrrScheduler& operator=(const DrrScheduler&) = delete;
 
   /// `bytes` more bytes of the flow wait. New data is offered before the flow's turn without data.
-  void onData(DrrEntry& seat, size_t bytes);
+  void onData(DrrEntry& entry, size_t bytes);
   /// The flow's lane has dropped `bytes` waiting bytes.
-  void onDropped(DrrEntry& seat, size_t bytes) {
-    seat.waiting_ -= bytes;
+  void onDropped(DrrEntry& entry, size_t bytes) {
+    entry.waiting_ -= bytes;
     bytes_ -= bytes;
   }
   /// The flow ends: removes it and all its waiting bytes. Must not be called while a DrrCursor is
   /// in use.
-  void leave(DrrEntry& seat);
+  void leave(DrrEntry& entry);
   /// The flow wants a turn even when it has no new data: to protect what it has sent.
-  void claim(DrrEntry& seat);
+  void claim(DrrEntry& entry);
 
   /// Waiting bytes of all flows.
   size_t bytes() const { return bytes_; }
   /// Bytes that are sent until nothing of the flow waits, at most. They include what the flows that
   /// take turns with it send meanwhile.
-  size_t drain(const DrrEntry& seat) const;
+  size_t drain(const DrrEntry& entry) const;
   /// Whether data waits, or a flow has claimed a turn without new data.
   bool hasWork() const { return bytes_ + claims_ > 0; }
   /// Flows that have claimed a turn without new data.
@@ -129,7 +129,7 @@ class DrrScheduler {
   /// Flows that were passed and not taken yet.
   size_t held() const { return held_.size(); }
   /// Flows in the scheduler.
-  size_t seated() const { return seated_; }
+  size_t scheduled() const { return scheduled_; }
   /// Whether a new flow waits, other than the one that is offered.
   bool newWaits(const DrrEntry& offered) const {
     return !new_.empty() && (new_.front() != &offered || new_.back() != &offered);
@@ -142,10 +142,12 @@ class DrrScheduler {
   /// The list whose first flow is next: the new flows, unless there are none or they have sent
   /// kMaxAhead bytes in a row while old ones wait.
   List& next() { return new_.empty() || (ahead_ >= kMaxAhead && !old_.empty()) ? old_ : new_; }
-  List& listOf(const DrrEntry& seat) { return seat.place_ == DrrEntry::Place::kNew ? new_ : old_; }
-  void sit(DrrEntry& seat);
+  List& listOf(const DrrEntry& entry) {
+    return entry.place_ == DrrEntry::Place::kNew ? new_ : old_;
+  }
+  void enter(DrrEntry& entry);
   bool settle(Time now);
-  void charge(DrrEntry& seat, size_t bytes);
+  void charge(DrrEntry& entry, size_t bytes);
 
   List new_;
   List old_;
@@ -153,7 +155,7 @@ class DrrScheduler {
   std::vector<DrrEntry*> held_;  // in no list; in the order in which they were passed
   int64_t ahead_ = 0;            // bytes of sparse flows since another flow had its turn
   size_t bytes_ = 0;
-  size_t seated_ = 0;  // held ones included
+  size_t scheduled_ = 0;  // held ones included
   size_t claims_ = 0;
 };
 

@@ -23,8 +23,8 @@ FlowKey destinationOf(const FlowKey& flow) {
 
 void HostTable::add(Flow& flow, const FlowKey& key) {
   flow.atSource_.flow = flow.atDestination_.flow = &flow;
-  sit(flow.atSource_, sourceOf(key));
-  sit(flow.atDestination_, destinationOf(key));
+  enter(flow.atSource_, sourceOf(key));
+  enter(flow.atDestination_, destinationOf(key));
 }
 
 void HostTable::remove(Flow& flow) {
@@ -33,9 +33,9 @@ void HostTable::remove(Flow& flow) {
 }
 
 void HostTable::touch(Flow& flow) {
-  for (HostEntry* seat : {&flow.atSource_, &flow.atDestination_}) {
-    seat->host->seats_.erase(*seat);
-    seat->host->seats_.pushBack(*seat);
+  for (HostEntry* entry : {&flow.atSource_, &flow.atDestination_}) {
+    entry->host->entries_.erase(*entry);
+    entry->host->entries_.pushBack(*entry);
   }
 }
 
@@ -48,18 +48,18 @@ FlowHost* HostTable::heavier(const FlowKey& flow) {
                                                               : &source->second;
 }
 
-void HostTable::sit(HostEntry& seat, const FlowKey& key) {
+void HostTable::enter(HostEntry& entry, const FlowKey& key) {
   FlowHost& host = hosts_.try_emplace(key, key).first->second;
-  seat.host = &host;
-  host.seats_.pushBack(seat);
+  entry.host = &host;
+  host.entries_.pushBack(entry);
   move(host, host.count_ + 1);
 }
 
-void HostTable::leave(HostEntry& seat) {
-  FlowHost& host = *seat.host;
-  host.seats_.erase(seat);
+void HostTable::leave(HostEntry& entry) {
+  FlowHost& host = *entry.host;
+  host.entries_.erase(entry);
   move(host, host.count_ - 1);
-  seat.host = nullptr;
+  entry.host = nullptr;
   if (host.count_ == 0) hosts_.erase(FlowKey(host.key_));
 }
 

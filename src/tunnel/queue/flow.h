@@ -40,9 +40,9 @@ class FlowHost {
   /// Returns the flow that was neither looked at nor touched for the longest time, and moves it to
   /// the end of the order.
   Flow& lookAtNext() {
-    HostEntry& seat = *seats_.popFront();
-    seats_.pushBack(seat);
-    return *seat.flow;
+    HostEntry& entry = *entries_.popFront();
+    entries_.pushBack(entry);
+    return *entry.flow;
   }
 
  private:
@@ -50,7 +50,7 @@ class FlowHost {
 
   FlowKey key_;  ///< its key in HostTable::hosts_
   size_t count_ = 0;
-  IntrusiveList<HostEntry, &HostEntry::link> seats_;
+  IntrusiveList<HostEntry, &HostEntry::link> entries_;
   ListLink<FlowHost> byCount_;
 };
 
@@ -78,8 +78,8 @@ class HostTable {
   FlowHost* heaviest() { return byCount_.empty() ? nullptr : byCount_[most_].front(); }
 
  private:
-  void sit(HostEntry& seat, const FlowKey& host);
-  void leave(HostEntry& seat);
+  void enter(HostEntry& entry, const FlowKey& host);
+  void leave(HostEntry& entry);
   void move(FlowHost& host, size_t count);
 
   using List = IntrusiveList<FlowHost, &FlowHost::byCount_>;
@@ -178,7 +178,7 @@ class Flow : public DrrEntry {
   Time lastUse() const { return lastUse_; }
   /// Whether the flow may be forgotten: it is not in the DRR scheduler and all its sent data is
   /// done.
-  bool isIdle() const { return !isSeated() && sent.unacked() == 0; }
+  bool isIdle() const { return !isScheduled() && sent.unacked() == 0; }
   /// Whether data of the flow waits, or was sent and is not known to be delivered.
   bool isCarried() const { return waiting() + sent.unacked() > 0; }
 
@@ -189,7 +189,7 @@ class Flow : public DrrEntry {
   FlowBurst burst;        ///< what it has queued since it was quiet (owner: its lane)
   UnitRange unit;         ///< of a stream: the ready unit (owner: the stream lane)
   SentData sent;          ///< sent data that is not done (owner: DataTracker)
-  FlowPatience patience;  ///< what the path scheduler remembers of it (owner: path scheduler)
+  FlowPatience patience;  ///< what the path scheduler remembers of it (owner: DataSender)
 
  private:
   friend class InnerFlowTable;
@@ -205,7 +205,7 @@ class Flow : public DrrEntry {
     queue.restart();
     order = {};
     burst = {};
-    patience.restart();
+    patience = {};
   }
 
   void deliver(Delivery delivery) {

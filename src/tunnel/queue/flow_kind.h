@@ -68,7 +68,15 @@ class FlowBurst {
   /// full packets.
   static constexpr uint64_t kSmall = 6000;
 
+  /// A flow that queues nothing for this long, while nothing of it waits, is no longer bulk to the
+  /// path scheduler. Chosen: longer than the pause of a sender that has halved its window.
+  static constexpr Duration kPause = 100ms;
+
   uint64_t bytes() const { return bytes_; }
+  /// How often the flow has been quiet for kPause.
+  uint32_t pauses() const { return pauses_; }
+  /// How often the last unit that waited was handed out.
+  uint32_t drains() const { return drains_; }
   bool isShort() const { return bytes_ <= kShort; }
   bool isSmall() const { return bytes_ <= kSmall; }
   /// Nothing follows the last packet, or not at once: after FIN, PSH in a short burst, the end of a
@@ -86,6 +94,7 @@ class FlowBurst {
   void onPacket(size_t size, Delivery delivery, const PacketHint& hint, Duration quiet,
                 bool waits) {
     bool isTimely = delivery == Delivery::kTimely;
+    if (!waits && quiet >= kPause) ++pauses_;
     if (!waits && quiet >= kGap) {
       bytes_ = 0;
     } else if (isTimely) {
@@ -100,8 +109,11 @@ class FlowBurst {
 
   /// Nothing follows what is queued, however long the burst was.
   void onEnd() { ended_ = true; }
+  /// The last unit that waited was handed out.
+  void onDrained() { ++drains_; }
 
   uint64_t bytes_ = 0;
+  uint32_t pauses_ = 0, drains_ = 0;
   bool ended_ = false;
 };
 

@@ -7,9 +7,6 @@
 
 namespace braid {
 
-class MemoryQuota;
-class StreamRegistry;
-
 /// Settings of the stream lane (streams: TCP connections that are terminated at the gateways).
 struct StreamOptions {
   bool on = false;      ///< streams are opened, and accepted from the peer
@@ -27,17 +24,13 @@ struct StreamOptions {
   size_t mostCredit = 8 << 20;
   /// Memory of the data held for the readers of a peer's streams, bytes: Reassembler::footprint().
   size_t heldBytes = 32 << 20;
-  size_t queuedBytes = 256 << 10;      ///< bytes of a stream that wait to be sent, at most
-  MemoryQuota* memory = nullptr;       ///< quota of the data held for all peers; set by Tunnel
-  StreamRegistry* registry = nullptr;  ///< where the driver meets streams; set by Tunnel
-  size_t allHeldBytes = 128 << 20;     ///< size of `memory`, bytes
+  size_t queuedBytes = 256 << 10;   ///< bytes of a stream that wait to be sent, at most
+  size_t allHeldBytes = 128 << 20;  ///< as heldBytes, of all peers together
 
   /// Bound on mostCredit. It is below StreamWindow::kSpan, the range of offsets that a Reassembler
   /// can tell apart.
   static constexpr size_t kCreditBound = 15 << 20;
 };
-
-class MemoryQuota;
 
 /// Settings of the flow queues, of repair and of reordering. The configuration reader checks
 /// ranges.
@@ -58,8 +51,6 @@ struct QueueOptions {
   size_t holdBytes = 12 << 20;  ///< reordering: bytes held per peer, as whole buffers
   Duration repairTime = 3s;     ///< a TCP packet is repaired for this long, then given up
   StreamOptions streams{};      ///< settings of the stream lane
-  /// Memory quota of the receive state of the peers' flows, bytes; set by Tunnel.
-  MemoryQuota* orderMemory = nullptr;
 };
 
 }  // namespace braid

@@ -58,7 +58,6 @@ std::optional<Drop> PacketQueues::enqueue(Packet packet, const FlowKey& key, boo
     InnerFlowTable::makeOrdered(*flow);
   bool waits = !flow->queue.empty();
   Duration quiet = now - flow->lastUse();
-  if (!waits && quiet >= kBulkGap) flow->patience.restart();
   size_t size = packet.size();
   flow->burst.onPacket(size, flow->delivery(), hint, quiet, waits);
   flows_.touch(*flow, now);
@@ -91,7 +90,7 @@ Packet PacketQueues::handOut(Flow& flow) {
   queue.counts_.bytes += queue.hand_.size();
   footprint_ -= queue.hand_.footprint();
   keep(--packets_);
-  if (queue.empty()) flow.patience.onDrained();
+  if (queue.empty()) flow.burst.onDrained();
   return std::move(queue.hand_);
 }
 
@@ -104,10 +103,11 @@ QueuedPacket* PacketQueues::pop(Flow& flow) {
 void PacketQueues::drop(Flow& flow, QueuedPacket* entry, Drop cause) {
   countDrop(drops_, cause);
   ++flow.queue.counts_.drops;
-  if (observer_ && flow.reliable()) observer_->onPacketDropped(entry->packet.view());
   footprint_ -= entry->packet.footprint();
   keep(--packets_);
   round_.onDropped(flow, entry->packet.size());
+  if (events_ && flow.reliable())
+    events_->push(PacketEvent::Kind::kDropped, std::move(entry->packet));
   release(entry);
 }
 

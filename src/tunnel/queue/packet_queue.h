@@ -47,15 +47,12 @@ class PacketQueues final : public Lane, private QuotaUser {
  public:
   /// Packets dropped at once at the byte bound, at most.
   static constexpr size_t kDropBatch = 64;
-  /// A flow that queues nothing for this long is no longer bulk to the path scheduler. Chosen:
-  /// longer than the pause of a sender that has halved its window.
-  static constexpr Duration kBulkGap = 100ms;
 
-  /// All arguments must outlive the object. `observer`: nullptr for none. `budget`: quota of queued
-  /// packets; nullptr for none.
+  /// All arguments must outlive the object. `events`: gets the TCP packets that are dropped;
+  /// nullptr: nobody does. `budget`: quota of queued packets; nullptr for none.
   PacketQueues(const PacketQueuesOptions& options, InnerFlowTable& flows, DrrScheduler& round,
-               DropObserver* observer = nullptr, MemoryQuota* budget = nullptr)
-      : QuotaUser(budget), options_(options), flows_(flows), round_(round), observer_(observer) {}
+               PacketEvents* events = nullptr, MemoryQuota* budget = nullptr)
+      : QuotaUser(budget), options_(options), flows_(flows), round_(round), events_(events) {}
   void setOptions(const PacketQueuesOptions& options) { options_ = options; }
   /// For all queues, from the next packet on.
   void setCodel(Duration target, Duration interval) {
@@ -92,7 +89,7 @@ class PacketQueues final : public Lane, private QuotaUser {
   PacketQueuesOptions options_;
   InnerFlowTable& flows_;
   DrrScheduler& round_;
-  DropObserver* observer_;
+  PacketEvents* events_;
   ObjectPool<QueuedPacket> entries_;
   FattestQueues fat_;
   size_t packets_ = 0;    // ready ones included

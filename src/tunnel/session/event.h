@@ -19,7 +19,7 @@ struct Event {
     kSubflowUp,
     kSubflowSuspect,
     kSubflowFailed,
-    kSubflowDuty,
+    kSubflowRole,
     kCapReached,
     kNewPeriod,
     kAddressChanged,

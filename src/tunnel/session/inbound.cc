@@ -37,13 +37,23 @@ ByteView bytesOf(const Inbound::UnitFrame& frame) {
 }
 }  // namespace
 
-Inbound::Inbound(const SessionParts& parts)
-    : QuotaUser(&parts.pool.budget(PacketUse::kHeld)),
-      parts_(parts),
-      packets_(parts.options, parts.pool) {}
+Inbound::Inbound(const QueueOptions& options, PacketPool& pool, PathManager& paths,
+                 KeyUpdate& renewal, SessionStreams& streams, ProactiveRecovery& proactiveRecovery,
+                 FecReceiver& receiver, PacketEvents& events, MemoryQuota* orderMemory)
+    : QuotaUser(&pool.budget(PacketUse::kHeld)),
+      options_(options),
+      pool_(pool),
+      paths_(paths),
+      subflows_(paths.subflows()),
+      renewal_(renewal),
+      streams_(streams),
+      proactiveRecovery_(proactiveRecovery),
+      receiver_(receiver),
+      events_(events),
+      packets_(options, pool, orderMemory) {}
 
 void Inbound::setTunables() {
-  packets_.setOptions(parts_.options);
+  packets_.setOptions(options_);
 }
 
 bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arrival) {
@@ -77,14 +87,14 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
   PacketNumber pn = arrival.packetNumber;
   bool good = frames.ok();
   if (good && isOfStream(last))
-    verdict = std::max(verdict, parts_.streams.admit(std::get<StreamFrame>(last), now));
+    verdict = std::max(verdict, streams_.admit(std::get<StreamFrame>(last), now));
   good &= verdict != SessionStreams::Verdict::kBad;
   if (!good || verdict != SessionStreams::Verdict::kTaken) {
     subflow.receiver().onMalformed(pn);
     if (good) drop(Drop::kNoBuffer);
   } else {
     subflow.onPacket(pn, eliciting, arrival.ecn, arrival.size, arrival.from, now);
-    if (isUnit(last) && whole) parts_.receiver.onSymbol(subflow.id(), pn, {&symbol, 1}, now);
+    if (isUnit(last) && whole) receiver_.onSymbol(subflow.id(), pn, {&symbol, 1}, now);
     if (!whole) onScattered(subflow.id(), pn, datagram.view(), now);
     // Stream bytes come first: restored data must not take the memory for which they were admitted.
     if (isOfStream(last)) {
@@ -108,7 +118,7 @@ void Inbound::takeOver(const UnitFrame& last, Packet datagram, Time now) {
   if (isOfStream(last)) {
     const auto& stream = std::get<StreamFrame>(last);
     keepOnly(stream.bytes);
-    parts_.streams.onFrame(stream, std::move(datagram), now);
+    streams_.onFrame(stream, std::move(datagram), now);
   } else {
     const auto& data = std::get<DataFrame>(last);
     keepOnly(data.payload);
@@ -121,13 +131,13 @@ SessionStreams::Verdict Inbound::onUnit(const UnitFrame& frame, Time now) {
   using Verdict = SessionStreams::Verdict;
   if (!isOfStream(frame)) {
     const auto& data = std::get<DataFrame>(frame);
-    return onData(data, parts_.pool.copy(data.payload), now) ? Verdict::kTaken : Verdict::kNoRoom;
+    return onData(data, pool_.copy(data.payload), now) ? Verdict::kTaken : Verdict::kNoRoom;
   }
   const auto& stream = std::get<StreamFrame>(frame);
-  Packet bytes = parts_.pool.copy(stream.bytes);
+  Packet bytes = pool_.copy(stream.bytes);
   if (!bytes) return Verdict::kNoRoom;
-  Verdict verdict = parts_.streams.admit(stream, now);
-  if (verdict == Verdict::kTaken) parts_.streams.onFrame(stream, std::move(bytes), now);
+  Verdict verdict = streams_.admit(stream, now);
+  if (verdict == Verdict::kTaken) streams_.onFrame(stream, std::move(bytes), now);
   return verdict;
 }
 
@@ -141,12 +151,12 @@ void Inbound::onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram,
     if (traitsOf(*frame).symbol && pieces < symbol.size())
       symbol[pieces++] = bytesOf(unitIn(*frame));
   }
-  parts_.receiver.onSymbol(subflow, pn, {symbol.data(), pieces}, now);
+  receiver_.onSymbol(subflow, pn, {symbol.data(), pieces}, now);
 }
 
 void Inbound::onTimer(Time now) {
   packets_.onTimer(now);
-  parts_.receiver.onTimer(now);
+  receiver_.onTimer(now);
   deliverWaiting();
 }
 
@@ -161,16 +171,15 @@ Overloaded(F...) -> Overloaded<F...>;  // clang before version 17 needs this ded
 
 void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival) {
   Time now = arrival.now;
-  SubflowSet& subflows = parts_.subflows;
   auto onBadParity = [&] { drop(Drop::kBadParity); };
   auto act = Overloaded{
-      [&](const PingFrame&) { parts_.paths.onPing(subflow, now); },
+      [&](const PingFrame&) { paths_.onPing(subflow, now); },
       [](const DataFrame&) {},    // see onUnit()
       [](const StreamFrame&) {},  // see onUnit()
-      [&](const StreamCreditFrame& credit) { parts_.streams.onCredit(credit); },
-      [&](const StreamResetFrame& reset) { parts_.streams.onReset(reset, now); },
+      [&](const StreamCreditFrame& credit) { streams_.onCredit(credit); },
+      [&](const StreamResetFrame& reset) { streams_.onReset(reset, now); },
       [&](const AckFrame& ack) {
-        Subflow* acked = subflows.find(ack.subflow);
+        Subflow* acked = subflows_.find(ack.subflow);
         if (acked && acked->onAck(ack, acked == &subflow, now)) return;
         drop(Drop::kForgedAck);
         hasForgedAck_ = true;
@@ -182,45 +191,42 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
         if (!subflow.onPathResponse(response.token, arrival.from, now)) drop(Drop::kStrayResponse);
       },
       [&](const SubflowStatusFrame& status) {
-        if (Subflow* meant = subflows.find(status.subflow)) meant->onPeerStatus(status, now);
+        if (Subflow* meant = subflows_.find(status.subflow)) meant->onPeerStatus(status, now);
       },
       [&](const SubflowPreferenceFrame& preference) {
-        parts_.paths.roles().onPeerPreference(preference);
+        paths_.roles().onPeerPreference(preference);
       },
-      [&](const RenewKeysFrame& wish) { parts_.renewal.onWish(wish); },
-      [&](const KeysReadyFrame& answer) { parts_.renewal.onAnswer(answer, now); },
+      [&](const RenewKeysFrame& wish) { renewal_.onWish(wish); },
+      [&](const KeysReadyFrame& answer) { renewal_.onAnswer(answer, now); },
       [&](const SkipFrame& skip) { packets_.onSkip(skip, now); },
       [&](const ParityFrame& parity) {
-        if (!parts_.receiver.onParity(parity, subflow.id(), arrival.packetNumber, now))
-          onBadParity();
+        if (!receiver_.onParity(parity, subflow.id(), arrival.packetNumber, now)) onBadParity();
       },
       [&](const ParityTailFrame& tail) {
-        if (!parts_.receiver.onTail(tail)) onBadParity();
+        if (!receiver_.onTail(tail)) onBadParity();
       },
-      [&](const RecoveredFrame& recovered) {
-        parts_.proactiveRecovery.onRecovered(recovered, now);
-      },
+      [&](const RecoveredFrame& recovered) { proactiveRecovery_.onRecovered(recovered, now); },
       [&](const CloseFrame&) { isClosed_ = true; },
       [&](const ParamsFrame& params) { onParams(params.params); },
       [](const OptionalFrame&) {},
       [](const OptionalAskingFrame&) {},
   };
   std::visit(act, frame);
-  parts_.paths.settle(now);
+  paths_.settle(now);
 }
 
 // Only the first PARAMS counts: a second one may be the first one, resent.
 void Inbound::onParams(const Params& params) {
   if (std::exchange(knowsPeer_, true)) return;
-  parts_.paths.setLargestDatagram(params.largestDatagram);
-  parts_.proactiveRecovery.setPeer(params);
-  parts_.streams.setPeer(params);
+  paths_.setLargestDatagram(params.largestDatagram);
+  proactiveRecovery_.setPeer(params);
+  streams_.setPeer(params);
 }
 
 // Restored symbols are read like a datagram, but may hold only frames that belong to a symbol.
 void Inbound::takeRestored(Time now) {
   BlockDecoder::Restored restored;
-  while (parts_.receiver.poll(restored)) {
+  while (receiver_.poll(restored)) {
     FrameReader frames(restored.symbol);
     bool good = true;
     bool taken = true;
@@ -233,7 +239,7 @@ void Inbound::takeRestored(Time now) {
     }
     good &= frames.ok();
     if (!good) drop(Drop::kBadParity);
-    parts_.receiver.onTaken(restored, good && taken, now);
+    receiver_.onTaken(restored, good && taken, now);
   }
 }
 
@@ -245,8 +251,7 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
   }
   if (frame.flow >= kOrderedDatagramFlow && frame.flow < kDatagramFlow && now >= patienceDue_)
     setPatience(now);
-  if (Packet timely = packets_.onData(frame, std::move(packet), now))
-    parts_.owner.onDelivered(std::move(timely));
+  if (Packet timely = packets_.onData(frame, std::move(packet), now)) deliver(std::move(timely));
   return true;
 }
 
@@ -255,16 +260,20 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
 void Inbound::setPatience(Time now) {
   patienceDue_ = now + kPatienceAge;
   Duration patience{};
-  for (const Subflow* s : parts_.subflows) {
+  for (const Subflow* s : subflows_) {
     PathView path = s->view(now);
     if (path.usable) patience = std::max(patience, orderPatience(path.srtt, path.rttvar));
   }
   packets_.setPatience(patience > 0s ? patience : kFirstPatience);
 }
 
+void Inbound::deliver(Packet packet) {
+  events_.push(PacketEvent::Kind::kDelivered, std::move(packet));
+}
+
 void Inbound::deliverWaiting() {
   Packet packet;
-  while (packets_.poll(packet)) parts_.owner.onDelivered(std::move(packet));
+  while (packets_.poll(packet)) deliver(std::move(packet));
   keep(packets_.heldPackets());
 }
 

@@ -2,7 +2,7 @@
 
 // What arrives at a session.
 //
-// Data flow. Opened datagrams come in, inner packets are handed to the SessionOwner, and each frame
+// Data flow. Opened datagrams come in, inner packets come out as PacketEvents, and each frame
 // is passed to the part of the session that handles it:
 //
 //     DATA, SKIP                PacketReceiver: returns each inner packet once, in order if needed
@@ -32,8 +32,13 @@
 #include <variant>
 
 #include "base/memory.h"
+#include "tunnel/fec/fec_receiver.h"
+#include "tunnel/fec/recovery_driver.h"
 #include "tunnel/order/packet_receiver.h"
-#include "tunnel/session/session_parts.h"
+#include "tunnel/queue/packet_events.h"
+#include "tunnel/session/key_renewal.h"
+#include "tunnel/session/path_manager.h"
+#include "tunnel/stream/session_streams.h"
 #include "tunnel/wire/frame_table.h"
 
 namespace braid {
@@ -52,7 +57,10 @@ class Inbound final : private QuotaUser {
   /// A frame that carries a data unit (DATA or STREAM), or none.
   using UnitFrame = std::variant<std::monostate, DataFrame, StreamFrame>;
 
-  explicit Inbound(const SessionParts& parts);
+  /// `orderMemory`: see PacketReceiver. All arguments must outlive this object.
+  Inbound(const QueueOptions& options, PacketPool& pool, PathManager& paths, KeyUpdate& renewal,
+          SessionStreams& streams, ProactiveRecovery& proactiveRecovery, FecReceiver& receiver,
+          PacketEvents& events, MemoryQuota* orderMemory);
 
   void setTunables();
   /// `frames`: an opened datagram of the subflow, without header and tag. False when it is
@@ -68,8 +76,6 @@ class Inbound final : private QuotaUser {
   /// The peer has acknowledged a packet that was never sent.
   bool hasForgedAck() const { return hasForgedAck_; }
   DropCounts drops() const;
-  /// The protocol version of this session.
-  ProtocolVersion version() const { return parts_.version; }
   /// The receiver of inner packets, which also holds those that wait for their order.
   const PacketReceiver& packets() const { return packets_; }
 
@@ -82,11 +88,20 @@ class Inbound final : private QuotaUser {
   void takeOver(const UnitFrame& last, Packet datagram, Time now);
   void setPatience(Time now);
   void takeRestored(Time now);
+  void deliver(Packet packet);
   void deliverWaiting();
   void reclaim() override;  // QuotaUser, of the packets that are held
   void drop(Drop cause) { countDrop(drops_, cause); }
 
-  SessionParts parts_;
+  const QueueOptions& options_;
+  PacketPool& pool_;
+  PathManager& paths_;
+  SubflowSet& subflows_;  ///< of paths_
+  KeyUpdate& renewal_;
+  SessionStreams& streams_;
+  ProactiveRecovery& proactiveRecovery_;
+  FecReceiver& receiver_;
+  PacketEvents& events_;
   PacketReceiver packets_;
   Time patienceDue_ = Time::min();  ///< when to look at the paths again for setPatience()
   DropCounts drops_{};              ///< the drops of `packets_` are not included

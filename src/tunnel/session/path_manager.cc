@@ -210,7 +210,7 @@ void PathManager::updateInnerMtu() {
   size_t smallest = SIZE_MAX;
   size_t largest = 0;
   for (const Subflow* s : subflows_) {
-    if (!s->usable() || s->admission().duty() != PathRole::kAll || s->mtu().searching()) continue;
+    if (!s->usable() || s->admission().role() != PathRole::kAll || s->mtu().searching()) continue;
     smallest = std::min(smallest, s->mtu().current());
     largest = std::max(largest, s->mtu().current());
   }

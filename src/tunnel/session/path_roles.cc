@@ -6,8 +6,8 @@
 namespace braid {
 
 namespace {
-const char* dutyText(PathRole duty) {
-  switch (duty) {
+const char* roleText(PathRole role) {
+  switch (role) {
     case PathRole::kAll:
       return "carries data";
     case PathRole::kOverflow:
@@ -87,10 +87,10 @@ void PathRoles::assign(Time now) {
   bool waited = std::exchange(meteredWait_, metered && best == PathUse::kNormal);
   if (!meteredWait_ || !waited) overflowHysteresis_ = {};
   for (Subflow* s : subflows_) {
-    PathRole duty = dutyOf(s->preference().use, best, overflowHysteresis_.helps());
-    if (duty == s->admission().duty()) continue;
-    s->admission().setDuty(duty, now);
-    if (s->usable()) events_.tell(Event::Kind::kSubflowDuty, *s, dutyText(duty));
+    PathRole role = roleOf(s->preference().use, best, overflowHysteresis_.helps());
+    if (role == s->admission().role()) continue;
+    s->admission().setRole(role, now);
+    if (s->usable()) events_.tell(Event::Kind::kSubflowRole, *s, roleText(role));
   }
 }
 

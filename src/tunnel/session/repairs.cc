@@ -17,15 +17,14 @@ constexpr int kAnswersAwaited = 256;
 
 // If every packet may use the best open path, either the first one can be sent or none can. A
 // packet bound to its own path may have to wait while another packet's path is open.
-const DataUnit* Repairs::pick(Subflow*& path, Time now) {
-  const DataUnit* datum = first(now);
+UnitRef Repairs::pick(Subflow*& path, Time now) {
+  UnitRef datum = first(now);
   int left = kAnswersAwaited;
   for (int tries = 0; datum && tries < kRepairTries;) {
     if ((path = pathFor(*datum, now))) return datum;
     if (datum->frame != 0 && cut(datum) && (path = pathFor(*datum, now))) return datum;
-    const DataUnit* next = DataTracker::repairAfter(datum);
+    UnitRef next = DataTracker::repairAfter(datum);
     if (datum->frame == 0 && isTooLarge(*datum)) {
-      owner_.onTooLarge(datum->packet.view());
       dataTracker_.giveUp(datum, Drop::kTooBig);
     } else {
       ++tries;  // a packet that was given up costs no other packet its try
@@ -43,7 +42,7 @@ bool Repairs::isTooLarge(const DataUnit& datum) const {
 }
 
 // Cuts the packet to what the largest usable path carries, if no usable path carries all of it now.
-bool Repairs::cut(const DataUnit* datum) {
+bool Repairs::cut(UnitRef datum) {
   size_t largest = 0;
   for (const Subflow* s : subflows_) {
     if (!s->admission().takesData()) continue;
@@ -54,19 +53,19 @@ bool Repairs::cut(const DataUnit* datum) {
 }
 
 // The queue is searched again when it has changed, or when the first waiting packet is due.
-const DataUnit* Repairs::first(Time now) {
-  const DataUnit* head = dataTracker_.nextRepair(now);
+UnitRef Repairs::first(Time now) {
+  UnitRef head = dataTracker_.nextRepair(now);
   if (dataTracker_.repairChanges() == noneReady_ && now < readyAt_) return nullptr;
   readyAt_ = kNever;
   int left = kAnswersAwaited;
-  const DataUnit* ready = nextReady(head, left, now);
+  UnitRef ready = nextReady(head, left, now);
   noneReady_ = ready ? UINT64_MAX : dataTracker_.repairChanges();
   return ready;
 }
 
 // Skips packets that a copy or parity in flight may still recover, until the peer's answer is due.
 // `left`: how many more packets may be skipped.
-const DataUnit* Repairs::nextReady(const DataUnit* datum, int& left, Time now) {
+UnitRef Repairs::nextReady(UnitRef datum, int& left, Time now) {
   for (; datum && left > 0; --left) {
     if (datum->answerDue <= now) return datum;
     readyAt_ = std::min(readyAt_, datum->answerDue);

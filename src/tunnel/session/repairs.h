@@ -2,7 +2,6 @@
 
 #include "tunnel/fec/policies.h"
 #include "tunnel/queue/data_tracker.h"
-#include "tunnel/session/peer_events.h"
 #include "tunnel/subflow/subflow.h"
 
 namespace braid {
@@ -14,19 +13,15 @@ class Repairs {
  public:
   /// All arguments must outlive this object.
   Repairs(SubflowSet& subflows, DataTracker& dataTracker, const RecoveryPolicies& policies,
-          SessionOwner& owner, PacketPool& pool)
-      : subflows_(subflows),
-        dataTracker_(dataTracker),
-        policies_(policies),
-        owner_(owner),
-        pool_(pool) {}
+          PacketPool& pool)
+      : subflows_(subflows), dataTracker_(dataTracker), policies_(policies), pool_(pool) {}
 
   /// The first packet to repair that does not wait for the peer's answer to its protection; nullptr
   /// when there is none.
-  const DataUnit* first(Time now);
+  UnitRef first(Time now);
   /// The first such packet for which a path is open now, and that path. Packets that no path can
   /// carry are given up, or cut if they are stream data.
-  const DataUnit* pick(Subflow*& path, Time now);
+  UnitRef pick(Subflow*& path, Time now);
   /// Whether this packet may be resent on that path.
   bool mayUse(const DataUnit& datum, const Subflow& path) const;
   /// When the first packet stops waiting for the peer's answer; may be in the past. kNever: none
@@ -34,15 +29,14 @@ class Repairs {
   Time readyAt() const { return readyAt_; }
 
  private:
-  const DataUnit* nextReady(const DataUnit* datum, int& left, Time now);
+  UnitRef nextReady(UnitRef datum, int& left, Time now);
   Subflow* pathFor(const DataUnit& datum, Time now) const;
   bool isTooLarge(const DataUnit& datum) const;
-  bool cut(const DataUnit* datum);
+  bool cut(UnitRef datum);
 
   SubflowSet& subflows_;
   DataTracker& dataTracker_;
   const RecoveryPolicies& policies_;
-  SessionOwner& owner_;
   PacketPool& pool_;
   Time readyAt_ = kNever;
   /// Value of DataTracker::repairChanges() when no packet was ready before readyAt_.

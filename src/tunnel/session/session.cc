@@ -62,31 +62,37 @@ PathManager::Side sideOf(KeySchedule::Role role) {
 }  // namespace
 
 Session::Session(const SessionSecrets& secrets, KeySchedule::Role role,
-                 const SessionOptions& options, PacketPool& pool, PeerEvents& events,
-                 SessionOwner& owner, SecretRandom& random, Time now)
+                 const SessionOptions& options, const SessionContext& context, Time now)
     : options_(options),
-      events_(events),
-      random_(random),
+      events_(context.events),
+      packets_(context.packets),
+      random_(context.random),
       keys_(secrets, role, keyLimits(options), now),
       sealer_(secrets.sessionId, keys_, options.sealLater),
-      trace_(options.trace, secrets.sessionId),
-      dataTracker_(options.repairTime, &owner, &pool.budget(PacketUse::kSent)),
-      lanes_(options, pool, dataTracker_, owner, trace_, random_.next(), secrets.sessionId, role),
+      trace_(context.shared.trace, secrets.sessionId),
+      dataTracker_(options.repairTime, &packets_, &context.pool.budget(PacketUse::kSent)),
+      queues_(options,
+              {options.streams, context.pool, dataTracker_, trace_, context.rateLimits,
+               context.shared.streams, context.shared.streamMemory, secrets.sessionId,
+               role == KeySchedule::Role::kInitiator},
+              packets_, random_.next()),
       renewal_(keys_, controls_),
-      paths_(sideOf(role), options, controls_, dataTracker_, events, trace_, random_, now),
-      proactiveRecovery_({options, options.recoveryOptions, paths_.subflows(), dataTracker_, pool,
-                          sealer_, trace_}),
-      receiver_(options, pool.payload(), paths_.subflows(), trace_),
-      outbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_,
-                 dataTracker_, lanes_.round, lanes_.packets, lanes_.streams, proactiveRecovery_,
-                 receiver_, owner, secrets.version}),
-      inbound_({options, pool, sealer_, paths_, paths_.subflows(), controls_, renewal_,
-                dataTracker_, lanes_.round, lanes_.packets, lanes_.streams, proactiveRecovery_,
-                receiver_, owner, secrets.version}),
+      paths_(sideOf(role), options, controls_, dataTracker_, events_, trace_, random_, now),
+      proactiveRecovery_({options, options.recoveryOptions, paths_.subflows(), dataTracker_,
+                          context.pool, sealer_, trace_}),
+      receiver_(options, context.pool.payload(), paths_.subflows(), trace_,
+                context.shared.decodeMemory),
+      data_(options, context.pool, sealer_, paths_, dataTracker_, queues_, proactiveRecovery_,
+            packets_),
+      outbound_(context.pool, sealer_, paths_, controls_, dataTracker_, queues_.streams,
+                proactiveRecovery_, receiver_, data_),
+      inbound_(options, context.pool, paths_, renewal_, queues_.streams, proactiveRecovery_,
+               receiver_, packets_, context.shared.orderMemory),
+      version_(secrets.version),
       start_(now) {
   proactiveRecovery_.setPolicies(random_);
-  lanes_.flows.limitClasses(proactiveRecovery_.policies().size());
-  controls_.add(ParamsFrame{ownParams(options, pool, lanes_.streams), random_.next()});
+  queues_.flows.limitClasses(proactiveRecovery_.policies().size());
+  controls_.add(ParamsFrame{ownParams(options, context.pool, queues_.streams), random_.next()});
   controls_.add(greaseFrame(random_.next()));
 }
 
@@ -96,19 +102,19 @@ Session::~Session() {
 
 // The subflows hand their data back to the data tracker, which hands it to the flows.
 void Session::giveUp() {
-  lanes_.streams.endAll(StreamCause::kGone, false);
+  queues_.streams.endAll(StreamCause::kGone, false);
   proactiveRecovery_.clear();
   paths_.clear();
   dataTracker_.giveUpAll(Drop::kPeerDown);
 }
 
 void Session::setTunables() {
-  outbound_.setTunables();
+  data_.setTunables();
   proactiveRecovery_.setPolicies(random_);
-  lanes_.flows.limitClasses(proactiveRecovery_.policies().size());
+  queues_.flows.limitClasses(proactiveRecovery_.policies().size());
   dataTracker_.setRepairTime(options_.repairTime);
-  lanes_.flows.setOptions(innerFlowOptions(options_));
-  lanes_.packets.setOptions(packetLaneOptions(options_));
+  queues_.flows.setOptions(innerFlowOptions(options_));
+  queues_.packets.setOptions(packetLaneOptions(options_));
   inbound_.setTunables();
   keys_.setRekey(options_.rekeyPackets, options_.rekeyAfter);
 }
@@ -196,18 +202,18 @@ bool Session::onTooBig(const Route& route, size_t size, Time now) {
 void Session::onTimer(Time now) {
   paths_.onTimer(now);
   keys_.onTimer(now);
-  lanes_.flows.onTimer(now);
+  queues_.flows.onTimer(now);
   inbound_.onTimer(now);
   refresh(now);
 }
 
 Time Session::nextDeadline(Time now) const {
-  Time next = std::min({keys_.deadline(), lanes_.flows.nextDeadline(), inbound_.nextDeadline(),
-                        lanes_.streams.nextDeadline(), outbound_.nextDeadline(now),
+  Time next = std::min({keys_.deadline(), queues_.flows.nextDeadline(), inbound_.nextDeadline(),
+                        queues_.streams.nextDeadline(), outbound_.nextDeadline(now),
                         paths_.nextDeadline(now)});
-  if (unusableSince() != kNever && lanes_.streams.size() > 0)
+  if (unusableSince() != kNever && queues_.streams.size() > 0)
     next = std::min(next, std::max(now, unusableSince() + options_.repairTime + 1ns));
-  if (unusableSince() != kNever && outbound_.hasWaiting())
+  if (unusableSince() != kNever && data_.hasWaiting())
     next = std::min(next, std::max(now, unusableSince() + options_.repairTime));
   return next;
 }
@@ -215,32 +221,34 @@ Time Session::nextDeadline(Time now) const {
 // Updates what depends on the states of the subflows.
 void Session::refresh(Time now) {
   paths_.update(now);
-  lanes_.streams.update(now);
+  queues_.streams.update(now);
   if (unusableSince() != kNever && now - unusableSince() > options_.repairTime) clearQueues(now);
 }
 
 // No subflow has been usable for the repair time: nobody waits for these packets any more.
 void Session::clearQueues(Time now) {
-  lanes_.streams.endAll(StreamCause::kGone, true);
+  queues_.streams.endAll(StreamCause::kGone, true);
   dataTracker_.giveUpAll(Drop::kPeerDown);
   if (dataTracker_.live() > 0) {
     for (Subflow* s : paths_.subflows()) s->sender().giveUpData(Drop::kPeerDown);
   }
-  drain(lanes_.round, now, [this](Packet) { countDrop(drops_, Drop::kPeerDown); });
+  drain(queues_.round, now, [this](Packet) { countDrop(drops_, Drop::kPeerDown); });
 }
 
 // Only TCP packets are handed back once sent. Datagrams may have arrived, and UDP hosts would see
 // the duplicates.
-void Session::handBack(SessionOwner& owner) {
+void Session::handBack() {
   inbound_.releaseHeld();
-  lanes_.streams.endAll(StreamCause::kGone, false);
-  auto take = [&](Packet packet) { owner.onHandedBack(std::move(packet)); };
-  lanes_.flows.forEach([&](Flow& flow) {
+  queues_.streams.endAll(StreamCause::kGone, false);
+  auto take = [&](Packet packet) {
+    packets_.push(PacketEvent::Kind::kReturned, std::move(packet));
+  };
+  queues_.flows.forEach([&](Flow& flow) {
     if (flow.reliable()) dataTracker_.takeBack(flow, take);
   });
   // At the earliest possible time no packet has waited long for CoDel: what the dead path delayed
   // is not congestion.
-  drain(lanes_.round, Time{}, take);
+  drain(queues_.round, Time{}, take);
 }
 
 // ---- what leaves
@@ -260,9 +268,9 @@ bool Session::pollDatagram(Datagram& out, Time now) {
 DropCounts Session::drops() const {
   DropCounts sum = drops_;
   addDrops(sum, dataTracker_.drops());
-  addDrops(sum, lanes_.packets.drops());
+  addDrops(sum, queues_.packets.drops());
   addDrops(sum, inbound_.drops());
-  addDrops(sum, outbound_.drops());
+  addDrops(sum, data_.drops());
   return sum;
 }
 
@@ -272,9 +280,9 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.keyGeneration = keys_.generation();
   status.keyAge = now - keys_.renewedAt();
   status.cipher = aeadName(keys_.aead());
-  status.version = inbound_.version();
+  status.version = version_;
   paths_.fill(status, now);
-  static_cast<OutboundCounts&>(status) = outbound_.counts();
+  static_cast<OutboundCounts&>(status) = data_.counts();
   static_cast<InboundCounts&>(status) = inbound_.packets().counts();
   status.heldPackets = inbound_.packets().heldPackets();
   status.heldBytes = inbound_.packets().heldBytes();
@@ -284,14 +292,14 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.blocks = proactiveRecovery_.blocks();
   status.paritiesReceived = receiver_.parities();
   static_cast<BlockDecoder::Counts&>(status) = receiver_.counts();
-  static_cast<StreamCounts&>(status) = lanes_.streams.counts();
+  static_cast<StreamCounts&>(status) = queues_.streams.counts();
   status.sentBytes = status.innerSentBytes + status.streamSentBytes;
   status.receivedBytes = status.innerReceivedBytes + status.streamReceivedBytes;
-  status.streamCount = lanes_.streams.size();
-  status.streamsHeldBytes = lanes_.streams.heldBytes();
-  status.streams = lanes_.streams.list(flows, now);
-  status.flowCount = lanes_.flows.size();
-  for (const Flow* flow : lanes_.flows.largest(flows)) {
+  status.streamCount = queues_.streams.size();
+  status.streamsHeldBytes = queues_.streams.heldBytes();
+  status.streams = queues_.streams.list(flows, now);
+  status.flowCount = queues_.flows.size();
+  for (const Flow* flow : queues_.flows.largest(flows)) {
     const FlowQueue& queue = flow->queue;
     status.flows.push_back({queue.counts(), flow->key().toString(),
                             std::string(deliveryName(flow->delivery())), queue.bytes(),

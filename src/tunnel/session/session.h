@@ -5,13 +5,13 @@
 // Data flow. Inner packets come in (onInnerPacket) and wait in the PacketQueues until the
 // DrrScheduler chooses their flow and Outbound puts them into datagrams (pollDatagram). The
 // DataTracker tracks each of them until it is delivered or given up. The peer's datagrams come in
-// (onDatagram), are decrypted here and read by Inbound. Inbound hands inner packets to the
-// SessionOwner in the order that PacketReceiver establishes.
+// (onDatagram), are decrypted here and read by Inbound. Inbound reports inner packets as
+// PacketEvents in the order that PacketReceiver establishes.
 //
 //     onInnerPacket -> PacketQueues -> DrrScheduler -> Outbound -> DatagramBuilder -> KeyRing
 //                   -> pollDatagram
 //     onDatagram -> KeyRing -> Inbound
-//                -> Subflow | PacketReceiver | FecReceiver | ProactiveRecovery -> SessionOwner
+//                -> Subflow | PacketReceiver | FecReceiver | ProactiveRecovery -> PacketEvents
 //
 // PathManager has the subflows that the datagrams use. ProactiveRecovery and FecReceiver are the
 // two ends of proactive recovery. ControlFrames keeps the frames that must arrive until they have.
@@ -37,13 +37,13 @@
 #include "tunnel/fec/recovery_driver.h"
 #include "tunnel/queue/data_tracker.h"
 #include "tunnel/session/control_frames.h"
+#include "tunnel/session/data_sender.h"
 #include "tunnel/session/inbound.h"
 #include "tunnel/session/key_renewal.h"
 #include "tunnel/session/outbound.h"
 #include "tunnel/session/path_manager.h"
 #include "tunnel/session/peer_events.h"
 #include "tunnel/session/session_options.h"
-#include "tunnel/session/session_parts.h"
 #include "tunnel/session/session_status.h"
 #include "tunnel/subflow/route.h"
 #include "tunnel/wire/header.h"
@@ -52,12 +52,30 @@
 
 namespace braid {
 
+/// What the sessions of all peers share. nullptr: there is none, and quotas have no bound.
+struct SharedResources {
+  MemoryQuota* orderMemory = nullptr;   ///< bytes: receive state of the peers' flows
+  MemoryQuota* decodeMemory = nullptr;  ///< bytes: what is kept for decoding
+  MemoryQuota* streamMemory = nullptr;  ///< bytes: what is held for the readers of streams
+  StreamRegistry* streams = nullptr;    ///< where the driver meets streams; nullptr: no streams
+  TraceSink* trace = nullptr;           ///< may be set and cleared at any time
+};
+
+/// What a session uses and does not own. All of it must outlive the session.
+struct SessionContext {
+  PacketPool& pool;
+  SecretRandom& random;
+  PeerEvents& events;
+  PacketEvents& packets;
+  StreamRateLimits& rateLimits;
+  const SharedResources& shared;
+};
+
 class Session final {
  public:
-  /// `options`, `pool`, `events`, `owner` and `random` must outlive this object.
+  /// `options` must outlive this object.
   Session(const SessionSecrets& secrets, KeySchedule::Role role, const SessionOptions& options,
-          PacketPool& pool, PeerEvents& events, SessionOwner& owner, SecretRandom& random,
-          Time now);
+          const SessionContext& context, Time now);
   ~Session();
 
   uint32_t id() const { return sealer_.session(); }
@@ -107,13 +125,13 @@ class Session final {
   /// Queues an inner packet. Returns nullopt when it was accepted, else why not.
   std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable,
                                     bool ecnCapable, Time now, PacketHint hint = {}) {
-    return lanes_.packets.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
+    return queues_.packets.enqueue(std::move(packet), key, reliable, ecnCapable, now, hint);
   }
   /// The inner flow, if this session still knows it from packets it was given; nullptr: unknown.
-  const Flow* flow(const FlowKey& key) const { return lanes_.flows.find(key); }
+  const Flow* flow(const FlowKey& key) const { return queues_.flows.find(key); }
   /// The subflows, for questions about their paths.
   PathManager& paths() { return paths_; }
-  SessionStreams& streams() { return lanes_.streams; }
+  SessionStreams& streams() { return queues_.streams; }
   /// The kernel refused to send on the route. True when a subflow uses it.
   bool onSendError(const Route& route, Time now);
   /// A datagram of `size` bytes was too large for the route. True when a subflow uses it.
@@ -138,10 +156,10 @@ class Session final {
   /// Packets dropped until now, by cause, without those that onDatagram() and onInnerPacket()
   /// refused.
   DropCounts drops() const;
-  /// The session ends. Hands to the owner what has arrived and is held for order, and what another
+  /// The session ends. Delivers what has arrived and is held for order. Returns what another
   /// session could still deliver to the peer, flow by flow in order: TCP packets that were sent and
   /// are not known to have arrived, and all packets that wait.
-  void handBack(SessionOwner& owner);
+  void handBack();
   /// The session ends and drops all that is left in it. drops() is final afterwards.
   void giveUp();
 
@@ -152,20 +170,23 @@ class Session final {
 
   const SessionOptions& options_;
   PeerEvents& events_;
+  PacketEvents& packets_;
   SecretRandom& random_;
   KeyRing keys_;
   DatagramSealer sealer_;
   RecoveryTrace trace_;
   DataTracker dataTracker_;
-  SessionQueues lanes_;
+  SessionQueues queues_;
   ControlFrames controls_;
   KeyUpdate renewal_;
   PathManager paths_;
   ProactiveRecovery proactiveRecovery_;
   FecReceiver receiver_;
+  DataSender data_;
   Outbound outbound_;
   Inbound inbound_;
 
+  ProtocolVersion version_;  ///< that this session speaks
   Time start_;
   std::optional<Time> heardAt_;
   bool over_ = false;

@@ -21,4 +21,16 @@ struct SessionOptions : SubflowOptions, QueueOptions, ProtectOptions {
   bool sealLater = false;   ///< the driver encrypts what is sent (Datagram::unsealed)
 };
 
+/// What a load test shall measure.
+struct MeasureRequest {
+  static constexpr Duration kLongest = 60s;
+  static constexpr uint64_t kMostBytes = uint64_t{10} << 30;
+
+  /// Name of the uplink; on the responder's side the peer's address and port. Empty: all paths.
+  std::string path;
+  Duration time = 5s;                    ///< at most kLongest
+  uint64_t bytes = uint64_t{500} << 20;  ///< UDP payload, at most kMostBytes
+  bool metered = false;  ///< include metered paths; a path named in `path` is always included
+};
+
 }  // namespace braid

@@ -16,7 +16,7 @@ class Stream;
 /// The streams of all sessions, as the driver sees them: their handles, the events to tell, and the
 /// sessions that the driver has given work to.
 ///
-/// A stream has a handle from seat() to end() or release(). The place of a handle is reused, with
+/// A stream has a handle from add() to end() or release(). The place of a handle is reused, with
 /// another generation, once its last event was polled. Each place is queued at most once. Openings
 /// of streams by peers are told after all other events, and the sessions take turns with them.
 class StreamRegistry {
@@ -25,11 +25,11 @@ class StreamRegistry {
   enum class Word : uint8_t { kReadable = 1, kWritable = 2 };
 
   /// Gives a new stream its handle.
-  StreamHandle seat(Stream& stream);
+  StreamHandle add(Stream& stream);
   /// nullptr when the handle is dead.
   Stream* find(StreamHandle handle) const {
-    const Seat* seat = seatOf(handle);
-    return seat ? seat->stream : nullptr;
+    const Slot* slot = slotOf(handle);
+    return slot ? slot->stream : nullptr;
   }
   /// The peer has opened the stream, in this session. No event of the stream is told before.
   void announce(StreamHandle handle, uint32_t session);
@@ -43,7 +43,7 @@ class StreamRegistry {
   /// Takes the next event; false when there is none.
   bool poll(StreamEvent& out);
   /// Handles in use, including those with a last event that was not polled.
-  size_t size() const { return seats_.size() - free_.size(); }
+  size_t size() const { return slots_.size() - free_.size(); }
 
   /// The session with this id has something to send, although nothing came for it.
   void touch(uint32_t session) {
@@ -58,26 +58,26 @@ class StreamRegistry {
   }
 
  private:
-  struct Seat {
+  struct Slot {
     Stream* stream = nullptr;
     uint32_t generation = 1;
     uint8_t words = 0;    ///< bits of Word
     bool opened = false;  ///< by the peer, not told yet
-    bool queued = false;  ///< in ready_ or openings_
+    bool queued = false;  ///< in ready_ or announced_
     bool ended = false;   ///< not told yet
     std::optional<StreamCause> reset;
   };
 
-  const Seat* seatOf(StreamHandle handle) const;
+  const Slot* slotOf(StreamHandle handle) const;
   void queue(uint32_t place);
   bool take(uint32_t& place);
   void free(uint32_t place);
 
-  std::vector<Seat> seats_;
+  std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
   Ring<uint32_t> ready_;
-  std::map<uint32_t, Ring<uint32_t>> openings_;  ///< places, by session
-  uint32_t turn_ = 0;                            ///< the session of the opening that was told last
+  std::map<uint32_t, Ring<uint32_t>> announced_;  ///< places, by session
+  uint32_t turn_ = 0;                             ///< the session of the opening that was told last
   std::vector<uint32_t> touched_;
 };
 

@@ -23,7 +23,7 @@ class SendBuffer {
   /// How to make a unit.
   struct Make {
     PacketPool& pool;
-    size_t unit;  ///< bytes of a unit, prefix included
+    size_t unit;  ///< bytes of a unit, prefix included: more than the longest prefix
     StreamId stream;
     const StreamOpening* opening;  ///< nullptr when the other side knows the stream
   };

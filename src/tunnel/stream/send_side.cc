@@ -14,9 +14,6 @@ constexpr Duration kAhead = 8ms;
 constexpr size_t kLeastAhead = 32 << 10;
 /// Bytes of a unit while no path is known: it fits MtuDiscovery::kMinDatagram.
 constexpr size_t kFirstUnit = 1165;
-/// A stream that writes nothing for this long is no longer bulk to the path scheduler, as in the
-/// packet lane.
-constexpr Duration kPause = 100ms;
 /// A stream that found no buffer asks again after this time.
 constexpr Duration kRetry = 5ms;
 }  // namespace
@@ -135,7 +132,6 @@ void StreamSendSide::onWritten(Stream& stream, size_t grown, size_t packets, siz
   Duration quiet = stream.lastWrite_ == Time::min() ? Duration::max() : now - stream.lastWrite_;
   stream.lastWrite_ = now;
   bool waits = stream.waiting() > 0;
-  if (!waits && quiet >= kPause) stream.patience.restart();
   PacketHint hint;
   hint.push = true;
   stream.burst.onPacket(grown, Delivery::kStream, hint, quiet, waits);
@@ -202,7 +198,7 @@ Packet StreamSendSide::handOut(Flow& flow) {
   auto& stream = static_cast<Stream&>(flow);
   Packet unit = stream.source_.handOut();
   queued_.set(--queuedPackets_);
-  if (stream.source_.packets() == 0) stream.patience.onDrained();
+  if (stream.source_.packets() == 0) stream.burst.onDrained();
   tellWritable(stream);
   return unit;
 }

@@ -31,13 +31,13 @@ StreamCause causeOf(uint64_t code) {
 }
 }  // namespace
 
-SessionStreams::SessionStreams(const StreamContext& context)
+SessionStreams::SessionStreams(const StreamContext& context, DrrScheduler& round)
     : context_(context),
-      registry_(context.options.registry),
+      registry_(context.registry),
       upload_(context.options.firstUpload),
       nextId_(context.isInitiator ? 0 : 1),
-      receiveMemory_(context.options, context.pool, [this] { giveWay(); }),
-      sending_(context.options, context.pool, context.round, registry_, context.session),
+      receiveMemory_(context.options, context.pool, context.memory, [this] { giveWay(); }),
+      sending_(context.options, context.pool, round, registry_, context.session),
       rtt_(kFirstRtt) {}
 
 SessionStreams::~SessionStreams() {
@@ -61,7 +61,7 @@ Stream* SessionStreams::find(StreamId id) const {
 Stream& SessionStreams::add(StreamId id, const StreamOpening& opening, bool own, Time now) {
   auto made = std::make_unique<Stream>(*this, sending_, store_, id, opening, own, now);
   Stream& stream = *streams_.emplace(id, std::move(made)).first->second;
-  stream.handle_ = registry_->seat(stream);
+  stream.handle_ = registry_->add(stream);
   stream.sendLimit_ = own ? peer_.streamCredit : opening.credit;
   stream.creditLimit_ = own ? opening.credit : upload_;
   stream.window_ = stream.creditLimit_;
@@ -95,13 +95,13 @@ SessionStreams::Verdict SessionStreams::admitNew(const StreamFrame& frame, Time 
   StreamIdFilter::Verdict seen = ids_.look(frame.stream);
   if (seen == StreamIdFilter::Verdict::kSeen) return Verdict::kTaken;
   if (resets_.size() >= kMostResets) return Verdict::kNoRoom;
-  StreamRateLimits& rations = context_.rations;
+  StreamRateLimits& rateLimits = context_.rateLimits;
   const uint32_t rate = context_.options.newPerSecond;
   const bool isStale = seen == StreamIdFilter::Verdict::kStale;
   const bool hasRoom = isOn() && streams_.size() < context_.options.most;
-  if (isStale || !hasRoom || !rations.taken.take(StreamRateLimits::ofPeer(rate), now)) {
+  if (isStale || !hasRoom || !rateLimits.taken.take(StreamRateLimits::ofPeer(rate), now)) {
     ++counts_.streamsTurnedAway;
-    if (!rations.refused.take(StreamRateLimits::refusals(rate), now)) return Verdict::kNoRoom;
+    if (!rateLimits.refused.take(StreamRateLimits::refusals(rate), now)) return Verdict::kNoRoom;
     if (!isStale) ids_.mark(frame.stream);
     refuse(frame.stream, isStale ? StreamCause::kGone : StreamCause::kLimit);
     return Verdict::kTaken;
@@ -195,7 +195,7 @@ void SessionStreams::refuse(StreamId id, StreamCause cause) {
 // bytes.
 bool SessionStreams::makeRoom(size_t bytes, Time now) {
   while (!receiveMemory_.takesNext(bytes)) {
-    Stream* most = receiveMemory_.laziest();
+    Stream* most = receiveMemory_.mostUnread();
     if (!most) return false;
     reset(*most, StreamCause::kLimit, true, now);
   }
@@ -205,7 +205,7 @@ bool SessionStreams::makeRoom(size_t bytes, Time now) {
 // Another session has no memory left, and this one holds more than twice as much as that one would
 // hold.
 void SessionStreams::giveWay() {
-  if (Stream* most = receiveMemory_.laziest()) reset(*most, StreamCause::kLimit, true, updated_);
+  if (Stream* most = receiveMemory_.mostUnread()) reset(*most, StreamCause::kLimit, true, updated_);
 }
 
 size_t SessionStreams::firstCredit() const {
@@ -260,7 +260,7 @@ bool SessionStreams::mayTakeOver() const {
 
 StreamHandle SessionStreams::open(const StreamEnds& ends, Time now) {
   const RateLimit ration = StreamRateLimits::own(context_.options.newPerSecond);
-  TokenBucket& opened = context_.rations.opened;
+  TokenBucket& opened = context_.rateLimits.opened;
   if (!canOpen() || !opened.take(ration, now)) return {};
   // The tokens left are for connections on their way. Openings stop until half of the tokens are
   // there again; otherwise new connections would change between streams and packets all the time.

@@ -52,9 +52,10 @@ struct StreamContext {
   const StreamOptions& options;
   PacketPool& pool;
   DataTracker& dataTracker;
-  DrrScheduler& round;
   const RecoveryTrace& trace;
-  StreamRateLimits& rations;
+  StreamRateLimits& rateLimits;
+  StreamRegistry* registry = nullptr;  ///< where the driver meets streams; nullptr: no streams
+  MemoryQuota* memory = nullptr;  ///< bytes held for the readers of all peers; nullptr: no bound
   uint32_t session = 0;
   bool isInitiator = false;
 };
@@ -67,7 +68,8 @@ class SessionStreams {
   /// New connections stay packets for this long after the peer had no room for a stream.
   static constexpr Duration kTurnedAway = 5s;
 
-  explicit SessionStreams(const StreamContext& context);
+  /// `round`: shared with the session's packets; it must outlive this object.
+  SessionStreams(const StreamContext& context, DrrScheduler& round);
   ~SessionStreams();
   SessionStreams(const SessionStreams&) = delete;
   SessionStreams& operator=(const SessionStreams&) = delete;

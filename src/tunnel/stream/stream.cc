@@ -18,7 +18,7 @@ void ReceiveMemory::onChange(Stream& stream) {
   if (now > 0) byLag_[now].pushBack(stream);
 }
 
-Stream* ReceiveMemory::laziest() const {
+Stream* ReceiveMemory::mostUnread() const {
   for (size_t i = kClasses - 1; i > 0; --i)
     if (!byLag_[i].empty()) return byLag_[i].front();
   return nullptr;

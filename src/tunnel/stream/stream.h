@@ -122,12 +122,13 @@ class CallbackQuotaUser final : public QuotaUser {
 /// could fill the memory and block the very bytes it waits for.
 class ReceiveMemory {
  public:
-  /// `options` and `pool` must outlive the object. `giveWay`: resets the stream that laziest()
-  /// returns, if any. It is called when another session needs memory and this one holds most of it.
-  ReceiveMemory(const StreamOptions& options, PacketPool& pool,
+  /// `options`, `pool` and `memory`, the quota of all peers, must outlive the object. `giveWay`:
+  /// resets the stream that mostUnread() returns, if any. It is called when another session needs
+  /// memory and this one holds most of it.
+  ReceiveMemory(const StreamOptions& options, PacketPool& pool, MemoryQuota* memory,
                 const std::function<void()>& giveWay)
       : options_(options),
-        shared_(options.memory, giveWay),
+        shared_(memory, giveWay),
         buffers_(&pool.budget(PacketUse::kHeld), giveWay) {}
 
   /// Bytes of memory: whole buffers, and what keeps them in order.
@@ -147,7 +148,7 @@ class ReceiveMemory {
   /// The stream holds more or less than at the last call.
   void onChange(Stream& stream);
   /// The stream with the most unread bytes, or nearly so; nullptr when none has any.
-  Stream* laziest() const;
+  Stream* mostUnread() const;
 
  private:
   /// 1/kReserve of the bound of this peer is reserved for in-order data.

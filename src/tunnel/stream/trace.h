@@ -70,6 +70,7 @@ class RecoveryTrace {
   /// `sink` refers to a pointer that must outlive this object and may be set and cleared at any
   /// time. While it is null, nothing is noted.
   RecoveryTrace(TraceSink* const& sink, uint32_t session) : sink_(sink), session_(session) {}
+  bool isOn() const { return sink_ != nullptr; }
   void note(const TraceEvent& event) const {
     if (!sink_) return;
     TraceEvent whole = event;

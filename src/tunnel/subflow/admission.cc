@@ -13,16 +13,16 @@ constexpr Duration kLongestWait = 10s;
 // For coupled controllers, a path with the role kNone does not exist.
 void SendAdmission::setUsable(bool usable, Time now) {
   usable_ = usable;
-  controller_->setUsable(usable_ && duty_ != PathRole::kNone, now);
+  controller_->setUsable(usable_ && role_ != PathRole::kNone, now);
 }
 
-void SendAdmission::setDuty(PathRole duty, Time now) {
-  duty_ = duty;
+void SendAdmission::setRole(PathRole role, Time now) {
+  role_ = role;
   setUsable(usable_, now);
 }
 
 bool SendAdmission::takesData(bool overflow) const {
-  bool mine = duty_ == PathRole::kAll || (overflow && duty_ == PathRole::kOverflow);
+  bool mine = role_ == PathRole::kAll || (overflow && role_ == PathRole::kOverflow);
   return usable_ && mine && suppressedAt() == kNever;
 }
 

@@ -42,8 +42,8 @@ class SendAdmission {
   /// The subflow became usable or unusable. A new subflow is unusable.
   void setUsable(bool usable, Time now);
   bool isUsable() const { return usable_; }
-  PathRole duty() const { return duty_; }
-  void setDuty(PathRole duty, Time now);
+  PathRole role() const { return role_; }
+  void setRole(PathRole role, Time now);
   /// Since when the controller wants the subflow to carry no data; kNever: it may carry data.
   /// Packets in flight are acknowledged as usual, or their data is reinjected elsewhere.
   Time suppressedAt() const { return controller_->suppressedAt(); }
@@ -111,7 +111,7 @@ class SendAdmission {
   std::shared_ptr<Pacer> ceiling_;
   bool usable_ = false;
   bool mayRetransmit_ = false;  ///< a loss has reduced the window, and nothing has been sent since
-  PathRole duty_ = PathRole::kAll;
+  PathRole role_ = PathRole::kAll;
 };
 
 }  // namespace braid

@@ -61,7 +61,7 @@ void DatagramBuilder::addAck(Subflow& of, Time now) {
   acks.onSent();
 }
 
-void DatagramBuilder::addDatum(const DataUnit* datum) {
+void DatagramBuilder::addDatum(UnitRef datum) {
   headerAt_[dataCount_] = writer_.size();
   std::array<uint8_t, kDataFrameHeader> header;
   writeUnitHeader(*datum, header.data());
@@ -71,7 +71,7 @@ void DatagramBuilder::addDatum(const DataUnit* datum) {
   tracked_ = true;
 }
 
-void DatagramBuilder::addCopy(const DataUnit* datum) {
+void DatagramBuilder::addCopy(UnitRef datum) {
   addDatum(datum);
   role_ = SentPacket::Role::kCopy;
 }

@@ -90,7 +90,7 @@ class DatagramBuilder {
   /// Bytes of the frames already added, payloads included.
   size_t used() const { return used_; }
   /// The inner packets already added.
-  std::span<const DataUnit* const> data() const { return {data_.data(), dataCount_}; }
+  std::span<const UnitRef> data() const { return {data_.data(), dataCount_}; }
 
   /// Whether the DATA frame of another inner packet of `packet` bytes fits.
   bool fits(size_t packet) const {
@@ -126,9 +126,9 @@ class DatagramBuilder {
   void addAck(Time now) { addAck(subflow_, now); }
   /// Adds the ACK of another subflow that cannot send it itself.
   void addAck(Subflow& of, Time now);
-  void addDatum(const DataUnit* datum);
+  void addDatum(UnitRef datum);
   /// Adds a duplicate of data that another datagram carries.
-  void addCopy(const DataUnit* datum);
+  void addCopy(UnitRef datum);
   /// Keeps `bytes` bytes free: fits() and addAck() no longer use them.
   void reserve(size_t bytes) { limit_ -= bytes; }
   /// Adds the first bytes of a parity. `part` must stay valid until finish(), and this must be the
@@ -170,7 +170,7 @@ class DatagramBuilder {
   ByteView parity_;     ///< follows the frames in `small_`
   size_t padding_ = 0;  ///< PADDING bytes at the end
   size_t dataCount_ = 0;
-  std::array<const DataUnit*, kMaxDataPerDatagram> data_;
+  std::array<UnitRef, kMaxDataPerDatagram> data_;
   std::array<size_t, kMaxDataPerDatagram> headerAt_;  ///< where in `small_` each DATA header begins
 };
 

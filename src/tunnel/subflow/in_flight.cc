@@ -19,7 +19,7 @@ bool InFlightTracker::isDataMissing(PacketNumber pn) const {
   if (!sent_.contains(pn)) return false;
   const SentPacket& p = sent_.at(pn);
   return std::any_of(p.data.data(), p.data.data() + p.dataCount,
-                     [](const DataUnit* d) { return !d->done; });
+                     [](UnitRef d) { return !d->isDone(); });
 }
 
 SentPacket& InFlightTracker::push(size_t bytes, bool tracked, Time now) {

@@ -115,7 +115,7 @@ void PathEstimate::fill(SubflowStatus& s, const RecoveryOptions& options) const 
 
 void ProtectionStatistics::onAcked(const SentPacket& p) {
   bool isProtected = false;
-  for (size_t i = 0; i < p.dataCount; ++i) isProtected |= p.data[i]->copied || p.data[i]->coded;
+  for (size_t i = 0; i < p.dataCount; ++i) isProtected |= p.data[i]->isProtected();
   if (isProtected && p.role == SentPacket::Role::kOrdinary) ++counts_.useless;
 }
 
@@ -123,7 +123,7 @@ void ProtectionStatistics::onLost(const SentPacket& p) {
   if (p.role != SentPacket::Role::kOrdinary || p.moved) return;
   bool recovered = false;
   for (size_t i = 0; i < p.dataCount; ++i)
-    recovered |= p.data[i]->delivered && (p.data[i]->copied || p.data[i]->coded);
+    recovered |= p.data[i]->state == UnitState::kDelivered && p.data[i]->isProtected();
   counts_.recovered += recovered;
 }
 
@@ -131,8 +131,8 @@ bool ProtectionStatistics::onDecoded(const SentPacket& p) {
   bool news = false;
   bool instead = false;  // decoding made a repair needless that has not been sent yet
   for (size_t i = 0; i < p.dataCount; ++i) {
-    news |= !p.data[i]->done;
-    instead |= p.data[i]->queued;
+    news |= !p.data[i]->isDone();
+    instead |= p.data[i]->isLost();
   }
   counts_.decoded += news;
   bool lost =

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "tunnel/queue/data_unit.h"
 #include "tunnel/wire/frames.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/secrets.h"
@@ -86,8 +87,6 @@ class PacketNumberBitmap {
   uint64_t runMask_;  ///< word w of bits_ has bit number (w & runMask_) in its word of words_
 };
 
-struct DataUnit;
-
 /// Most inner packets that one datagram carries.
 inline constexpr size_t kMaxDataPerDatagram = 6;
 
@@ -121,7 +120,7 @@ struct SentPacket {
   uint64_t delivered = 0;
   Time deliveredAt;
   Time firstSentAt;
-  std::array<const DataUnit*, kMaxDataPerDatagram> data;
+  std::array<UnitRef, kMaxDataPerDatagram> data;
 };
 
 /// A ring of the sent packets, indexed by packet number from first() to next(), that grows to at

@@ -251,7 +251,7 @@ void SubflowSender::fill(SubflowStatus& s, const RecoveryOptions& options) const
   s.window = admission_.window();
   s.inFlight = inFlightTracker_.bytes();
   s.pacingRate = admission_.rate();
-  s.resting = admission_.duty() == PathRole::kNone;
+  s.resting = admission_.role() == PathRole::kNone;
   s.suppressed = admission_.suppressedAt() != kNever;
   s.ceMarks = ecn_.ceCount();
   s.ecn = ecn_.name();

@@ -6,6 +6,7 @@
 
 #include "tests/sim/scenario.h"
 #include "tunnel/session/session.h"
+#include "tunnel/tunnel_parts.h"
 
 namespace braid::sim::wraps_test {
 namespace {
@@ -16,7 +17,7 @@ const LinkOptions kRougher{
     .rateBitsPerSecond = 10e6, .delay = 25ms, .loss = 0.02, .reorder = 0.05, .reorderDelay = 20ms};
 
 Session& sessionOf(Node& node) {
-  return *node.tunnel().peers_.peers_.front().peer->session_;
+  return *node.tunnel().parts_->peers_.peers_.front().peer->session_;
 }
 
 bool isQuiet(Node& node) {
@@ -27,7 +28,7 @@ bool isQuiet(Node& node) {
       if (sent.at(pn).state == SentPacket::State::kInFlight) return false;
     }
   }
-  for (const Flow& flow : session.lanes_.flows.table_) {
+  for (const Flow& flow : session.queues_.flows.table_) {
     if (flow.sent.unacked() > 0) return false;
   }
   return session.inbound_.packets_.heldPackets() == 0;
@@ -40,7 +41,7 @@ void jump(Node& from, Node& to, PacketNumber packets, Dsn ordered, Dsn timely) {
     sender.inFlightTracker_.sent_.first_ = sender.inFlightTracker_.sent_.next_ = packets;
     sender.skipped_.due_ = packets + 300;
   }
-  for (Flow& flow : sessionOf(from).lanes_.flows.table_)
+  for (Flow& flow : sessionOf(from).queues_.flows.table_)
     flow.sent.nextDsn_ = {ordered, ordered, timely};
   for (Subflow* f : sessionOf(to).paths_.subflows_.order_) {
     SubflowReceiver& receiver = f->receiver_;

@@ -64,7 +64,7 @@ TEST_F(TunnelTest, OnlyPeersThatMustComeToUsAreCalledBack) {
     callers[i].routes = {
         {1, {}, {*Address::parse("198.51.100.1"), static_cast<uint16_t>(1000 + i)}}};
   }
-  tunnel.callBack(callers, now);
+  tunnel.sendRestartNotices(callers, now);
   now += 1s;
   std::vector<Route> called;
   for (Datagram d; tunnel.pollDatagram(d, now);) {

@@ -8,24 +8,24 @@ namespace {
 using enum PathUse;
 
 TEST(PathTiers, OnlyTheBestUseThatIsUsableCarriesData) {
-  EXPECT_EQ(dutyOf(kNormal, kNormal, false), PathRole::kAll);
-  EXPECT_EQ(dutyOf(kMetered, kNormal, false), PathRole::kNone);
-  EXPECT_EQ(dutyOf(kBackup, kNormal, false), PathRole::kNone);
-  EXPECT_EQ(dutyOf(kMetered, kMetered, false), PathRole::kAll);
-  EXPECT_EQ(dutyOf(kBackup, kMetered, false), PathRole::kNone) << "metered before backup";
-  EXPECT_EQ(dutyOf(kBackup, kBackup, false), PathRole::kAll);
+  EXPECT_EQ(roleOf(kNormal, kNormal, false), PathRole::kAll);
+  EXPECT_EQ(roleOf(kMetered, kNormal, false), PathRole::kNone);
+  EXPECT_EQ(roleOf(kBackup, kNormal, false), PathRole::kNone);
+  EXPECT_EQ(roleOf(kMetered, kMetered, false), PathRole::kAll);
+  EXPECT_EQ(roleOf(kBackup, kMetered, false), PathRole::kNone) << "metered before backup";
+  EXPECT_EQ(roleOf(kBackup, kBackup, false), PathRole::kAll);
 }
 
 TEST(PathTiers, SaturationBringsInMeteredOnesOnly) {
-  EXPECT_EQ(dutyOf(kNormal, kNormal, true), PathRole::kAll);
-  EXPECT_EQ(dutyOf(kMetered, kNormal, true), PathRole::kOverflow);
-  EXPECT_EQ(dutyOf(kBackup, kNormal, true), PathRole::kNone);
+  EXPECT_EQ(roleOf(kNormal, kNormal, true), PathRole::kAll);
+  EXPECT_EQ(roleOf(kMetered, kNormal, true), PathRole::kOverflow);
+  EXPECT_EQ(roleOf(kBackup, kNormal, true), PathRole::kNone);
 }
 
 // A path that is not usable now must not have to wait for its role when it returns.
 TEST(PathTiers, BetterOnesThanTheBestUsableMayCarryData) {
-  EXPECT_EQ(dutyOf(kNormal, kBackup, false), PathRole::kAll);
-  EXPECT_EQ(dutyOf(kMetered, kBackup, false), PathRole::kAll);
+  EXPECT_EQ(roleOf(kNormal, kBackup, false), PathRole::kAll);
+  EXPECT_EQ(roleOf(kMetered, kBackup, false), PathRole::kAll);
 }
 
 // ---- overflow hysteresis

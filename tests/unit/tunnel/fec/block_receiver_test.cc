@@ -185,8 +185,7 @@ struct BlockReceiverMemoryTest : BlockReceiverTest {
 
   void SetUp() override {
     BlockReceiverTest::SetUp();
-    protectOptions.decodeMemory = &memory;
-    receiver.emplace(protectOptions, kCapacity, subflows, trace);
+    receiver.emplace(protectOptions, kCapacity, subflows, trace, &memory);
   }
   void TearDown() override { receiver.reset(); }  // before its budget
   /// Receives data of one subflow, without parities.
@@ -328,8 +327,7 @@ TEST_F(BlockReceiverMemoryTest, WhoTakesMostGivesToThoseWhoHaveLittle) {
 
 TEST_F(BlockReceiverMemoryTest, WithoutMemoryNothingIsKeptAndNothingBreaks) {
   none.emplace(1000);
-  protectOptions.decodeMemory = &*none;
-  receiver.emplace(protectOptions, kCapacity, subflows, trace);
+  receiver.emplace(protectOptions, kCapacity, subflows, trace, &*none);
   CodedBlock b = block(1, 10, 2);
   onSymbol(b, 0);
   EXPECT_TRUE(onParity(b)) << "useless, not bad";

@@ -103,7 +103,7 @@ TEST_F(BlockSenderTest, ABlockEndsWhenItIsTooLate) {
 
 TEST_F(BlockSenderTest, ARepairWaitsForTheAnswerToTheParity) {
   Subflow& s = openMarked(0);
-  const DataUnit* d = make();
+  UnitRef d = make();
   send(s, {d});
   ASSERT_TRUE(start(1));
   EXPECT_EQ(d->answerDue, now + s.path().rtt().smoothed() * 9 / 8);

@@ -11,14 +11,14 @@ namespace braid {
 
 struct ProtectionBench : SubflowBench, TraceSink {
   ProtectOptions protectOptions;
-  RecoveryTrace trace{protectOptions.trace, kSession};
+  TraceSink* sink = this;
+  RecoveryTrace trace{sink, kSession};
   std::vector<TraceEvent> traced;
   std::optional<ProtectionContext> context;
   Datagram out;
 
   void SetUp() override {
     SubflowBench::SetUp();
-    protectOptions.trace = this;
     context.emplace(ProtectionContext{protectOptions, options.recoveryOptions, subflows,
                                       dataTracker, pool, *sealer, trace});
   }

@@ -220,9 +220,9 @@ TEST_F(ProtectionMarksTest, APathThatIsNotOpenTellsWhenItIs) {
 
 TEST_F(ProtectionMarksTest, APathThatRestsIsNotUsable) {
   ASSERT_TRUE(path().usable);
-  s->admission().setDuty(PathRole::kOverflow, now);
+  s->admission().setRole(PathRole::kOverflow, now);
   EXPECT_FALSE(path().usable);
-  s->admission().setDuty(PathRole::kNone, now);
+  s->admission().setRole(PathRole::kNone, now);
   EXPECT_FALSE(path().usable);
 }
 

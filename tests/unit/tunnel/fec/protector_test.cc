@@ -28,15 +28,15 @@ struct ProtectorTest : ProtectionBench {
     proactiveRecovery->setPolicies(random);
   }
   /// Sends a packet of the flow on the subflow.
-  const DataUnit* carry(Subflow& s, Flow& of, size_t size = 100) {
-    const DataUnit* d = make(of, size);
+  UnitRef carry(Subflow& s, Flow& of, size_t size = 100) {
+    UnitRef d = make(of, size);
     send(s, {d});
     proactiveRecovery->onDataSent(*d, now);
     return d;
   }
-  const DataUnit* carry(Subflow& s) { return carry(s, flow); }
+  UnitRef carry(Subflow& s) { return carry(s, flow); }
   bool idle() { return proactiveRecovery->pollIdle(false, out, now); }
-  using Data = std::vector<const DataUnit*>;
+  using Data = std::vector<UnitRef>;
   /// The contents of the newest datagram on the subflow.
   Data newest(const Subflow& s) {
     const SentPacket& p = s.sender().sent().at(s.sender().sent().next() - 1);
@@ -47,13 +47,13 @@ struct ProtectorTest : ProtectionBench {
 // ---- copies
 
 TEST_F(ProtectorTest, TheOldestPacketOfTheWorstPathIsCopiedOnTheBest) {
-  const DataUnit* first = carry(*slow);
-  const DataUnit* second = carry(*slow);
-  const DataUnit* near = carry(*fast);
-  for (const DataUnit* d : {first, second, near}) {
+  UnitRef first = carry(*slow);
+  UnitRef second = carry(*slow);
+  UnitRef near = carry(*fast);
+  for (UnitRef d : {first, second, near}) {
     ASSERT_TRUE(idle());
     EXPECT_EQ(newest(*fast), Data{d});
-    EXPECT_TRUE(d->copied);
+    EXPECT_FALSE(d->mayCopy());
     auto frames = only<DataFrame>(read(out));
     ASSERT_EQ(frames.size(), 1u);
     EXPECT_EQ(frames[0].dsn, d->dsn.value());
@@ -64,9 +64,9 @@ TEST_F(ProtectorTest, TheOldestPacketOfTheWorstPathIsCopiedOnTheBest) {
 }
 
 TEST_F(ProtectorTest, ACopyLeavesOutWhatHasArrived) {
-  const DataUnit* a = make();
-  const DataUnit* b = make();
-  const DataUnit* c = make();
+  UnitRef a = make();
+  UnitRef b = make();
+  UnitRef c = make();
   PacketNumber pn = send(*slow, {a, b, c});
   dataTracker.onRecovered(b);
   ASSERT_TRUE(idle());
@@ -78,13 +78,13 @@ TEST_F(ProtectorTest, ACopyLeavesOutWhatHasArrived) {
 
 TEST_F(ProtectorTest, WhatIsTooLateIsNotCopied) {
   Flow& call = flows.make(false);
-  const DataUnit* late = carry(*slow, call);
+  UnitRef late = carry(*slow, call);
   now += 1ms;
-  const DataUnit* timely = carry(*slow, call);
+  UnitRef timely = carry(*slow, call);
   now += DataTracker::kTimely;
   ASSERT_TRUE(idle());
   EXPECT_EQ(newest(*fast), Data{timely});
-  EXPECT_TRUE(late->copied) << "nobody looks at it again";
+  EXPECT_EQ(late->protection, UnitProtection::kRefused) << "nobody looks at it again";
   EXPECT_FALSE(idle());
 }
 
@@ -93,13 +93,13 @@ TEST_F(ProtectorTest, APathOfLessThanHalfTheSizeTakesNoProtection) {
   options.outerMtu = least - 1 + 28;
   Subflow& narrow = open(2, 10ms);
   ping(narrow);
-  const DataUnit* first = carry(*slow);
+  UnitRef first = carry(*slow);
   ASSERT_TRUE(idle());
   EXPECT_EQ(newest(*fast), Data{first});
   options.outerMtu = least + 28;
   Subflow& wide = open(3, 5ms);
   ping(wide);
-  const DataUnit* second = carry(*slow);
+  UnitRef second = carry(*slow);
   ASSERT_TRUE(idle());
   EXPECT_EQ(newest(wide), Data{second}) << "the fastest one";
 }
@@ -141,7 +141,7 @@ TEST_F(ProtectorTest, ItIsAskedAgainWhenAPathOpens) {
 
 TEST_F(ProtectorTest, APolicyThatWaitsForTheEndOfABurstIsAskedThen) {
   use("adaptive");
-  const DataUnit* d = carry(*slow);
+  UnitRef d = carry(*slow);
   Time due = now + 80ms / 8;
   EXPECT_FALSE(idle());
   EXPECT_EQ(proactiveRecovery->idleAgainAt(), due);
@@ -153,12 +153,12 @@ TEST_F(ProtectorTest, APolicyThatWaitsForTheEndOfABurstIsAskedThen) {
 TEST_F(ProtectorTest, TheTurnOfAFlowProtectsItsOwnData) {
   use("adaptive");
   Flow& other = flows.make();
-  const DataUnit* others = carry(*slow, other);
-  const DataUnit* own = carry(*slow);
+  UnitRef others = carry(*slow, other);
+  UnitRef own = carry(*slow);
   now += 10ms;
   ASSERT_TRUE(proactiveRecovery->pollTurn(flow, out, now));
   EXPECT_EQ(newest(*fast), Data{own});
-  EXPECT_FALSE(others->copied || others->coded);
+  EXPECT_FALSE(others->isProtected());
   EXPECT_FALSE(proactiveRecovery->pollTurn(flow, out, now));
   EXPECT_FALSE(proactiveRecovery->pollTurn(flows.make(), out, now)) << "it has sent nothing";
 }
@@ -170,13 +170,13 @@ TEST_F(ProtectorTest, EachClassHasItsPolicy) {
   protectOptions.recoveryClasses[0].policy = "none";
   use("fuso");
   Flow& spared = flows.make(true, 1);
-  const DataUnit* a = make();
-  const DataUnit* b = make(spared, 100);
+  UnitRef a = make();
+  UnitRef b = make(spared, 100);
   send(*slow, {a, b});
   ASSERT_TRUE(idle());
   EXPECT_EQ(newest(*fast), Data{a}) << "of the class alone, although both went in one datagram";
   EXPECT_FALSE(idle());
-  EXPECT_FALSE(b->copied);
+  EXPECT_TRUE(b->mayCopy());
 }
 
 TEST_F(ProtectorTest, NewPoliciesHoldAtOnce) {
@@ -191,18 +191,19 @@ TEST_F(ProtectorTest, NewPoliciesHoldAtOnce) {
 
 TEST_F(ProtectorTest, ABlockHoldsWhatIsUnackedOnTheWorstPath) {
   use("cofuso");
-  const DataUnit* first = carry(*slow);
+  UnitRef first = carry(*slow);
   carry(*slow);
-  const DataUnit* last = carry(*slow);
-  const DataUnit* near = carry(*fast);
+  UnitRef last = carry(*slow);
+  UnitRef near = carry(*fast);
   ASSERT_TRUE(idle());
   auto parities = only<ParityFrame>(read(out));
   ASSERT_EQ(parities.size(), 1u);
   BlockDescription block = describe(parities[0], [](SubflowId) { return 0_pn; });
   ASSERT_EQ(block.rangeCount, 1u);
   EXPECT_EQ(block.ranges[0], (SymbolRange{0, first->pn.value(), 3}));
-  EXPECT_TRUE(first->coded && last->coded);
-  EXPECT_FALSE(near->coded);
+  EXPECT_EQ(first->protection, UnitProtection::kCoded);
+  EXPECT_EQ(last->protection, UnitProtection::kCoded);
+  EXPECT_FALSE(near->isProtected());
   EXPECT_EQ(proactiveRecovery->blocks(), 1u);
   EXPECT_EQ(fast->status(now).parities, 1u);
   EXPECT_EQ(fast->sender().sent().at(fast->sender().sent().next() - 1).role,
@@ -211,9 +212,9 @@ TEST_F(ProtectorTest, ABlockHoldsWhatIsUnackedOnTheWorstPath) {
 
 TEST_F(ProtectorTest, WhatIsCodedIsCopiedNext) {
   use("cofuso");
-  const DataUnit* d = carry(*slow);
+  UnitRef d = carry(*slow);
   ASSERT_TRUE(idle());
-  ASSERT_TRUE(d->coded);
+  ASSERT_EQ(d->protection, UnitProtection::kCoded);
   ASSERT_TRUE(idle());
   EXPECT_EQ(newest(*fast), Data{d});
   EXPECT_EQ(proactiveRecovery->blocks(), 1u);
@@ -221,11 +222,11 @@ TEST_F(ProtectorTest, WhatIsCodedIsCopiedNext) {
 }
 
 TEST_F(ProtectorTest, WhatWasCopiedIsCodedNoMore) {
-  const DataUnit* copied = carry(*slow);
+  UnitRef copied = carry(*slow);
   ASSERT_TRUE(idle());
-  ASSERT_TRUE(copied->copied);
+  ASSERT_EQ(copied->protection, UnitProtection::kCopied);
   use("cofuso");
-  const DataUnit* first = carry(*slow);
+  UnitRef first = carry(*slow);
   carry(*slow);
   ASSERT_TRUE(idle());
   auto parities = only<ParityFrame>(read(out));
@@ -233,7 +234,7 @@ TEST_F(ProtectorTest, WhatWasCopiedIsCodedNoMore) {
   BlockDescription block = describe(parities[0], [](SubflowId) { return 0_pn; });
   ASSERT_EQ(block.rangeCount, 1u);
   EXPECT_EQ(block.ranges[0], (SymbolRange{0, first->pn.value(), 2}));
-  EXPECT_FALSE(copied->coded);
+  EXPECT_EQ(copied->protection, UnitProtection::kCopied) << "it is in no block";
 }
 
 // Such a peer would receive parities for nothing, because it cannot use them.
@@ -241,9 +242,9 @@ TEST_F(ProtectorTest, APeerThatKeepsNoSymbolsGetsCopies) {
   RecordProperty("rule", "params.symbols");
   use("cofuso");
   proactiveRecovery->setPeer({.symbols = 0});
-  const DataUnit* first = carry(*slow);
-  const DataUnit* second = carry(*slow);
-  for (const DataUnit* d : {first, second}) {
+  UnitRef first = carry(*slow);
+  UnitRef second = carry(*slow);
+  for (UnitRef d : {first, second}) {
     ASSERT_TRUE(idle());
     EXPECT_EQ(newest(*fast), Data{d});
     EXPECT_EQ(only<DataFrame>(read(out)).size(), 1u);
@@ -255,7 +256,7 @@ TEST_F(ProtectorTest, APeerThatKeepsNoSymbolsGetsCopies) {
 TEST_F(ProtectorTest, ABlockHasNoMoreSymbolsThanThePeerKeeps) {
   use("cofuso");
   proactiveRecovery->setPeer({.symbols = 2});
-  const DataUnit* first = carry(*slow);
+  UnitRef first = carry(*slow);
   for (int i = 0; i < 4; ++i) carry(*slow);
   ASSERT_TRUE(idle());
   auto parities = only<ParityFrame>(read(out));
@@ -297,7 +298,7 @@ TEST_F(ProtectorTest, TheTailOfAParityLeavesAtOnce) {
 
 TEST_F(ProtectorTest, TheDecoderOfThePeerGivesALostPacketBack) {
   use("cofuso");
-  const DataUnit* lost = carry(*slow);
+  UnitRef lost = carry(*slow);
   ASSERT_TRUE(idle());
   FecReceiver receiver(protectOptions, 1500, subflows, trace);
   ASSERT_TRUE(receiver.onParity(only<ParityFrame>(read(out)).at(0), 1_subflow, 1_pn, now));
@@ -308,17 +309,17 @@ TEST_F(ProtectorTest, TheDecoderOfThePeerGivesALostPacketBack) {
   EXPECT_EQ(data.payload.size(), 100u);
 
   proactiveRecovery->onRecovered({SubflowId(restored.subflow), PacketNumber(restored.pn), 1}, now);
-  EXPECT_TRUE(lost->delivered);
+  EXPECT_EQ(lost->state, UnitState::kDelivered);
   EXPECT_EQ(traced.back().kind, TraceEvent::Kind::kPacketRecovered);
   EXPECT_EQ(traced.back().pn, PacketNumber(restored.pn));
   EXPECT_FALSE(idle()) << "no copy follows";
 }
 
 TEST_F(ProtectorTest, WhatIsNoNewsOfThePeerChangesNothing) {
-  const DataUnit* d = carry(*slow);
+  UnitRef d = carry(*slow);
   proactiveRecovery->onRecovered({9_subflow, d->pn, 1}, now);
   proactiveRecovery->onRecovered({0_subflow, d->pn + 1, 128}, now);
-  EXPECT_FALSE(d->done);
+  EXPECT_FALSE(d->isDone());
   EXPECT_TRUE(traced.empty());
   proactiveRecovery->onRecovered({0_subflow, d->pn, 1}, now);
   proactiveRecovery->onRecovered({0_subflow, d->pn, 1}, now);
@@ -329,7 +330,7 @@ TEST_F(ProtectorTest, WhatIsNoNewsOfThePeerChangesNothing) {
 
 TEST_F(ProtectorTest, ADuplicatingPolicySendsEachPacketTwice) {
   use("redundant");
-  const DataUnit* d = carry(*slow);
+  UnitRef d = carry(*slow);
   EXPECT_FALSE(proactiveRecovery->onNewData(d)) << "it wants no turn";
   EXPECT_TRUE(proactiveRecovery->hasSecond());
   ASSERT_TRUE(proactiveRecovery->pollSecond(out, now));
@@ -340,7 +341,7 @@ TEST_F(ProtectorTest, ADuplicatingPolicySendsEachPacketTwice) {
 
 TEST_F(ProtectorTest, ClearGivesBackWhatItHolds) {
   use("redundant");
-  const DataUnit* d = carry(*slow);
+  UnitRef d = carry(*slow);
   uint32_t refs = d->refs;
   proactiveRecovery->onNewData(d);
   EXPECT_EQ(d->refs, refs + 1);
@@ -351,7 +352,7 @@ TEST_F(ProtectorTest, ClearGivesBackWhatItHolds) {
 
 TEST_F(ProtectorTest, WhatHoldsAFullReceiveWindowBackGoesOverAnotherPath) {
   use("none");
-  const DataUnit* oldest = carry(*slow, flow, 10);
+  UnitRef oldest = carry(*slow, flow, 10);
   for (uint64_t i = 1; i < Resequencer::kSpan / 2; ++i)
     proactiveRecovery->onNewData(carry(*slow, flow, 10));
   EXPECT_FALSE(proactiveRecovery->hasSecond());

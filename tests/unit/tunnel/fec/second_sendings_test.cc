@@ -18,8 +18,8 @@ struct SecondSendingsTest : ProtectionBench {
     second.emplace(*context, policies);
   }
   void TearDown() override { second.reset(); }
-  const DataUnit* sendOn(Subflow& s) {
-    const DataUnit* d = make();
+  UnitRef sendOn(Subflow& s) {
+    UnitRef d = make();
     send(s, {d});
     second->add(d);
     return d;
@@ -29,12 +29,12 @@ struct SecondSendingsTest : ProtectionBench {
 TEST_F(SecondSendingsTest, ACopyGoesOnAnotherPath) {
   Subflow& a = open(0);
   Subflow& b = open(1);
-  const DataUnit* d = sendOn(a);
+  UnitRef d = sendOn(a);
   PacketNumber pn = b.sender().sent().next();
   ASSERT_TRUE(second->poll(out, now));
   EXPECT_EQ(b.sender().sent().at(pn).data[0], d);
   EXPECT_EQ(b.sender().sent().at(pn).role, SentPacket::Role::kCopy);
-  EXPECT_TRUE(d->copied);
+  EXPECT_EQ(d->protection, UnitProtection::kCopied);
   ASSERT_EQ(traced.size(), 1u);
   EXPECT_EQ(traced[0].kind, TraceEvent::Kind::kCopySent);
   EXPECT_EQ(traced[0].on, 1_subflow);
@@ -58,10 +58,10 @@ TEST_F(SecondSendingsTest, WhatCameOrIsLostMeanwhileIsLeftOut) {
   Subflow& a = open(0);
   open(1);
   sendOn(a);
-  const DataUnit* lost = sendOn(a);
+  UnitRef lost = sendOn(a);
   ack(a, lost->pn - 1, lost->pn - 1);
   lose(a, lost->pn);
-  ASSERT_TRUE(lost->queued);
+  ASSERT_TRUE(lost->isLost());
   EXPECT_FALSE(second->poll(out, now));
   EXPECT_TRUE(second->empty());
 }
@@ -90,7 +90,7 @@ TEST_F(SecondSendingsTest, ItWaitsForItsPathToOpen) {
 TEST_F(SecondSendingsTest, BeyondTheBoundTheOldestIsDropped) {
   Subflow& a = open(0);
   open(1);
-  const DataUnit* oldest = sendOn(a);
+  UnitRef oldest = sendOn(a);
   uint32_t refs = oldest->refs;
   for (size_t i = 0; i < DuplicateQueue::kMost; ++i) sendOn(a);
   EXPECT_EQ(oldest->refs, refs - 1);

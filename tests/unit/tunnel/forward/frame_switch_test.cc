@@ -20,11 +20,12 @@ struct FrameSwitchTest : testing::Test {
   TunnelOptions options;
   PacketPool pool{2048, 64};
   test::PuppetProvider handshakes;
-  test::PuppetOwner owner;
   EventQueue events;
+  PacketEventQueue packets;
   SessionIndex sessions;
   AttemptIndex attempts;
-  PeerContext context{options, pool, handshakes, owner, events, sessions, attempts};
+  SharedResources shared;
+  PeerContext context{options, pool, handshakes, events, packets, shared, sessions, attempts};
   SecretRandom random{knownKey(1)};
   Peer one{{}, context, random, Time{}};
   Peer two{{}, context, random, Time{}};

@@ -106,10 +106,10 @@ TEST_F(PacketReceiverTest, NothingIsHeldWhileBuffersAreShort) {
 /// Two peers that share the memory for per-flow state.
 struct PacketReceiverMemoryTest : testing::Test {
   MemoryQuota memory{1 << 20};
-  QueueOptions options{.orderMemory = &memory};
+  QueueOptions options;
   PacketPool pool{100, 64};
-  PacketReceiver receiver{options, pool};
-  PacketReceiver honest{options, pool};
+  PacketReceiver receiver{options, pool, &memory};
+  PacketReceiver honest{options, pool, &memory};
   Packet out;
 
   /// True when the packet is delivered at once.

@@ -13,11 +13,12 @@ struct AttemptsTest : testing::Test {
   TunnelOptions options;
   PacketPool pool{2048, 64};
   test::PuppetProvider handshakes;
-  test::PuppetOwner owner;
   EventQueue events;
+  PacketEventQueue packets;
   SessionIndex sessions;
   AttemptIndex index;
-  PeerContext context{options, pool, handshakes, owner, events, sessions, index};
+  SharedResources shared;
+  PeerContext context{options, pool, handshakes, events, packets, shared, sessions, index};
   Pin pin{3};
   SecretRandom peersRandom{knownKey(1)};
   Peer peer{{}, context, peersRandom, Time{}};

@@ -14,9 +14,10 @@ struct PeerSetTest : testing::Test {
   TunnelOptions options;
   PacketPool pool{2048, 64};
   test::PuppetProvider handshakes;
-  test::PuppetOwner owner;
   EventQueue events;
-  PeerSet peers{options, pool, handshakes, owner, events};
+  PacketEventQueue packets;
+  SharedResources shared;
+  PeerSet peers{options, pool, handshakes, events, packets, shared};
   UplinkMeters uplinks{1500};
   SecretRandom random{knownKey(1)};
   Time now = Time{} + 1s;
@@ -42,7 +43,7 @@ struct PeerSetTest : testing::Test {
   }
   /// One turn of a driver. Returns the number of datagrams sent.
   size_t turn() {
-    if (peers.nextDeadline(now) <= now) peers.onTimer(now);
+    if (peers.nextDeadline(now) <= now) peers.onTimer(now, [](const Peer&) {});
     size_t sent = 0;
     for (Datagram d; peers.pollDatagram(d, now);) ++sent;
     return sent;
@@ -58,7 +59,7 @@ struct PeerSetTest : testing::Test {
   /// A timer call without a deadline of the peers, as another part of the tunnel may cause it.
   /// After it all peers that can be at rest are at rest.
   void settle() {
-    peers.onTimer(now);
+    peers.onTimer(now, [](const Peer&) {});
     turn();
   }
 };
@@ -121,14 +122,14 @@ TEST_F(PeerSetTest, ARefusedDatagramWakesThePeerThatSentIt) {
   ASSERT_TRUE(peers.pollDatagram(sent, now)) << "a challenge";
   turn();
   ASSERT_EQ(peers.awake(), 0u);
-  peers.onSendError(sent, now);
+  peers.forSender(sent, [&](Peer& p) { return p.onSendError(sent.route, now); });
   EXPECT_EQ(peers.awake(), 1u);
   turn();
-  peers.onTooBig(sent, now);
+  peers.forSender(sent, [&](Peer& p) { return p.onTooBig(sent.route, sent.bytes.size(), now); });
   EXPECT_EQ(peers.awake(), 1u);
   turn();
   ++sent.bytes.data()[4];  // the last byte of the id
-  peers.onSendError(sent, now);
+  peers.forSender(sent, [&](Peer& p) { return p.onSendError(sent.route, now); });
   EXPECT_EQ(peers.awake(), 0u) << "no session has that id";
 }
 

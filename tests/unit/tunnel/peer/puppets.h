@@ -13,7 +13,7 @@
 #include "tunnel/peer/peer_set.h"
 #include "tunnel/wire/handshake_envelope.h"
 
-/// Handshakes and owners of peers that do what a test says.
+/// Handshakes that do what a test says.
 namespace braid::test {
 
 /// A handshake that does what the test says.
@@ -115,14 +115,5 @@ inline std::vector<uint8_t> answerTo(ByteSpan datagram, const Pin& responder) {
   if (!seal.seal(header, body)) throw std::runtime_error("not sealed");
   return {body.view().begin(), body.view().end()};
 }
-
-/// Discards everything that peers deliver.
-struct PuppetOwner final : PeerOwner {
-  void onDelivered(Peer&, Packet) override {}
-  void onTooLarge(Peer&, ByteView) override {}
-  void onReturned(Peer&, StagedPacket) override {}
-  void onPeerChanged(Peer&) override {}
-  void onPacketDropped(ByteView) override {}
-};
 
 }  // namespace braid::test

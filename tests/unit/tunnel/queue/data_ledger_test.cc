@@ -21,12 +21,12 @@ struct DataLedgerTest : testing::Test {
   DataTracker dataTracker{kRepairTime};
   Time now = Time{} + 1s;
 
-  const DataUnit* make(Flow& of) {
+  UnitRef make(Flow& of) {
     return dataTracker.create(of, pool.copy(std::array<uint8_t, 3>{1, 2, 3}), now);
   }
   /// Sends a packet on subflow 0.
-  const DataUnit* send(bool reliable = true) {
-    const DataUnit* d = make(reliable ? flow : calls);
+  UnitRef send(bool reliable = true) {
+    UnitRef d = make(reliable ? flow : calls);
     dataTracker.onSent(d, 0_subflow, 0_pn);
     return d;
   }
@@ -34,7 +34,7 @@ struct DataLedgerTest : testing::Test {
 };
 
 TEST_F(DataLedgerTest, DeliveryFreesTheBufferAtOnceAndTheEntryWhenForgotten) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   EXPECT_EQ(flow.sent.unacked(), 1u);
   EXPECT_EQ(pool.inUse(), 1u);
   dataTracker.onDelivered(d, true);
@@ -46,8 +46,8 @@ TEST_F(DataLedgerTest, DeliveryFreesTheBufferAtOnceAndTheEntryWhenForgotten) {
 }
 
 TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
-  const DataUnit* a = send();
-  const DataUnit* b = send();
+  UnitRef a = send();
+  UnitRef b = send();
   dataTracker.onLost(a, now);
   dataTracker.onLost(b, now);
   EXPECT_EQ(dataTracker.nextRepair(now), a);
@@ -56,7 +56,7 @@ TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
   EXPECT_EQ(dataTracker.nextRepair(now), b);
   dataTracker.onSent(b, 1_subflow, 0_pn);
   EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
-  for (const DataUnit* d : {a, b}) {
+  for (UnitRef d : {a, b}) {
     dataTracker.onDelivered(d, true);
     dataTracker.forget(d);
     dataTracker.forget(d);
@@ -65,8 +65,8 @@ TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
 }
 
 TEST_F(DataLedgerTest, TheRepairQueueTellsWhenItChanges) {
-  const DataUnit* a = send();
-  const DataUnit* b = send();
+  UnitRef a = send();
+  UnitRef b = send();
   EXPECT_EQ(dataTracker.repairChanges(), 0u);
   dataTracker.onLost(a, now);
   EXPECT_EQ(dataTracker.repairChanges(), 1u);
@@ -77,12 +77,12 @@ TEST_F(DataLedgerTest, TheRepairQueueTellsWhenItChanges) {
   EXPECT_EQ(dataTracker.repairChanges(), 4u);
   dataTracker.onDelivered(a, true);
   EXPECT_EQ(dataTracker.repairChanges(), 4u) << "it was not in the queue";
-  for (const DataUnit* d : {a, a, b}) dataTracker.forget(d);
+  for (UnitRef d : {a, a, b}) dataTracker.forget(d);
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
 TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   dataTracker.onMoved(d, now);
   EXPECT_EQ(d->copies, 0);
   dataTracker.onSent(dataTracker.nextRepair(now), 1_subflow, 0_pn);
@@ -97,7 +97,7 @@ TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
 }
 
 TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   dataTracker.onSent(d, 1_subflow, 0_pn);
   dataTracker.onLost(d, now);
   EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
@@ -110,7 +110,7 @@ TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
 }
 
 TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   dataTracker.onMoved(d, now);
   EXPECT_TRUE(d->moved);
   dataTracker.onSent(dataTracker.nextRepair(now), 1_subflow, 0_pn);
@@ -126,7 +126,7 @@ TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
 }
 
 TEST_F(DataLedgerTest, ALateAcknowledgmentCancelsTheRepair) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   dataTracker.onLost(d, now);
   dataTracker.onDelivered(d, false);
   EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
@@ -136,7 +136,7 @@ TEST_F(DataLedgerTest, ALateAcknowledgmentCancelsTheRepair) {
 }
 
 TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   Dsn dsn = d->dsn;
   dataTracker.onLost(d, now);
   EXPECT_EQ(dataTracker.nextRepair(now + kRepairTime), d);
@@ -154,7 +154,7 @@ TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
 
 TEST_F(DataLedgerTest, WhatWaitsForRepairTellsWhenItExpires) {
   EXPECT_EQ(dataTracker.repairExpiresAt(), kNever);
-  const DataUnit* d = send();
+  UnitRef d = send();
   EXPECT_EQ(dataTracker.repairExpiresAt(), kNever) << "it is on its way";
   dataTracker.onLost(d, now);
   Time expires = dataTracker.repairExpiresAt();
@@ -166,21 +166,21 @@ TEST_F(DataLedgerTest, WhatWaitsForRepairTellsWhenItExpires) {
 }
 
 TEST_F(DataLedgerTest, NeighboursGivenUpAreOneSkip) {
-  std::vector<const DataUnit*> all;
+  std::vector<UnitRef> all;
   for (int i = 0; i < 10; ++i) all.push_back(send());
-  for (const DataUnit* d : all) dataTracker.onLost(d, now);
+  for (UnitRef d : all) dataTracker.onLost(d, now);
   dataTracker.giveUpAll(Drop::kPeerDown);
   std::optional<SkipFrame> skip = dataTracker.takeSkip();
   ASSERT_TRUE(skip);
   EXPECT_EQ(skip->first, 0_dsn);
   EXPECT_EQ(skip->count, 10u);
   EXPECT_FALSE(dataTracker.takeSkip());
-  for (const DataUnit* d : all) dataTracker.forget(d);
+  for (UnitRef d : all) dataTracker.forget(d);
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
 TEST_F(DataLedgerTest, ALostDatagramIsNotSentAgain) {
-  const DataUnit* d = send(false);
+  UnitRef d = send(false);
   dataTracker.onLost(d, now);
   EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
   EXPECT_EQ(drops(Drop::kLostDatagram), 1u);
@@ -189,11 +189,11 @@ TEST_F(DataLedgerTest, ALostDatagramIsNotSentAgain) {
 }
 
 TEST_F(DataLedgerTest, ADatagramMovesOnlyWhileItIsTimely) {
-  const DataUnit* late = send(false);
+  UnitRef late = send(false);
   dataTracker.onMoved(late, now + DataTracker::kTimely + 1ns);
   EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
   EXPECT_EQ(drops(Drop::kLostDatagram), 1u);
-  const DataUnit* d = send(false);
+  UnitRef d = send(false);
   dataTracker.onMoved(d, now + DataTracker::kTimely);
   EXPECT_EQ(dataTracker.nextRepair(now + DataTracker::kTimely), d);
   EXPECT_EQ(dataTracker.nextRepair(now + DataTracker::kTimely + 1ns), nullptr);
@@ -209,7 +209,7 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
     struct Copy {
-      const DataUnit* datum;
+      UnitRef datum;
       bool inFlight;
     };
     std::vector<Copy> copies;
@@ -240,12 +240,12 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
         copies.pop_back();
       }
       if (what == 5) {
-        if (const DataUnit* d = dataTracker.nextRepair(now)) {
+        if (UnitRef d = dataTracker.nextRepair(now)) {
           dataTracker.onSent(d, 1_subflow, 0_pn);
           copies.push_back({d, true});
         }
       }
-      if (what == 6 && !c.datum->done) {
+      if (what == 6 && !c.datum->isDone()) {
         dataTracker.onCopied(c.datum);
         copies.push_back({copies[static_cast<size_t>(&c - copies.data())].datum, true});
       }
@@ -265,10 +265,10 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
 // ---- copies, recovery, the list of a flow's packets
 
 TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
-  const DataUnit* d = make(flow);
+  UnitRef d = make(flow);
   dataTracker.onSent(d, 2_subflow, 77_pn);
   dataTracker.onCopied(d);
-  EXPECT_TRUE(d->copied);
+  EXPECT_EQ(d->protection, UnitProtection::kCopied);
   EXPECT_EQ(d->copies, 2);
   EXPECT_EQ(d->subflow, 2_subflow);
   EXPECT_EQ(d->pn, 77_pn);
@@ -283,7 +283,7 @@ TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
 }
 
 TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
-  const DataUnit* d = make(flow);
+  UnitRef d = make(flow);
   dataTracker.onSent(d, 2_subflow, 77_pn);
   dataTracker.onCopied(d, now + 30ms);
   dataTracker.onLost(d, now);
@@ -297,21 +297,21 @@ TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
 }
 
 TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
-  const DataUnit* d = make(calls);
+  UnitRef d = make(calls);
   dataTracker.onSent(d, 2_subflow, 77_pn);
   dataTracker.onCopied(d, now + 30ms);
   dataTracker.onLost(d, now);
   EXPECT_EQ(dataTracker.queued(), 0u);
-  EXPECT_FALSE(d->done);
+  EXPECT_FALSE(d->isDone());
   dataTracker.onLost(d, now, true);
-  EXPECT_TRUE(d->done);
+  EXPECT_TRUE(d->isDone());
   dataTracker.forget(d);
   dataTracker.forget(d);
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
 TEST_F(DataLedgerTest, ACopyOnASilentPathSaysNothingOfTheDatumsOwnPath) {
-  const DataUnit* d = make(flow);
+  UnitRef d = make(flow);
   dataTracker.onSent(d, 2_subflow, 77_pn);
   dataTracker.onCopied(d);
   dataTracker.onMoved(d, now, true);
@@ -327,7 +327,7 @@ TEST_F(DataLedgerTest, ACopyOnASilentPathSaysNothingOfTheDatumsOwnPath) {
 }
 
 TEST_F(DataLedgerTest, ACopyDoesNotTakeTheDatumOffTheRepairQueue) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   dataTracker.onLost(d, now);
   dataTracker.onCopied(d);
   EXPECT_EQ(dataTracker.nextRepair(now), d);
@@ -339,9 +339,9 @@ TEST_F(DataLedgerTest, ACopyDoesNotTakeTheDatumOffTheRepairQueue) {
 }
 
 TEST_F(DataLedgerTest, WhatIsRecoveredIsDeliveredAndNotRepaired) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   dataTracker.onRecovered(d);
-  EXPECT_TRUE(d->done);
+  EXPECT_TRUE(d->isDone());
   EXPECT_EQ(pool.inUse(), 0u);
   EXPECT_EQ(flow.sent.unacked(), 0u);
   EXPECT_EQ(d->copies, 1) << "its datagram is still in flight";
@@ -355,7 +355,7 @@ TEST_F(DataLedgerTest, WhatIsRecoveredIsDeliveredAndNotRepaired) {
 }
 
 TEST_F(DataLedgerTest, RecoveryEndsARepairThatWaits) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   dataTracker.onLost(d, now);
   dataTracker.onRecovered(d);
   EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
@@ -365,18 +365,18 @@ TEST_F(DataLedgerTest, RecoveryEndsARepairThatWaits) {
 }
 
 TEST_F(DataLedgerTest, WhoHoldsADatumKeepsItsEntry) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   dataTracker.hold(d);
   dataTracker.onDelivered(d, true);
   dataTracker.forget(d);
   EXPECT_EQ(dataTracker.live(), 1u);
-  EXPECT_TRUE(d->done);
+  EXPECT_TRUE(d->isDone());
   dataTracker.forget(d);
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
 TEST_F(DataLedgerTest, SendingAgainTellsWhereItIsNow) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   dataTracker.onMoved(d, now);
   EXPECT_TRUE(d->moved);
   dataTracker.onSent(d, 3_subflow, 9_pn);
@@ -391,8 +391,8 @@ TEST_F(DataLedgerTest, SendingAgainTellsWhereItIsNow) {
 /// DSNs of a flow's list, oldest first; checked in both directions.
 std::vector<uint64_t> listOf(const Flow& flow) {
   std::vector<uint64_t> list;
-  const DataUnit* before = nullptr;
-  for (const DataUnit* d = flow.sent.oldest(); d; before = d, d = SentData::newer(*d)) {
+  UnitRef before = nullptr;
+  for (UnitRef d = flow.sent.oldest(); d; before = d, d = SentData::newer(*d)) {
     EXPECT_EQ(SentData::older(*d), before);
     list.push_back(d->dsn.value());
   }
@@ -403,7 +403,7 @@ std::vector<uint64_t> listOf(const Flow& flow) {
 TEST_F(DataLedgerTest, AFlowListsItsUndeliveredPacketsInOrder) {
   using List = std::vector<uint64_t>;
   EXPECT_EQ(listOf(flow), List{});
-  std::vector<const DataUnit*> all;
+  std::vector<UnitRef> all;
   for (int i = 0; i < 5; ++i) all.push_back(send());
   EXPECT_EQ(listOf(flow), (List{0, 1, 2, 3, 4}));
   dataTracker.onDelivered(all[2], true);
@@ -418,17 +418,17 @@ TEST_F(DataLedgerTest, AFlowListsItsUndeliveredPacketsInOrder) {
   EXPECT_EQ(listOf(flow), (List{3}));
   dataTracker.onDelivered(all[3], true);
   EXPECT_EQ(listOf(flow), List{});
-  for (const DataUnit* d : all) dataTracker.forget(d);
+  for (UnitRef d : all) dataTracker.forget(d);
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
 TEST_F(DataLedgerTest, NumbersCountUpWithinTheFlow) {
-  const DataUnit* call = send(false);
+  UnitRef call = send(false);
   EXPECT_EQ(call->dsn, 0_dsn);
   EXPECT_EQ(call->slot, calls.slot());
   EXPECT_EQ(call->delivery, Delivery::kTimely);
   for (Dsn dsn{}; dsn < 3_dsn; ++dsn) {
-    const DataUnit* d = send();
+    UnitRef d = send();
     EXPECT_EQ(d->dsn, dsn);
     EXPECT_EQ(d->slot, flow.slot());
     EXPECT_EQ(d->delivery, Delivery::kReliable);
@@ -440,17 +440,17 @@ TEST_F(DataLedgerTest, NumbersCountUpWithinTheFlow) {
 }
 
 TEST_F(DataLedgerTest, WhatIsRefusedProtectionCountsAsProtected) {
-  const DataUnit* d = send();
+  UnitRef d = send();
   dataTracker.onCoded(d, now + 30ms);
-  EXPECT_TRUE(d->coded);
+  EXPECT_EQ(d->protection, UnitProtection::kCoded);
   EXPECT_EQ(d->answerDue, now + 30ms);
   EXPECT_EQ(d->copies, 1) << "a parity is no copy";
-  const DataUnit* old = send();
+  UnitRef old = send();
   dataTracker.refuseCopy(old);
   dataTracker.refuseCode(old);
-  EXPECT_TRUE(old->copied && old->coded) << "nobody asks again";
+  EXPECT_EQ(old->protection, UnitProtection::kRefused) << "nobody asks again";
   EXPECT_EQ(old->copies, 1);
-  for (const DataUnit* x : {d, old}) {
+  for (UnitRef x : {d, old}) {
     dataTracker.onDelivered(x, true);
     dataTracker.forget(x);
   }
@@ -458,8 +458,8 @@ TEST_F(DataLedgerTest, WhatIsRefusedProtectionCountsAsProtected) {
 
 TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
   Flow& other = flows.make();
-  const DataUnit* a = send();
-  const DataUnit* b = make(other);
+  UnitRef a = send();
+  UnitRef b = make(other);
   dataTracker.onSent(b, 0_subflow, 1_pn);
   EXPECT_EQ(listOf(flow).size(), 1u);
   EXPECT_EQ(listOf(other).size(), 1u);
@@ -476,10 +476,10 @@ TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
 TEST_F(DataLedgerTest, EverySessionHasRoomForItsPart) {
   MemoryQuota budget(80);
   DataTracker greedy(kRepairTime, nullptr, &budget), modest(kRepairTime, nullptr, &budget);
-  std::vector<const DataUnit*> sent, others;
-  auto fill = [&](DataTracker& of, std::vector<const DataUnit*>& all) {
+  std::vector<UnitRef> sent, others;
+  auto fill = [&](DataTracker& of, std::vector<UnitRef>& all) {
     while (of.mayCreate()) {
-      const DataUnit* d = of.create(flow, pool.copy(std::array<uint8_t, 3>{1, 2, 3}), now);
+      UnitRef d = of.create(flow, pool.copy(std::array<uint8_t, 3>{1, 2, 3}), now);
       of.onSent(d, 0_subflow, 0_pn);
       all.push_back(d);
     }
@@ -488,12 +488,12 @@ TEST_F(DataLedgerTest, EverySessionHasRoomForItsPart) {
   EXPECT_EQ(fill(greedy, sent), 60u) << "three quarters";
   EXPECT_EQ(fill(modest, others), 10u) << "half of the rest";
   EXPECT_FALSE(greedy.mayCreate());
-  for (const DataUnit* d : sent) greedy.onDelivered(d, true);
+  for (UnitRef d : sent) greedy.onDelivered(d, true);
   EXPECT_EQ(budget.used(), 10u) << "what is delivered keeps no buffer";
   EXPECT_TRUE(modest.mayCreate());
-  for (const DataUnit* d : sent) greedy.forget(d);
+  for (UnitRef d : sent) greedy.forget(d);
   EXPECT_EQ(budget.used(), 10u);
-  for (const DataUnit* d : others) {
+  for (UnitRef d : others) {
     modest.onDelivered(d, true);
     modest.forget(d);
   }
@@ -506,21 +506,21 @@ struct RangeTest : DataLedgerTest {
   DataTracker ranges{kRepairTime, nullptr, &large.budget(PacketUse::kSent)};
   Flow stream{flows, {}};
 
-  const DataUnit* send(uint64_t offset, size_t bytes, uint8_t frame) {
+  UnitRef send(uint64_t offset, size_t bytes, uint8_t frame) {
     Packet unit = large.allocate();
     Writer out(unit.room());
     writeStreamPrefix(out, StreamId(6), nullptr);
     for (size_t i = 0; i < bytes; ++i) out.u8(static_cast<uint8_t>(offset + i));
     unit.setSize(out.size());
     stream.unit = {offset, frame};
-    const DataUnit* d = ranges.create(stream, std::move(unit), now);
+    UnitRef d = ranges.create(stream, std::move(unit), now);
     ranges.onSent(d, 0_subflow, 0_pn);
     return d;
   }
 };
 
 TEST_F(RangeTest, OfAStreamIsNeverTooLate) {
-  const DataUnit* d = send(1000, 500, StreamFrame::kFirst);
+  UnitRef d = send(1000, 500, StreamFrame::kFirst);
   EXPECT_EQ(d->dsn, Dsn(1000));
   now += 1h;
   ranges.onLost(d, now);
@@ -537,7 +537,7 @@ TEST_F(RangeTest, OfAStreamIsNeverTooLate) {
 }
 
 TEST_F(RangeTest, IsCutInTwoThatAreSentOneAfterTheOther) {
-  const DataUnit* d = send(1000, 500, StreamFrame::kFirst | StreamFrame::kFin);
+  UnitRef d = send(1000, 500, StreamFrame::kFirst | StreamFrame::kFin);
   EXPECT_FALSE(ranges.cut(d, 200, large)) << "it is on its way";
   ranges.onLost(d, now);
   ranges.forget(d);
@@ -546,13 +546,14 @@ TEST_F(RangeTest, IsCutInTwoThatAreSentOneAfterTheOther) {
   EXPECT_EQ(stream.sent.unacked(), 2u);
   EXPECT_EQ(d->packet.size(), 201u);
   EXPECT_EQ(d->frame, StreamFrame::kFirst);
-  const DataUnit* rest = DataTracker::repairAfter(d);
+  UnitRef rest = DataTracker::repairAfter(d);
   ASSERT_TRUE(rest);
   EXPECT_EQ(rest->dsn, Dsn(1200));
   EXPECT_EQ(rest->frame, StreamFrame::kFirst | StreamFrame::kFin);
   EXPECT_EQ(rest->packet.size(), 301u);
-  EXPECT_TRUE(d->coded && rest->coded) << "the number that they left under stands for other bytes";
-  for (const DataUnit* each : {d, rest}) {
+  EXPECT_TRUE(d->isProtected() && rest->isProtected())
+      << "the number that they left under stands for other bytes";
+  for (UnitRef each : {d, rest}) {
     EXPECT_EQ(ranges.nextRepair(now), each);
     ranges.onSent(each, 0_subflow, 5_pn);
     ranges.onDelivered(each, true);

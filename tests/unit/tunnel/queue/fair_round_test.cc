@@ -21,7 +21,7 @@ TEST(DrrScheduler, AnEmptyRoundOffersNothing) {
   DrrCursor walk(b.round);
   EXPECT_FALSE(walk.offer(b.kNow));
   EXPECT_FALSE(walk.pass(b.kNow));
-  EXPECT_EQ(b.round.seated(), 0u);
+  EXPECT_EQ(b.round.scheduled(), 0u);
   EXPECT_FALSE(b.round.hasWork());
 }
 
@@ -92,11 +92,11 @@ TEST(DrrScheduler, KnowsWhatWaits) {
 TEST(DrrScheduler, AFlowLosesItsSeatWhenItHasNothing) {
   RoundBench b;
   b.in(1, 500);
-  EXPECT_TRUE(b.flow(1).isSeated());
+  EXPECT_TRUE(b.flow(1).isScheduled());
   EXPECT_TRUE(b.flow(1).isSparse());
   EXPECT_EQ(b.serve(2), (Order{1, 0}));
-  EXPECT_FALSE(b.flow(1).isSeated());
-  EXPECT_EQ(b.round.seated(), 0u);
+  EXPECT_FALSE(b.flow(1).isScheduled());
+  EXPECT_EQ(b.round.scheduled(), 0u);
 }
 
 TEST(DrrScheduler, DrainByHand) {
@@ -391,14 +391,14 @@ TEST(DrrScheduler, WhoLeavesTakesAllAlong) {
   b.round.leave(b.flow(2));  // the flow that the scheduler has chosen
   EXPECT_EQ(b.round.bytes(), 3000u);
   EXPECT_EQ(b.round.claims(), 0u);
-  EXPECT_EQ(b.round.seated(), 2u);
+  EXPECT_EQ(b.round.scheduled(), 2u);
   b.round.leave(b.flow(1));  // one that is held
   EXPECT_EQ(b.round.held(), 0u);
   EXPECT_EQ(b.round.bytes(), 1500u);
   EXPECT_EQ(b.serve(4), (RoundBench::Order{3, 3, 3, 0}));
   b.round.leave(b.flow(3));
   b.round.leave(b.flow(3));
-  EXPECT_EQ(b.round.seated(), 0u);
+  EXPECT_EQ(b.round.scheduled(), 0u);
   EXPECT_FALSE(b.round.hasWork());
 }
 

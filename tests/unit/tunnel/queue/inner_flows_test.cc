@@ -74,12 +74,12 @@ struct Bench final : Lane {
   }
   const Flow* flow(uint16_t n) const { return flows.find(key(n)); }
   /// Sends the flow's data unit.
-  const DataUnit* send(Flow& flow) {
-    const DataUnit* datum = dataTracker.create(flow, pool.allocate(), at(1s));
+  UnitRef send(Flow& flow) {
+    UnitRef datum = dataTracker.create(flow, pool.allocate(), at(1s));
     dataTracker.onSent(datum, 0_subflow, 0_pn);
     return datum;
   }
-  void deliver(const DataUnit* datum) {
+  void deliver(UnitRef datum) {
     dataTracker.onDelivered(datum, true);
     dataTracker.forget(datum);
   }
@@ -121,7 +121,7 @@ TEST(InnerFlowTable, AFullTableEvictsTheLeastRecentlyUsed) {
 
 TEST(InnerFlowTable, BusyFlowsAreNotEvicted) {
   Bench b({.maxFlows = 2});
-  const DataUnit* onItsWay = b.send(*b.use(1));
+  UnitRef onItsWay = b.send(*b.use(1));
   b.round.claim(*b.use(2));
   EXPECT_EQ(b.use(3), nullptr);
   DrrCursor walk(b.round);
@@ -166,7 +166,7 @@ TEST(InnerFlowTable, AFlowThatIsOfferedOrWasPassedIsNeitherEvictedNorForgotten) 
 TEST(InnerFlowTable, ANumberGoesOnWithItsDsn) {
   Bench b({.maxFlows = 1});
   auto send = [&](uint16_t n, bool reliable) {
-    const DataUnit* datum = b.send(*b.use(n, at(1s), reliable));
+    UnitRef datum = b.send(*b.use(n, at(1s), reliable));
     EXPECT_EQ(datum->slot, reliable ? 0_flow : kDatagramFlow);
     Dsn dsn = datum->dsn;
     b.deliver(datum);
@@ -183,7 +183,7 @@ TEST(InnerFlowTable, ANumberGoesOnWithItsDsn) {
 TEST(InnerFlowTable, IdleFlowsAreForgotten) {
   Bench b({.idle = 60s});
   EXPECT_EQ(b.flows.nextDeadline(), kNever);
-  const DataUnit* onItsWay = b.send(*b.use(1, at(1s)));
+  UnitRef onItsWay = b.send(*b.use(1, at(1s)));
   b.use(2, at(2s));
   EXPECT_EQ(b.flows.nextDeadline(), at(61s));
   b.flows.onTimer(at(61s));

@@ -81,7 +81,7 @@ TEST(OrderedDatagrams, BulkBeginsToCountAnewWhereItBecomesOrdered) {
   uint64_t timely = 0, ordered = 0;
   for (Time now = at(1s); now < at(3s); now += 1ms) {
     b.in(1, 1400, now, false);
-    const DataUnit* d = b.send(now);
+    UnitRef d = b.send(now);
     ASSERT_NE(d, nullptr);
     if (d->delivery == Delivery::kTimely) {
       EXPECT_EQ(d->slot, kDatagramFlow);
@@ -101,8 +101,8 @@ TEST(OrderedDatagrams, ALostOneIsRepairedWithinThePatienceAndThenGivenUp) {
   PacketLaneBench b;
   b.dataTracker.setPatience(kPatience);
   for (int n = 0; n < 2; ++n) b.in(1, 1200, at(1s), false, false, {.sign = DatagramSign::kOrdered});
-  const DataUnit* first = b.send(at(1s));
-  const DataUnit* second = b.send(at(1s));
+  UnitRef first = b.send(at(1s));
+  UnitRef second = b.send(at(1s));
   b.dataTracker.onLost(first, at(1s) + kPatience);
   EXPECT_EQ(b.dataTracker.nextRepair(at(1s) + kPatience), first);
   EXPECT_EQ(b.dataTracker.nextRepair(at(1s) + kPatience + 1ns), nullptr)

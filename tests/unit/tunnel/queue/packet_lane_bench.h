@@ -73,15 +73,15 @@ struct PacketLaneBench {
     return v;
   }
   /// Sends the next packet, which is in flight until it is delivered; nullptr when there is none.
-  const DataUnit* send(Time now = at(1s)) {
+  UnitRef send(Time now = at(1s)) {
     DrrCursor walk(round);
     Candidate offer = walk.offer(now);
     if (!offer.unit) return nullptr;
-    const DataUnit* datum = dataTracker.create(*offer.flow, walk.take(), now);
+    UnitRef datum = dataTracker.create(*offer.flow, walk.take(), now);
     dataTracker.onSent(datum, 0_subflow, 0_pn);
     return datum;
   }
-  void deliver(const DataUnit* datum) {
+  void deliver(UnitRef datum) {
     dataTracker.onDelivered(datum, true);
     dataTracker.forget(datum);
   }

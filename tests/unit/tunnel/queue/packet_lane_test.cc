@@ -18,7 +18,7 @@ TEST(PacketQueues, OneFlowIsAFifo) {
   Bench b;
   for (size_t size : {300, 400, 500}) b.in(1, size);
   for (size_t size : {300, 400, 500}) {
-    const DataUnit* datum = b.send();
+    UnitRef datum = b.send();
     ASSERT_NE(datum, nullptr);
     EXPECT_EQ(datum->packet.size(), size);
     EXPECT_EQ(datum->flow->key(), key(1));
@@ -84,21 +84,26 @@ TEST(PacketQueues, PatienceEndsWithAPause) {
   b.in(1, 1000, at(1s));
   b.in(1, 1000, at(1s));
   DrrCursor walk(b.round);
-  FlowPatience& patience = walk.offer(at(1s)).flow->patience;
+  Flow& flow = *walk.offer(at(1s)).flow;
+  auto patience = [&]() -> FlowPatience& {
+    flow.patience.update(flow.burst.pauses(), flow.burst.drains());
+    return flow.patience;
+  };
   b.out(at(1s));
-  patience = {.since = at(1s), .bulk = true};
+  patience().since = at(1s);
+  patience().bulk = true;
   b.in(1, 1000, at(2s));
-  EXPECT_TRUE(patience.bulk) << "its packets have waited here";
+  EXPECT_TRUE(patience().bulk) << "its packets have waited here";
   b.out(at(2s));
-  EXPECT_EQ(patience.since, at(1s));
+  EXPECT_EQ(patience().since, at(1s));
   b.out(at(2s));
-  EXPECT_EQ(patience.since, kNever) << "nothing waits";
-  EXPECT_TRUE(patience.bulk);
-  b.in(1, 1000, at(2s) + PacketQueues::kBulkGap - 1ns);
+  EXPECT_EQ(patience().since, kNever) << "nothing waits";
+  EXPECT_TRUE(patience().bulk);
+  b.in(1, 1000, at(2s) + FlowBurst::kPause - 1ns);
   b.out(at(2s));
-  EXPECT_TRUE(patience.bulk);
-  b.in(1, 1000, at(2s) + 2 * PacketQueues::kBulkGap - 1ns);
-  EXPECT_FALSE(patience.bulk);
+  EXPECT_TRUE(patience().bulk);
+  b.in(1, 1000, at(2s) + 2 * FlowBurst::kPause - 1ns);
+  EXPECT_FALSE(patience().bulk);
 }
 
 // ---- CoDel on each flow
@@ -229,7 +234,7 @@ TEST(PacketQueues, WhatIsInTheHandIsSafe) {
 TEST(PacketQueues, TheByteBoundHoldsDuringATurn) {
   Bench b({.queueBytes = 2 * Bench::kBuffer});
   b.in(1);
-  const DataUnit* datum = b.send();
+  UnitRef datum = b.send();
   b.round.claim(*datum->flow);
   DrrCursor walk(b.round);
   ASSERT_TRUE(walk.offer(at(1s)).isClaim());
@@ -326,7 +331,7 @@ TEST(PacketLaneProperty, NothingIsLostUncounted) {
     Time now = at(1s);
     uint64_t in = 0, refused = 0, out = 0;
     std::map<FlowNumber, Dsn> dsn;
-    std::vector<const DataUnit*> unacked;
+    std::vector<UnitRef> unacked;
     for (int step = 0; step < 20000; ++step) {
       now += Duration(random.below(1'000'000));
       if (random.chance(0.55)) {
@@ -336,7 +341,7 @@ TEST(PacketLaneProperty, NothingIsLostUncounted) {
       } else {
         const Packet* shown = random.chance(0.5) ? DrrCursor(b.round).offer(now).unit : nullptr;
         const uint8_t* bytes = shown ? shown->data() : nullptr;
-        const DataUnit* datum = b.send(now);
+        UnitRef datum = b.send(now);
         ASSERT_TRUE(!bytes || datum->packet.data() == bytes);
         if (!datum) continue;
         ++out;
@@ -360,7 +365,7 @@ TEST(PacketLaneProperty, NothingIsLostUncounted) {
       ASSERT_EQ(b.round.bytes() > 0, waiting > 0);
       ASSERT_LE(b.flows.size(), 20u);
     }
-    while (const DataUnit* datum = b.send(now)) b.deliver(datum);
+    while (UnitRef datum = b.send(now)) b.deliver(datum);
     ASSERT_EQ(b.round.bytes(), 0u);
     ASSERT_EQ(b.pool.inUse(), unacked.size());
   }

@@ -156,7 +156,7 @@ TEST(RoundPass, ADeferredTurnLetsNewFlowsGoFirst) {
   EXPECT_FALSE(walk.deferClaim()) << "data is no turn";
   EXPECT_EQ(b.take(walk), 2);
   EXPECT_EQ(b.serve(4), (Order{-3, -1, 0, 0})) << "no turn is lost, none comes twice";
-  EXPECT_EQ(b.round.seated(), 0u);
+  EXPECT_EQ(b.round.scheduled(), 0u);
 }
 
 TEST(RoundPass, ADeferredTurnOfAnOldFlowIsTheNextOfTheOldOnes) {

@@ -78,8 +78,8 @@ TEST_F(KeyRenewalTest, AFreshHandshakeReplacesTheKeysAndNothingElse) {
     EXPECT_LE(of(*edge).keyAge, 3100ms);
     EXPECT_LE(of(*hub).keyAge, 3100ms);
   }
-  EXPECT_EQ(hubEnd.delivered, 20u);
-  EXPECT_EQ(edgeEnd.delivered, 20u);
+  EXPECT_EQ(hubEnd.delivered(), 20u);
+  EXPECT_EQ(edgeEnd.delivered(), 20u);
   EXPECT_EQ(refused, std::vector<Drop>{});
   EXPECT_EQ(of(*edge).subflows.at(0).lostPackets + of(*hub).subflows.at(0).lostPackets, 0u);
   EXPECT_EQ(edge->id(), 7u) << "the session keeps its name";
@@ -97,8 +97,8 @@ TEST_F(KeyRenewalTest, WhatIsLostIsSaidAgain) {
     EXPECT_EQ(of(*hub).keyGeneration, pattern + 1);
     EXPECT_FALSE(edge->renewal().isUnderWay() || hub->renewal().isUnderWay()) << pattern;
   }
-  EXPECT_EQ(hubEnd.delivered, 64u);
-  EXPECT_EQ(edgeEnd.delivered, 64u);
+  EXPECT_EQ(hubEnd.delivered(), 64u);
+  EXPECT_EQ(edgeEnd.delivered(), 64u);
   EXPECT_EQ(refused, std::vector<Drop>{});
 }
 
@@ -114,7 +114,7 @@ TEST_F(KeyRenewalTest, AHandshakeThatTheResponderHasForgottenIsRefused) {
   run(100ms);
   EXPECT_EQ(of(*hub).keyGeneration, 1u);
   EXPECT_FALSE(edge->renewal().takeRefusal());
-  EXPECT_EQ(hubEnd.delivered, 1u);
+  EXPECT_EQ(hubEnd.delivered(), 1u);
 }
 
 TEST_F(KeyRenewalTest, WhatWasSealedUnderOldKeysOpensForThreeSecondsOnly) {

@@ -34,32 +34,32 @@ struct PathDutiesTest : SubflowBench {
 
 TEST_F(PathDutiesTest, TheBestUsablePathsCarryTheData) {
   Subflow& backup = use(0, kBackup);
-  EXPECT_EQ(backup.admission().duty(), PathRole::kAll) << "there is no better one";
+  EXPECT_EQ(backup.admission().role(), PathRole::kAll) << "there is no better one";
   Subflow& normal = use(1, kNormal);
-  EXPECT_EQ(normal.admission().duty(), PathRole::kAll);
-  EXPECT_EQ(backup.admission().duty(), PathRole::kNone);
+  EXPECT_EQ(normal.admission().role(), PathRole::kAll);
+  EXPECT_EQ(backup.admission().role(), PathRole::kNone);
   ASSERT_EQ(events.all().size(), 1u);
-  EXPECT_EQ(events.all()[0].kind, Event::Kind::kSubflowDuty);
+  EXPECT_EQ(events.all()[0].kind, Event::Kind::kSubflowRole);
   normal.close(now);
-  EXPECT_EQ(backup.admission().duty(), PathRole::kNone) << "not before update()";
+  EXPECT_EQ(backup.admission().role(), PathRole::kNone) << "not before update()";
   initiator.onChange();
   initiator.update(now);
-  EXPECT_EQ(backup.admission().duty(), PathRole::kAll);
+  EXPECT_EQ(backup.admission().role(), PathRole::kAll);
 }
 
 TEST_F(PathDutiesTest, AMeteredPathHelpsWhenTheNormalOnesAreLongTooLittle) {
   use(0, kNormal);
   Subflow& metered = use(1, kMetered);
-  EXPECT_EQ(metered.admission().duty(), PathRole::kNone);
+  EXPECT_EQ(metered.admission().role(), PathRole::kNone);
   EXPECT_FALSE(initiator.mayOverflow(now));
   now += OverflowHysteresis::kFull;
   EXPECT_TRUE(initiator.mayOverflow(now)) << "waiting since long";
-  EXPECT_EQ(metered.admission().duty(), PathRole::kOverflow);
+  EXPECT_EQ(metered.admission().role(), PathRole::kOverflow);
   initiator.onDrained(now);
   now = initiator.nextDeadline(now);
   ASSERT_NE(now, kNever);
   initiator.onTimer(now);
-  EXPECT_EQ(metered.admission().duty(), PathRole::kNone);
+  EXPECT_EQ(metered.admission().role(), PathRole::kNone);
 }
 
 TEST_F(PathDutiesTest, WithoutMeteredPathsNothingOverflows) {

@@ -9,6 +9,7 @@
 
 #include "tests/raw_peer.h"
 #include "tests/unit/tunnel/session/kept_events.h"
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/session/session.h"
 
@@ -19,7 +20,10 @@ struct RawPeerTest : testing::Test {
   PacketPool pool;
   SecretRandom secretRandom{knownKey(1)};
   SessionOptions options;
+  SharedResources shared;
   KeptEvents events;
+  KeptPackets packets;  ///< of the hub
+  StreamRateLimits rations;
   Time now = Time{} + 1s;
   Route home{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
   SessionSecrets secrets;
@@ -32,15 +36,14 @@ struct RawPeerTest : testing::Test {
 
   explicit RawPeerTest(size_t largestDatagram = 2048) : pool(largestDatagram, 4096) {}
 
-  /// `owner` gets everything that the hub delivers.
-  void start(SessionOwner& owner) {
+  void start() {
     secrets.initiatorSecret.fill(1);
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
     using Role = KeySchedule::Role;
     peer.emplace(secrets, Role::kInitiator, now);
-    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, events.in(), owner,
-                                    secretRandom, now);
+    SessionContext context{pool, secretRandom, events.in(), packets.in(), rations, shared};
+    hub = std::make_unique<Session>(secrets, Role::kResponder, options, context, now);
     hub->paths().setKeepalive(0s);
   }
   std::optional<Drop> say(ByteView frames, const Route& from, PacketNumber pn,

@@ -1,6 +1,6 @@
 #include "tunnel/session/repairs.h"
 
-#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
 namespace braid::repairs_test {
@@ -9,7 +9,7 @@ namespace {
 struct RepairsTest : SubflowBench {
   ProtectOptions protectOptions;
   RecoveryPolicies policies;
-  SilentOwner owner;
+  KeptPackets packets;
   std::optional<Repairs> repairs;
   Subflow* path = nullptr;
 
@@ -18,14 +18,14 @@ struct RepairsTest : SubflowBench {
     SubflowBench::SetUp();
     protectOptions.recovery = policy;
     policies.set(protectOptions, options.recoveryOptions, random);
-    repairs.emplace(subflows, dataTracker, policies, owner, pool);
+    repairs.emplace(subflows, dataTracker, policies, pool);
   }
   /// The data unit of a packet that was sent on `s` and is lost.
-  const DataUnit* lost(Subflow& s, size_t size = 100) {
-    const DataUnit* d = make(size);
+  UnitRef lost(Subflow& s, size_t size = 100) {
+    UnitRef d = make(size);
     PacketNumber pn = send(s, {d});
     lose(s, pn);
-    EXPECT_TRUE(d->queued);
+    EXPECT_TRUE(d->isLost());
     return d;
   }
 };
@@ -33,7 +33,7 @@ struct RepairsTest : SubflowBench {
 TEST_F(RepairsTest, ARepairGoesWhereItIsLikelyToArriveFirst) {
   Subflow& slow = open(0, 80ms);
   Subflow& fast = open(1, 20ms);
-  const DataUnit* d = lost(slow);
+  UnitRef d = lost(slow);
   EXPECT_EQ(repairs->pick(path, now), d);
   EXPECT_EQ(path, &fast);
 }
@@ -42,7 +42,7 @@ TEST_F(RepairsTest, LikeMptcpItStaysOnItsPathAsLongAsThatIsAlive) {
   start("fuso");
   Subflow& slow = open(0, 80ms);
   Subflow& fast = open(1, 20ms);
-  const DataUnit* d = lost(slow);
+  UnitRef d = lost(slow);
   EXPECT_TRUE(repairs->mayUse(*d, slow));
   EXPECT_FALSE(repairs->mayUse(*d, fast));
   ASSERT_EQ(repairs->pick(path, now), d);
@@ -54,10 +54,10 @@ TEST_F(RepairsTest, LikeMptcpItStaysOnItsPathAsLongAsThatIsAlive) {
 
 TEST_F(RepairsTest, WhatWasMovedDoesNotGoBackWhileAnotherPathIsUsable) {
   Subflow& a = open(0);
-  const DataUnit* d = make();
+  UnitRef d = make();
   PacketNumber pn = send(a, {d});
   a.sender().moveData(const_cast<SentPacket&>(a.sender().sent().at(pn)), now);
-  ASSERT_TRUE(d->queued && d->moved);
+  ASSERT_TRUE(d->isLost() && d->moved);
   EXPECT_TRUE(repairs->mayUse(*d, a)) << "there is no other";
   Subflow& b = open(1);
   EXPECT_FALSE(repairs->mayUse(*d, a));
@@ -70,8 +70,8 @@ TEST_F(RepairsTest, WhatWasMovedComesBeforeWhatIsLost) {
   Subflow& dead = open(0);
   Subflow& full = open(1);
   for (int i = 0; i < 40; ++i) lost(full);
-  std::vector<const DataUnit*> held{make(), make()};
-  for (const DataUnit* d : held) send(dead, {d});
+  std::vector<UnitRef> held{make(), make()};
+  for (UnitRef d : held) send(dead, {d});
   for (Subflow* s : {&dead, &full}) {
     while (s->admission().isOpen(now)) send(*s, {make(1100)});
   }
@@ -79,7 +79,7 @@ TEST_F(RepairsTest, WhatWasMovedComesBeforeWhatIsLost) {
   EXPECT_FALSE(dataTracker.hasMoved());
   dead.close(now);
   EXPECT_TRUE(dataTracker.hasMoved());
-  for (const DataUnit* d : held) {
+  for (UnitRef d : held) {
     ASSERT_EQ(repairs->pick(path, now), d) << "ahead of it, in their order";
     send(full, {d});
   }
@@ -90,7 +90,7 @@ TEST_F(RepairsTest, WhatWasMovedComesBeforeWhatIsLost) {
 TEST_F(RepairsTest, WhatWasMovedGoesBackWhereItFitsNoOther) {
   options.outerMtu = 1400;
   Subflow& wide = open(0);
-  const DataUnit* d = make(1300);
+  UnitRef d = make(1300);
   PacketNumber pn = send(wide, {d});
   wide.sender().moveData(const_cast<SentPacket&>(wide.sender().sent().at(pn)), now);
   options.outerMtu = 1300;
@@ -102,11 +102,11 @@ TEST_F(RepairsTest, WhatWasMovedGoesBackWhereItFitsNoOther) {
 
 TEST_F(RepairsTest, WhatProtectionMayGiveBackWaitsForTheAnswer) {
   Subflow& s = open(0);
-  const DataUnit* waits = lost(s);
+  UnitRef waits = lost(s);
   dataTracker.onCoded(waits, now + 5ms);
   EXPECT_EQ(repairs->first(now), nullptr);
   EXPECT_EQ(repairs->readyAt(), now + 5ms);
-  const DataUnit* ready = lost(s);
+  UnitRef ready = lost(s);
   dataTracker.onCoded(waits, now + 5ms);
   EXPECT_EQ(repairs->first(now), ready) << "it holds nobody up";
   EXPECT_EQ(repairs->first(now + 5ms), waits);
@@ -118,9 +118,9 @@ TEST_F(RepairsTest, TheSearchForAPathOfItsOwnIsBounded) {
   start("fuso");
   Subflow& full = open(0);
   Subflow& idle = open(1);
-  std::vector<const DataUnit*> onFull(402);
+  std::vector<UnitRef> onFull(402);
   PacketNumber first{};
-  for (const DataUnit*& d : onFull) {
+  for (UnitRef& d : onFull) {
     d = make();
     PacketNumber pn = send(full, {d});
     if (d == onFull[0]) first = pn;
@@ -130,7 +130,7 @@ TEST_F(RepairsTest, TheSearchForAPathOfItsOwnIsBounded) {
     for (size_t i = from; i < end; ++i) dataTracker.onCoded(onFull[i], now + 1s);
   };
   passOver(1, 201);
-  const DataUnit* other = lost(idle);
+  UnitRef other = lost(idle);
   while (full.admission().isOpen(now)) send(full, {make(1100)});
   EXPECT_EQ(repairs->first(now), onFull[0]);
   EXPECT_EQ(repairs->pick(path, now), nullptr) << "32 others have no path";
@@ -146,7 +146,7 @@ TEST_F(RepairsTest, APacketThatNoPathCarriesIsGivenUp) {
   Subflow& s = open(0);
   lost(s, 1500);
   EXPECT_EQ(repairs->pick(path, now), nullptr);
-  EXPECT_EQ(owner.tooLarge, 1u);
+  EXPECT_EQ(packets.tooLarge(), 1u);
   EXPECT_EQ(dataTracker.queued(), 0u);
   EXPECT_EQ(dataTracker.drops()[static_cast<size_t>(Drop::kTooBig)], 1u);
 }
@@ -157,9 +157,9 @@ TEST_F(RepairsTest, WhatIsGivenUpCostsNoOtherItsLook) {
   options.outerMtu = 1400;
   Subflow& s = open(0);
   for (int i = 0; i < 40; ++i) lost(s, 1500);
-  const DataUnit* small = lost(s);
+  UnitRef small = lost(s);
   EXPECT_EQ(repairs->pick(path, now), small);
-  EXPECT_EQ(owner.tooLarge, 40u);
+  EXPECT_EQ(packets.tooLarge(), 40u);
 }
 
 TEST_F(RepairsTest, NoneIsReadyWithoutALoss) {

@@ -4,7 +4,7 @@
 
 #include "tests/raw_peer.h"
 #include "tests/unit/tunnel/session/kept_events.h"
-#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/session/session.h"
 
@@ -15,22 +15,24 @@ namespace {
 struct Association {
   PacketPool& pool;
   SessionOptions options;
+  SharedResources shared;
   SecretRandom random;
-  SilentOwner owner;
+  KeptPackets packets;
   KeptEvents events;
+  StreamRateLimits rations;
   Route route{1, *Address::parse("203.0.113.2"), *Endpoint::parse("198.51.100.1:40000")};
   SessionSecrets secrets;
   std::unique_ptr<Session> hub;
   std::optional<test::RawPeer> peer;
   PacketNumber next{};
 
-  Association(PacketPool& shared, uint8_t id, Time now) : pool(shared), random(knownKey(id)) {
+  Association(PacketPool& buffers, uint8_t id, Time now) : pool(buffers), random(knownKey(id)) {
     secrets.initiatorSecret.fill(id);
     secrets.responderSecret.fill(static_cast<uint8_t>(id + 100));
     secrets.sessionId = id;
     peer.emplace(secrets, KeySchedule::Role::kInitiator, now);
-    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, pool,
-                                    events.in(), owner, random, now);
+    SessionContext context{pool, random, events.in(), packets.in(), rations, shared};
+    hub = std::make_unique<Session>(secrets, KeySchedule::Role::kResponder, options, context, now);
   }
   /// A packet of 20 bytes of a TCP flow.
   void data(uint64_t dsn, Time now) {
@@ -62,21 +64,23 @@ struct SessionBuffersTest : testing::Test {
 TEST_F(SessionBuffersTest, WhoHoldsMostIsDeliveredOutOfOrder) {
   for (uint64_t i = 0; i < 300; ++i) {
     greedy.data(2 * i + 1, now);
+    greedy.packets.take();
     ASSERT_LE(held(), 64u) << "a quarter of the buffers";
   }
   EXPECT_EQ(held(), greedy.held(now));
   EXPECT_GE(held(), 32u);
   for (uint64_t dsn = 1; dsn <= 20; ++dsn) modest.data(dsn, now);
+  greedy.packets.take();
   EXPECT_EQ(modest.held(now), 20u) << "they wait for the first, whatever the other holds";
-  EXPECT_EQ(modest.owner.delivered, 0u);
+  EXPECT_EQ(modest.packets.delivered(), 0u);
   EXPECT_LE(held(), 64u);
   EXPECT_EQ(held(), greedy.held(now) + 20);
   EXPECT_EQ(held(), pool.inUse());
   modest.data(0, now);
-  EXPECT_EQ(modest.owner.delivered, 21u);
+  EXPECT_EQ(modest.packets.delivered(), 21u);
   EXPECT_EQ(held(), greedy.held(now));
   greedy.hub->onTimer(now + 1s);
-  EXPECT_EQ(greedy.owner.delivered, 300u);
+  EXPECT_EQ(greedy.packets.delivered(), 300u);
   EXPECT_EQ(held(), 0u);
 }
 

@@ -2,20 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/session/raw_peer_test.h"
-#include "tests/unit/tunnel/session/silent_owner.h"
 
 namespace braid::session_liar_test {
 namespace {
 
 struct SessionLiarTest : test::RawPeerTest {
-  SilentOwner owner;
   Route away{1, *Address::parse("203.0.113.2"), *Endpoint::parse("192.0.2.66:6666")};
   std::vector<uint64_t> closes;  ///< reasons of the CLOSE frames received
   uint64_t pings = 0;
   std::vector<PacketNumber> unanswered;  ///< packets of the hub's subflow 0 that ask for an ACK
 
-  void SetUp() override { start(owner); }
+  void SetUp() override { start(); }
   void onDatagram(const test::RawPeer::Opened& opened, size_t) override {
     if (opened.eliciting) unanswered.push_back(opened.pn);
   }

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/session/raw_peer_test.h"
-#include "tests/unit/tunnel/session/silent_owner.h"
 
 namespace braid::session_opening_test {
 namespace {
@@ -20,11 +20,10 @@ struct SessionOpening : test::RawPeerTest, testing::WithParamInterface<bool> {
     CipherWork work{};
   };
 
-  SilentOwner owner;
   std::vector<Arrival> batch;
 
   SessionOpening() {
-    start(owner);
+    start();
     prove();
   }
   Arrival& arrive(PacketNumber pn) {

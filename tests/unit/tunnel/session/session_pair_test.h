@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/unit/tunnel/session/kept_events.h"
-#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/session/session.h"
 
@@ -19,8 +19,10 @@ struct SessionPairTest : testing::Test {
   PacketPool pool{9216, 4096};
   SecretRandom random{knownKey(1)};
   SessionOptions options;
-  SilentOwner edgeEnd, hubEnd;
+  SharedResources shared;
+  KeptPackets edgeEnd, hubEnd;
   KeptEvents events;
+  StreamRateLimits rations;
   Time now = Time{} + 1s;
   std::unique_ptr<Session> edge, hub;
   /// The kernel says where a datagram arrived, so both know their local address.
@@ -30,9 +32,9 @@ struct SessionPairTest : testing::Test {
   bool cut = false;
   std::vector<Drop> refused;
 
-  std::unique_ptr<Session> make(const SessionSecrets& secrets, Role role, SilentOwner& owner) {
-    auto made =
-        std::make_unique<Session>(secrets, role, options, pool, events.in(), owner, random, now);
+  std::unique_ptr<Session> make(const SessionSecrets& secrets, Role role, KeptPackets& packets) {
+    SessionContext context{pool, random, events.in(), packets.in(), rations, shared};
+    auto made = std::make_unique<Session>(secrets, role, options, context, now);
     made->paths().setKeepalive(0s);
     return made;
   }
@@ -54,6 +56,8 @@ struct SessionPairTest : testing::Test {
         any = carry(*edge, *hub, hubRoute);
         any |= carry(*hub, *edge, edgeRoute);
       }
+      edgeEnd.take();
+      hubEnd.take();
     }
   }
   void offer(Session& from, uint16_t flow, size_t size = 100, PacketHint hint = {},

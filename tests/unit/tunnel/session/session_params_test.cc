@@ -3,15 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/session/raw_peer_test.h"
-#include "tests/unit/tunnel/session/silent_owner.h"
 
 namespace braid::session_params_test {
 namespace {
 
 /// The peer answers challenges and acknowledges what arrives.
 struct SessionParams : test::RawPeerTest {
-  SilentOwner owner;
   bool arrives = true;
   std::vector<ParamsFrame> params;           ///< that came
   std::vector<OptionalAskingFrame> greased;  ///< the same
@@ -22,7 +21,7 @@ struct SessionParams : test::RawPeerTest {
 
   SessionParams() : RawPeerTest(9216) {}
   void start() {
-    RawPeerTest::start(owner);
+    RawPeerTest::start();
     say(std::vector<uint8_t>(1200 - kHeaderSize - kTagSize, 0));
   }
   void onDatagram(const test::RawPeer::Opened& opened, size_t size) override {

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "tests/unit/tunnel/session/kept_events.h"
-#include "tests/unit/tunnel/session/silent_owner.h"
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/session/session.h"
 
@@ -14,8 +14,9 @@ namespace braid::session_preference_test {
 namespace {
 
 struct End {
-  SilentOwner owner;
+  KeptPackets packets;
   KeptEvents events;
+  StreamRateLimits rations;
   size_t count(Event::Kind kind) {
     return static_cast<size_t>(std::count_if(events.all().begin(), events.all().end(),
                                              [&](const Event& e) { return e.kind == kind; }));
@@ -29,6 +30,7 @@ struct SessionPreferenceTest : testing::Test {
   PacketPool pool{2048, 4096};
   SecretRandom random{knownKey(1)};
   SessionOptions options;
+  SharedResources shared;
   End edgeEnd, hubEnd;
   Time now = Time{} + 1s;
   std::unique_ptr<Session> edge, hub;
@@ -46,10 +48,12 @@ struct SessionPreferenceTest : testing::Test {
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
     using Role = KeySchedule::Role;
-    edge = std::make_unique<Session>(secrets, Role::kInitiator, options, pool, edgeEnd.events.in(),
-                                     edgeEnd.owner, random, now);
-    hub = std::make_unique<Session>(secrets, Role::kResponder, options, pool, hubEnd.events.in(),
-                                    hubEnd.owner, random, now);
+    auto madeFor = [&](End& end, Role role) {
+      SessionContext context{pool, random, end.events.in(), end.packets.in(), end.rations, shared};
+      return std::make_unique<Session>(secrets, role, options, context, now);
+    };
+    edge = madeFor(edgeEnd, Role::kInitiator);
+    hub = madeFor(hubEnd, Role::kResponder);
     edge->paths().setKeepalive(1s);
     hub->paths().setKeepalive(1s);
   }
@@ -111,6 +115,8 @@ struct SessionPreferenceTest : testing::Test {
         any = carryUp();
         any |= carryDown();
       }
+      edgeEnd.packets.take();
+      hubEnd.packets.take();
     }
   }
   void offer(Session& from, size_t count = 50) {
@@ -151,7 +157,7 @@ TEST_F(SessionPreferenceTest, ABackupCarriesNoDataWhileANormalPathIsUsable) {
   offer(*edge, 200);
   offer(*hub, 200);
   run(500ms);
-  EXPECT_EQ(hubEnd.owner.delivered + edgeEnd.owner.delivered, 400u);
+  EXPECT_EQ(hubEnd.packets.delivered() + edgeEnd.packets.delivered(), 400u);
   EXPECT_GE(up[1], 200'000u);
   EXPECT_GE(down[1], 200'000u);
   EXPECT_LE(up[2], 3000u) << "MTU probes";
@@ -177,11 +183,11 @@ TEST_F(SessionPreferenceTest, ABackupStandsInAtBothEndsAndRestsAgain) {
   offer(*edge);
   offer(*hub);
   run(1s);
-  EXPECT_EQ(hubEnd.owner.delivered, 50u);
-  EXPECT_EQ(edgeEnd.owner.delivered, 50u);
+  EXPECT_EQ(hubEnd.packets.delivered(), 50u);
+  EXPECT_EQ(edgeEnd.packets.delivered(), 50u);
   EXPECT_FALSE(status(*edge, 1).resting);
   EXPECT_FALSE(status(*hub, 1).resting);
-  EXPECT_GE(edgeEnd.count(Event::Kind::kSubflowDuty), 1u);
+  EXPECT_GE(edgeEnd.count(Event::Kind::kSubflowRole), 1u);
   cut[1] = false;
   run(2s);
   EXPECT_TRUE(status(*edge, 1).resting);
@@ -209,7 +215,7 @@ TEST_F(SessionPreferenceTest, LossesOfABackupAreRepairedOnTheNormalPath) {
   for (int i = 0; i < 2000 && status(*edge, 0).state != "active"; ++i) run(1ms);
   up[2] = 0;
   run(3s);
-  EXPECT_EQ(hubEnd.owner.delivered, 10u);
+  EXPECT_EQ(hubEnd.packets.delivered(), 10u);
   EXPECT_LE(up[2], 500u) << "probes of the silent one";
 }
 

@@ -12,12 +12,6 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-struct End final : SessionOwner {
-  std::vector<Bytes> delivered;
-  void onDelivered(Packet p) override { delivered.emplace_back(p.data(), p.data() + p.size()); }
-  void onTooLarge(ByteView) override {}
-};
-
 Bytes operator+(Bytes a, const Bytes& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
@@ -64,11 +58,10 @@ Bytes tail(BlockId block, size_t offset, const Bytes& part) {
 }
 
 struct SessionRecoveryTest : test::RawPeerTest {
-  End end;
   std::vector<RecoveredFrame> told;
   size_t acks = 0;
 
-  void SetUp() override { start(end); }
+  void SetUp() override { start(); }
   void onFrame(const WireFrame& frame) override {
     if (const auto* recovered = std::get_if<RecoveredFrame>(&frame)) told.push_back(*recovered);
     acks += std::holds_alternative<AckFrame>(frame);
@@ -89,8 +82,8 @@ TEST_F(SessionRecoveryTest, AParityGivesBackWhatIsMissingAndTheSenderIsTold) {
   prove();
   receive(0, 2, a);
   EXPECT_EQ(receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b}))), std::nullopt);
-  ASSERT_EQ(end.delivered.size(), 2u);
-  EXPECT_EQ(end.delivered[1], Bytes(80, 2));
+  ASSERT_EQ(packets.delivered(), 2u);
+  EXPECT_EQ(packets.bytes(PacketEvent::Kind::kDelivered)[1], Bytes(80, 2));
   listen();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].subflow, 0_subflow);
@@ -99,16 +92,18 @@ TEST_F(SessionRecoveryTest, AParityGivesBackWhatIsMissingAndTheSenderIsTold) {
   EXPECT_EQ(status().restored, 1u);
   EXPECT_EQ(status().paritiesReceived, 1u);
   receive(0, 3, b);
-  EXPECT_EQ(end.delivered.size(), 2u) << "a late original comes once";
+  EXPECT_EQ(packets.delivered(), 2u) << "a late original comes once";
   EXPECT_EQ(hub->drops()[static_cast<size_t>(Drop::kDuplicate)], 1u);
 }
 
 TEST_F(SessionRecoveryTest, TheParityMayComeFirst) {
   prove();
   receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b})));
-  EXPECT_EQ(end.delivered.size(), 0u);
+  EXPECT_EQ(packets.delivered(), 0u);
   receive(0, 3, b);
-  EXPECT_EQ(end.delivered, (std::vector<Bytes>{Bytes(50, 1), Bytes(80, 2)})) << "in order";
+  EXPECT_EQ(packets.bytes(PacketEvent::Kind::kDelivered),
+            (std::vector<Bytes>{Bytes(50, 1), Bytes(80, 2)}))
+      << "in order";
 }
 
 TEST_F(SessionRecoveryTest, ADatagramIsRestoredWithAllItsPackets) {
@@ -116,7 +111,7 @@ TEST_F(SessionRecoveryTest, ADatagramIsRestoredWithAllItsPackets) {
   Bytes two = a + c;
   receive(0, 3, b);
   receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, two.size()), sum({two, b})));
-  EXPECT_EQ(end.delivered.size(), 3u);
+  EXPECT_EQ(packets.delivered(), 3u);
   EXPECT_EQ(drops(Drop::kBadParity), 0u);
 }
 
@@ -124,7 +119,7 @@ TEST_F(SessionRecoveryTest, OtherFramesAreNoPartOfASymbol) {
   prove();
   receive(0, 2, Bytes{0x01} + a + Bytes{0x00, 0x01} + c + Bytes{0x01});
   receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, (a + c).size()), sum({a + c, b})));
-  EXPECT_EQ(end.delivered.size(), 3u);
+  EXPECT_EQ(packets.delivered(), 3u);
   EXPECT_EQ(drops(Drop::kBadParity), 0u);
 }
 
@@ -146,9 +141,9 @@ TEST_F(SessionRecoveryTest, AHeadAndATail) {
   Bytes whole = sum({a, b});
   receive(0, 8,
           parity(blockOf(1, {{0, 2, 2}}, b.size()), Bytes(whole.begin(), whole.begin() + 30)));
-  EXPECT_EQ(end.delivered.size(), 1u);
+  EXPECT_EQ(packets.delivered(), 1u);
   receive(0, 9, tail(1_block, 30, Bytes(whole.begin() + 30, whole.end())));
-  EXPECT_EQ(end.delivered.size(), 2u);
+  EXPECT_EQ(packets.delivered(), 2u);
 }
 
 TEST_F(SessionRecoveryTest, ParitiesAndTailsAskForAnAckAndRecoveredDoesNot) {
@@ -205,7 +200,7 @@ TEST_F(SessionRecoveryTest, WhatIsRestoredIsDataOrBad) {
   receive(0, 10, parity(blockOf(2, {{0, 3, 1}}, close.size()), close));
   EXPECT_EQ(drops(Drop::kBadParity), 2u);
   EXPECT_FALSE(hub->over()) << "only DATA takes effect";
-  EXPECT_EQ(end.delivered.size(), 0u);
+  EXPECT_EQ(packets.delivered(), 0u);
 }
 
 TEST_F(SessionRecoveryTest, WhatThereWasNoBufferForIsNotToldAsRecovered) {
@@ -218,7 +213,7 @@ TEST_F(SessionRecoveryTest, WhatThereWasNoBufferForIsNotToldAsRecovered) {
                  sum({a, b})));  // takes the last buffer while it is read
   hoard.clear();
   EXPECT_EQ(drops(Drop::kNoBuffer), 1u);
-  EXPECT_EQ(end.delivered.size(), 1u);
+  EXPECT_EQ(packets.delivered(), 1u);
   listen();
   EXPECT_TRUE(told.empty()) << "the sender would not repair it";
 }
@@ -277,7 +272,7 @@ TEST_F(SessionRecoveryTest, WithoutABufferParitiesAreOnlyCounted) {
   receive(0, 2, a);
   receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b})));
   receive(0, 10, tail(1_block, 3, Bytes(3)));
-  EXPECT_EQ(end.delivered.size(), 1u);
+  EXPECT_EQ(packets.delivered(), 1u);
   EXPECT_EQ(status().paritiesReceived, 1u);
   EXPECT_EQ(status().restored, 0u);
 }
@@ -288,7 +283,7 @@ TEST_F(SessionRecoveryTest, ABufferOfOnePacketStillDecodesWhatItHolds) {
   prove();
   receive(0, 2, a);
   receive(0, 9, parity(blockOf(1, {{0, 2, 2}}, b.size()), sum({a, b})));
-  EXPECT_EQ(end.delivered.size(), 2u);
+  EXPECT_EQ(packets.delivered(), 2u);
   receive(0, 12, data(0_flow, 2, 10));
   receive(0, 13, data(0_flow, 3, 10));
   receive(0, 15, parity(blockOf(2, {{0, 12, 3}}, 20), Bytes(20)));

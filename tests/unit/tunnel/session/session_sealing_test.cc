@@ -5,19 +5,18 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/session/raw_peer_test.h"
-#include "tests/unit/tunnel/session/silent_owner.h"
 
 namespace braid::session_sealing_test {
 namespace {
 
 struct SessionSealing : test::RawPeerTest {
-  SilentOwner owner;
   std::vector<uint8_t> ping = test::framesOf(PingFrame{});
 
   SessionSealing() {
     options.sealLater = true;
-    start(owner);
+    start();
     prove();
   }
   /// The session's answer to two datagrams.

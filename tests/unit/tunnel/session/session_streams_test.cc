@@ -31,7 +31,7 @@ struct SessionStreamsTest : test::SessionPairTest {
 
   SessionStreamsTest() {
     options.streams.on = true;
-    options.streams.registry = &registry;
+    shared.streams = &registry;
     secrets.initiatorSecret.fill(1);
     secrets.responderSecret.fill(2);
     secrets.sessionId = 7;
@@ -381,11 +381,11 @@ TEST_F(SessionStreamsTest, AnEndedSessionEndsItsStreams) {
   begin();
   StreamHandle a = open(*edge);
   write(a, 100000);
-  edge->handBack(edgeEnd);
+  edge->handBack();
   edge.reset();
   listen();
   EXPECT_EQ(of(a).reset, StreamCause::kGone);
-  EXPECT_EQ(edgeEnd.handedBack, 0u);
+  EXPECT_EQ(edgeEnd.handedBack(), 0u);
   edge = make(secrets, Role::kInitiator, edgeEnd);
 }
 
@@ -404,7 +404,7 @@ struct StreamTraces : TraceSink {
 
 TEST_F(SessionStreamsTest, BeginAndEndAreTracedAtBothGateways) {
   StreamTraces traces;
-  options.trace = &traces;
+  shared.trace = &traces;
   begin();
   Time start = now;
   StreamHandle a = open(*edge);
@@ -430,7 +430,7 @@ TEST_F(SessionStreamsTest, BeginAndEndAreTracedAtBothGateways) {
   EXPECT_EQ(there.firstByte, kNever);
   EXPECT_GE(here.time, there.time);
   EXPECT_FALSE(registry.find(a));
-  options.trace = nullptr;
+  shared.trace = nullptr;
 }
 
 TEST_F(SessionStreamsTest, OneMoreThanThereMayBeIsRefused) {

@@ -62,7 +62,7 @@ TEST_F(SessionTest, OpeningASubflowAgainOnItsRouteChangesNothing) {
   carry(*edge, *hub, hubRoute);
   EXPECT_EQ(sent, before) << "nothing to say, nothing lost";
   run(1s);
-  EXPECT_EQ(hubEnd.delivered, 1u);
+  EXPECT_EQ(hubEnd.delivered(), 1u);
 }
 
 bool isCarrying(const Session& session, const FlowKey& key) {
@@ -83,7 +83,7 @@ TEST_F(SessionTest, AFlowIsCarriedUntilTheOtherEndHasIt) {
   EXPECT_TRUE(isCarrying(*edge, known)) << "on its way, as far as is known";
   cut = false;
   run(2s);
-  EXPECT_EQ(hubEnd.delivered, 1u);
+  EXPECT_EQ(hubEnd.delivered(), 1u);
   EXPECT_FALSE(isCarrying(*edge, known));
   EXPECT_FALSE(isCarrying(*hub, known)) << "what it receives";
 }
@@ -92,17 +92,17 @@ TEST_F(SessionTest, WhatItHasNotBroughtToThePeerIsHandedBackInTheEnd) {
   start();
   offer(*edge, 1);
   run(1s);
-  ASSERT_EQ(hubEnd.delivered, 1u);
+  ASSERT_EQ(hubEnd.delivered(), 1u);
   cut = true;
   for (int i = 0; i < 3; ++i) offer(*edge, 1);
   offer(*edge, 2, 100, {}, false);
   run(2ms);
   offer(*edge, 1);
   offer(*edge, 2, 100, {}, false);
-  edge->handBack(edgeEnd);
-  EXPECT_EQ(edgeEnd.handedBack, 5u) << "not what has arrived, nor a datagram that may have";
-  edge->handBack(edgeEnd);
-  EXPECT_EQ(edgeEnd.handedBack, 5u) << "once";
+  edge->handBack();
+  EXPECT_EQ(edgeEnd.handedBack(), 5u) << "not what has arrived, nor a datagram that may have";
+  edge->handBack();
+  EXPECT_EQ(edgeEnd.handedBack(), 5u) << "once";
   edge.reset();
   EXPECT_EQ(pool.budget(PacketUse::kSent).used() + pool.budget(PacketUse::kQueued).used(), 0u);
 }
@@ -116,13 +116,13 @@ TEST_F(SessionTest, CodelDropsNothingOfWhatIsHandedBack) {
   for (uint64_t i = 0; i < kOffered; ++i) offer(*edge, 1, 1400);
   run(20ms);
   cut = false;
-  for (int i = 0; i < 2000 && hubEnd.delivered == 0; ++i, now += 1ms) {
+  for (int i = 0; i < 2000 && hubEnd.delivered() == 0; ++i, now += 1ms) {
     edge->onTimer(now);
-    while (hubEnd.delivered == 0 && carry(*edge, *hub, hubRoute)) {
+    while (hubEnd.delivered() == 0 && carry(*edge, *hub, hubRoute)) {
     }
   }
-  ASSERT_GT(hubEnd.delivered, 0u);
-  ASSERT_LT(hubEnd.delivered, kOffered);
+  ASSERT_GT(hubEnd.delivered(), 0u);
+  ASSERT_LT(hubEnd.delivered(), kOffered);
   now += 30ms;
   hub->onTimer(now);
   while (carry(*hub, *edge, edgeRoute)) {
@@ -130,10 +130,10 @@ TEST_F(SessionTest, CodelDropsNothingOfWhatIsHandedBack) {
   cut = true;
   run(300ms);  // the packets that the ACK allows to be sent show CoDel how long packets have waited
   uint64_t dropped = edge->drops()[static_cast<size_t>(Drop::kAqm)];
-  edge->handBack(edgeEnd);
+  edge->handBack();
   EXPECT_EQ(edge->drops()[static_cast<size_t>(Drop::kAqm)], dropped);
-  hub->handBack(hubEnd);  // delivers the data that has arrived behind a hole
-  EXPECT_GE(edgeEnd.handedBack, kOffered - hubEnd.delivered - dropped);
+  hub->handBack();  // delivers the data that has arrived behind a hole
+  EXPECT_GE(edgeEnd.handedBack(), kOffered - hubEnd.delivered() - dropped);
 }
 
 TEST_F(SessionTest, WhatHasArrivedAndWaitsForOrderIsDeliveredInTheEnd) {
@@ -144,9 +144,9 @@ TEST_F(SessionTest, WhatHasArrivedAndWaitsForOrderIsDeliveredInTheEnd) {
   cut = false;
   offer(*edge, 1);
   ASSERT_TRUE(carry(*edge, *hub, hubRoute));
-  ASSERT_EQ(hubEnd.delivered, 0u) << "it is behind a hole";
-  hub->handBack(hubEnd);
-  EXPECT_EQ(hubEnd.delivered, 1u)
+  ASSERT_EQ(hubEnd.delivered(), 0u) << "it is behind a hole";
+  hub->handBack();
+  EXPECT_EQ(hubEnd.delivered(), 1u)
       << "the peer may know that it has arrived, and will not send it again";
 }
 
@@ -167,14 +167,14 @@ TEST_F(SessionTest, AnOrderedDatagramIsRepairedAndATimelyOneIsNot) {
   start();
   for (DatagramSign sign : {DatagramSign::kOrdered, DatagramSign::kTimely}) {
     uint16_t flow = sign == DatagramSign::kOrdered ? 1 : 2;
-    size_t before = hubEnd.delivered;
+    size_t before = hubEnd.delivered();
     cut = true;
     offer(*edge, flow, 1000, {.sign = sign}, false);
     ASSERT_TRUE(carry(*edge, *hub, hubRoute));
     cut = false;
     for (int n = 0; n < 4; ++n) offer(*edge, flow, 1000, {.sign = sign}, false);
     run(200ms);
-    EXPECT_EQ(hubEnd.delivered - before, sign == DatagramSign::kOrdered ? 5u : 4u);
+    EXPECT_EQ(hubEnd.delivered() - before, sign == DatagramSign::kOrdered ? 5u : 4u);
     SessionStatus status;
     edge->fill(status, now);
     EXPECT_EQ(status.retransmitted, 1u) << "by the first flow";
@@ -198,7 +198,7 @@ TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {
   EXPECT_EQ(refused, std::vector<Drop>{});
   for (uint16_t flow = 1; flow <= 250; ++flow) offer(*edge, flow);
   run(300ms);
-  EXPECT_EQ(hubEnd.delivered, 250u)
+  EXPECT_EQ(hubEnd.delivered(), 250u)
       << "the receiver knows what will not come, and waits for nothing";
 }
 
@@ -251,7 +251,7 @@ TEST_F(SessionTest, NumbersThatAreLeftOutHarmNoHonestPeer) {
     if (i % 40 == 39) run(1ms);
   }
   run(1s);
-  EXPECT_EQ(hubEnd.delivered, 30000u);
+  EXPECT_EQ(hubEnd.delivered(), 30000u);
   EXPECT_GE(leftOut, 1u);
   EXPECT_LE(leftOut, numbered / 1000) << "they are rare";
   for (Session* s : {edge.get(), hub.get()}) {
@@ -293,7 +293,7 @@ TEST_F(SessionTest, TurnsThatComeToNothingHoldNothingUp) {
   for (int i = 0; i < 4; ++i) offer(*edge, 4, 1000);
   while (carry(*edge, *hub, hubRoute)) {
   }
-  EXPECT_EQ(hubEnd.delivered, 7u) << "all of it at once: the window has room";
+  EXPECT_EQ(hubEnd.delivered(), 7u) << "all of it at once: the window has room";
 }
 
 }  // namespace

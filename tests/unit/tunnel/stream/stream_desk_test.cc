@@ -25,8 +25,8 @@ struct StreamDeskTest : testing::Test {
 };
 
 TEST_F(StreamDeskTest, WhatHappensBetweenTwoPollsIsOneEvent) {
-  StreamHandle a = registry.seat(stream(0));
-  StreamHandle b = registry.seat(stream(1));
+  StreamHandle a = registry.add(stream(0));
+  StreamHandle b = registry.add(stream(1));
   registry.announce(a, 7);
   registry.tell(b, Word::kReadable);
   registry.tell(a, Word::kReadable);
@@ -44,7 +44,7 @@ TEST_F(StreamDeskTest, OpeningsOfSessionsComeInTurn) {
   std::map<StreamHandle, uint32_t> sessionOf;
   auto open = [&](uint32_t session, int count) {
     for (int i = 0; i < count; ++i) {
-      StreamHandle handle = registry.seat(stream(0));
+      StreamHandle handle = registry.add(stream(0));
       sessionOf[handle] = session;
       registry.announce(handle, session);
     }
@@ -71,7 +71,7 @@ TEST_F(StreamDeskTest, OpeningsOfSessionsComeInTurn) {
 }
 
 TEST_F(StreamDeskTest, AnEndIsTheLastThatIsHeard) {
-  StreamHandle a = registry.seat(stream(0));
+  StreamHandle a = registry.add(stream(0));
   registry.tell(a, Word::kReadable);
   registry.end(a, StreamCause::kTimedOut);
   EXPECT_FALSE(registry.find(a));
@@ -84,13 +84,13 @@ TEST_F(StreamDeskTest, AnEndIsTheLastThatIsHeard) {
 }
 
 TEST_F(StreamDeskTest, AHandleIsNeverGivenTwice) {
-  StreamHandle a = registry.seat(stream(0));
+  StreamHandle a = registry.add(stream(0));
   registry.end(a, std::nullopt);
-  StreamHandle b = registry.seat(stream(1));
+  StreamHandle b = registry.add(stream(1));
   EXPECT_NE(b.place, a.place) << "its end was not heard yet";
   ASSERT_TRUE(registry.poll(event));
   EXPECT_TRUE(event.done);
-  StreamHandle c = registry.seat(stream(0));
+  StreamHandle c = registry.add(stream(0));
   EXPECT_EQ(c.place, a.place);
   EXPECT_NE(c, a);
   EXPECT_FALSE(registry.find(a));
@@ -100,7 +100,7 @@ TEST_F(StreamDeskTest, AHandleIsNeverGivenTwice) {
 }
 
 TEST_F(StreamDeskTest, WhoLetsGoHearsNothingMore) {
-  StreamHandle a = registry.seat(stream(0));
+  StreamHandle a = registry.add(stream(0));
   registry.tell(a, Word::kReadable);
   registry.release(a);
   registry.end(a, StreamCause::kReset);
@@ -109,7 +109,7 @@ TEST_F(StreamDeskTest, WhoLetsGoHearsNothingMore) {
 }
 
 TEST_F(StreamDeskTest, AStreamThatBeganAndEndedUnheardIsNotSpokenOf) {
-  StreamHandle a = registry.seat(stream(0));
+  StreamHandle a = registry.add(stream(0));
   registry.announce(a, 7);
   registry.end(a, StreamCause::kReset);
   EXPECT_FALSE(registry.poll(event));

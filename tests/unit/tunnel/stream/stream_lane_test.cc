@@ -18,12 +18,14 @@ constexpr size_t kBytes = 1000;  // of a frame
 
 /// The receiving side of a session's streams. The test sends.
 struct Receiver {
-  Receiver(const StreamOptions& options, PacketPool& pool, uint32_t session,
+  Receiver(const StreamOptions& options, PacketPool& pool, StreamRegistry& registry,
+           MemoryQuota* memory, uint32_t session,
            std::shared_ptr<StreamRateLimits> ofPeer = std::make_shared<StreamRateLimits>())
       : pool_(pool),
         rations(std::move(ofPeer)),
         trace(sink, session),
-        lane({options, pool, dataTracker, round, trace, *rations, session, true}) {}
+        lane({options, pool, dataTracker, trace, *rations, &registry, memory, session, true},
+             round) {}
 
   /// The next bytes of a stream that the peer has opened. False when they must be resent.
   bool give(uint64_t number, Time now) {
@@ -56,8 +58,6 @@ class StreamLaneTest : public testing::Test {
  protected:
   StreamLaneTest() {
     options.on = true;
-    options.registry = &registry;
-    options.memory = &memory;
     options.firstUpload = options.mostCredit = 4 << 20;
   }
   /// The result of flood(): `count` streams are opened at once, with numbers from `first` on. The
@@ -97,7 +97,7 @@ class StreamLaneTest : public testing::Test {
   /// Its streams that were refused because of a limit.
   static uint64_t limited(const Receiver& r) { return r.lane.counts().streamsLimited; }
   void expectThatWhoHoldsMostGivesWay(size_t most) {
-    Receiver greedy(options, pool, 1), modest(options, pool, 2);
+    Receiver greedy(options, pool, registry, quota, 1), modest(options, pool, registry, quota, 2);
     for (uint64_t i = 0; i < most; ++i) ASSERT_TRUE(greedy.give(i % 8, now)) << i;
     for (int i = 0; i < 10; ++i)
       EXPECT_TRUE(modest.give(0, now)) << i << ": its peer holds next to nothing";
@@ -108,6 +108,7 @@ class StreamLaneTest : public testing::Test {
 
   StreamRegistry registry;
   MemoryQuota memory{64 << 20};
+  MemoryQuota* quota = &memory;
   PacketPool pool{2000, 512};
   StreamOptions options;
   Time now = Time{} + 1s;
@@ -119,12 +120,12 @@ TEST_F(StreamLaneTest, ASessionThatHoldsAllBuffersGivesWayToAnother) {
 
 TEST_F(StreamLaneTest, ASessionThatHoldsAllBytesGivesWayToAnother) {
   MemoryQuota little{100 * (pool.allocate().footprint() + sizeof(StreamChunk))};
-  options.memory = &little;
+  quota = &little;
   expectThatWhoHoldsMostGivesWay(100);
 }
 
 TEST_F(StreamLaneTest, ASessionOfTheSameSizeDoesNot) {
-  Receiver one(options, pool, 1), other(options, pool, 2);
+  Receiver one(options, pool, registry, quota, 1), other(options, pool, registry, quota, 2);
   size_t half = pool.budget(PacketUse::kHeld).limit() / 2;
   for (uint64_t i = 0; i < half; ++i) ASSERT_TRUE(one.give(i % 8, now) && other.give(i % 8, now));
   other.give(0, now);
@@ -137,7 +138,7 @@ TEST_F(StreamLaneTest, ASessionOfTheSameSizeDoesNot) {
 TEST_F(StreamLaneTest, APeerOpensNoMoreStreamsThanItsRation) {
   RecordProperty("rule", "stream.ration");
   options.newPerSecond = 100;
-  Receiver r(options, pool, 1);
+  Receiver r(options, pool, registry, quota, 1);
   EXPECT_EQ(flood(r, 0, 5000), (Outcome{400, 100, 4500}));
   EXPECT_EQ(r.lane.counts().streamsTurnedAway, 4600u);
   EXPECT_EQ(r.lane.size(), 0u) << "nothing is kept of those that were refused";
@@ -150,7 +151,7 @@ TEST_F(StreamLaneTest, APeerOpensNoMoreStreamsThanItsRation) {
 
 TEST_F(StreamLaneTest, WhatIsNotAcknowledgedComesAgainAndOpens) {
   options.newPerSecond = 100;
-  Receiver r(options, pool, 1);
+  Receiver r(options, pool, registry, quota, 1);
   flood(r, 0, 5000);
   now += 1s;
   EXPECT_EQ(flood(r, 4990, 10).opened, 10u);
@@ -159,16 +160,17 @@ TEST_F(StreamLaneTest, WhatIsNotAcknowledgedComesAgainAndOpens) {
 
 TEST_F(StreamLaneTest, ANewSessionGivesAPeerNoMoreStreams) {
   options.newPerSecond = 100;
-  Receiver r(options, pool, 1);
+  Receiver r(options, pool, registry, quota, 1);
   EXPECT_EQ(flood(r, 0, 1000).opened, 400u);
-  Receiver next(options, pool, 2, r.rations), other(options, pool, 3);
+  Receiver next(options, pool, registry, quota, 2, r.rations),
+      other(options, pool, registry, quota, 3);
   EXPECT_EQ(flood(next, 0, 1000).opened, 0u);
   EXPECT_EQ(flood(other, 0, 1000).opened, 400u) << "another peer has its own";
 }
 
 TEST_F(StreamLaneTest, OpeningsThatAreTooLateToTellAreRationedToo) {
   options.newPerSecond = 100;
-  Receiver r(options, pool, 1);
+  Receiver r(options, pool, registry, quota, 1);
   EXPECT_EQ(flood(r, 2 * StreamIdFilter::kWindow, 1).opened, 1u);
   size_t dropped = 0;
   for (uint64_t n = 0; n < 1000; ++n) {
@@ -184,7 +186,7 @@ TEST_F(StreamLaneTest, OpeningsThatAreTooLateToTellAreRationedToo) {
 
 TEST_F(StreamLaneTest, ThisSideKeepsToItsRationAndLeavesTheRestToPackets) {
   options.newPerSecond = 100;
-  Receiver r(options, pool, 1);
+  Receiver r(options, pool, registry, quota, 1);
   r.lane.setPeer(able());
   StreamEnds ends{*Endpoint::parse("10.0.0.1:50000"), *Endpoint::parse("192.0.2.7:443")};
   auto open = [&] {
@@ -228,7 +230,7 @@ TEST_F(StreamLaneTest, WhoKeepsToItsOwnRationIsNeverRefused) {
 }
 
 TEST_F(StreamLaneTest, AfterThePeerHadNoRoomASessionAtRestIsWokenToOpenStreamsAgain) {
-  Receiver r(options, pool, 1);
+  Receiver r(options, pool, registry, quota, 1);
   Params peer;
   peer.lanes = Params::kStreamLane;
   peer.streams = 10;

@@ -37,15 +37,13 @@ struct CarryingSubflow : testing::Test {
     now += kRtt;
     ack(0_pn);
   }
-  const DataUnit* make(Flow& f) {
-    return dataTracker.create(f, pool.copy(std::array<uint8_t, 1>{}), now);
-  }
-  PacketNumber carry(std::initializer_list<const DataUnit*> data,
+  UnitRef make(Flow& f) { return dataTracker.create(f, pool.copy(std::array<uint8_t, 1>{}), now); }
+  PacketNumber carry(std::initializer_list<UnitRef> data,
                      SentPacket::Role role = SentPacket::Role::kOrdinary) {
     PacketNumber pn = s->sender().sent().next();
     SentPacket& p = s->onSent(1200, true, now);
     p.role = role;
-    for (const DataUnit* d : data) {
+    for (UnitRef d : data) {
       p.data[p.dataCount++] = d;
       if (role == SentPacket::Role::kCopy) {
         dataTracker.onCopied(d);
@@ -69,9 +67,7 @@ struct CarryingSubflow : testing::Test {
     s->onAck(frame, true, now);
   }
   void ack(PacketNumber pn) { ack(pn, pn); }
-  const DataUnit& datum(PacketNumber pn, size_t i = 0) {
-    return *s->sender().sent().at(pn).data[i];
-  }
+  UnitRef datum(PacketNumber pn, size_t i = 0) { return s->sender().sent().at(pn).data[i]; }
   /// Three later packets are acknowledged, so that packet `pn` counts as lost.
   void lose(PacketNumber pn) {
     PacketNumber first = ping();

@@ -91,7 +91,7 @@ TEST_F(DatagramBuilderTest, OnlyWhatAsksForAnAckIsTracked) {
 
 TEST_F(DatagramBuilderTest, CopiesAreMarkedInTheSentMap) {
   Subflow& s = open(0);
-  const DataUnit* d = make();
+  UnitRef d = make();
   send(s, {d});
   DatagramBuilder build(s, pool.allocate());
   build.addCopy(d);
@@ -162,7 +162,7 @@ TEST_F(DatagramBuilderTest, WithKeysThatAreUsedUpNothingLeaves) {
 
 TEST_F(DatagramBuilderTest, DataOnAPathThatIsNotUsableIsMovedAtOnce) {
   Subflow& s = add(0);
-  const DataUnit* d = make();
+  UnitRef d = make();
   PacketNumber pn = send(s, {d});
   EXPECT_TRUE(s.sender().sent().at(pn).moved);
   EXPECT_EQ(dataTracker.nextRepair(now), d) << "it may arrive; it is sent elsewhere all the same";

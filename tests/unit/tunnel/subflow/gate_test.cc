@@ -92,7 +92,7 @@ TEST_F(GateTest, IsShutUntilTheSubflowIsUsable) {
 }
 
 TEST_F(GateTest, OverflowTakesWhatIsTooMuchForOthersOnly) {
-  admission.setDuty(PathRole::kOverflow, now);
+  admission.setRole(PathRole::kOverflow, now);
   EXPECT_FALSE(admission.takesData());
   EXPECT_TRUE(admission.takesData(true));
   EXPECT_EQ(admission.opensAt(), kNever);
@@ -102,11 +102,11 @@ TEST_F(GateTest, OverflowTakesWhatIsTooMuchForOthersOnly) {
 
 TEST_F(GateTest, ToItsControllerAPathThatRestsIsNotThere) {
   EXPECT_TRUE(limits.usable);
-  admission.setDuty(PathRole::kNone, now);
+  admission.setRole(PathRole::kNone, now);
   EXPECT_FALSE(limits.usable);
   EXPECT_FALSE(admission.takesData(true));
   admission.setUsable(false, now);
-  admission.setDuty(PathRole::kAll, now);
+  admission.setRole(PathRole::kAll, now);
   EXPECT_FALSE(limits.usable);
   admission.setUsable(true, now);
   EXPECT_TRUE(limits.usable);
@@ -217,7 +217,7 @@ TEST_F(GateTest, NobodyIsAheadOnAPathForOverflow) {
   fillWindow();
   ASSERT_FALSE(admission.view(now, false).open);
   ASSERT_TRUE(admission.view(now, false).ahead);
-  admission.setDuty(PathRole::kOverflow, now);
+  admission.setRole(PathRole::kOverflow, now);
   EXPECT_TRUE(admission.view(now, true).usable);
   EXPECT_FALSE(admission.view(now, true).ahead);
 }

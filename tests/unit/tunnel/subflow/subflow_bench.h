@@ -64,21 +64,21 @@ struct SubflowBench : testing::Test {
     return s;
   }
   /// A packet of the flow, about to be sent.
-  const DataUnit* make(size_t size = 100) { return make(flow, size); }
-  const DataUnit* make(Flow& of, size_t size) {
+  UnitRef make(size_t size = 100) { return make(flow, size); }
+  UnitRef make(Flow& of, size_t size) {
     Packet packet = pool.allocate();
     packet.append(size);
     return dataTracker.create(of, std::move(packet), now);
   }
   /// Adds the packet to the datagram and tells the data tracker.
-  void put(DatagramBuilder& build, const DataUnit* d) {
+  void put(DatagramBuilder& build, UnitRef d) {
     build.addDatum(d);
     dataTracker.onSent(d, build.subflow().id(), build.packetNumber());
   }
   /// Sends a datagram with these packets. Returns its packet number.
-  PacketNumber send(Subflow& s, std::initializer_list<const DataUnit*> data) {
+  PacketNumber send(Subflow& s, std::initializer_list<UnitRef> data) {
     DatagramBuilder build(s, pool.allocate());
-    for (const DataUnit* d : data) put(build, d);
+    for (UnitRef d : data) put(build, d);
     Datagram out;
     EXPECT_TRUE(build.finish(*sealer, out, now));
     return build.packetNumber();

@@ -37,9 +37,9 @@ TEST_F(SubflowSetTest, TheFastestIsAmongThoseThatCarryData) {
   add(2);
   EXPECT_TRUE(subflows.anyUsable());
   EXPECT_EQ(subflows.fastest(), &fast);
-  fast.admission().setDuty(PathRole::kNone, now);
+  fast.admission().setRole(PathRole::kNone, now);
   EXPECT_EQ(subflows.fastest(), &slow);
-  slow.admission().setDuty(PathRole::kNone, now);
+  slow.admission().setRole(PathRole::kNone, now);
   EXPECT_EQ(subflows.fastest(), nullptr);
   EXPECT_TRUE(subflows.anyUsable()) << "they rest, and could be used";
 }

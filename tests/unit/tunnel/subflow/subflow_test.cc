@@ -69,7 +69,7 @@ struct SubflowTest : testing::Test {
     }
   }
   PacketNumber send(size_t bytes = 1200, bool control = false) {
-    const DataUnit* d = dataTracker.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
+    UnitRef d = dataTracker.create(flow, pool.copy(std::array<uint8_t, 1>{}), now);
     PacketNumber pn = s->sender().sent().next();
     SentPacket& p = s->onSent(bytes, true, now);
     p.data[0] = d;
@@ -684,7 +684,7 @@ TEST_F(SuppressedSubflowTest, EachSuppressionMovesWhatIsInFlightThen) {
 
 TEST_F(SubflowTest, OneThatRestsTakesNoData) {
   activate(1);
-  s->admission().setDuty(PathRole::kNone, now);
+  s->admission().setRole(PathRole::kNone, now);
   EXPECT_TRUE(s->usable());
   EXPECT_EQ(s->admission().opensAt(), kNever);
   EXPECT_EQ(s->admission().opensAt(true), kNever);
@@ -696,7 +696,7 @@ TEST_F(SubflowTest, OneThatRestsTakesNoData) {
 
 TEST_F(SubflowTest, OneForOverflowTakesThatOnly) {
   activate(1);
-  s->admission().setDuty(PathRole::kOverflow, now);
+  s->admission().setRole(PathRole::kOverflow, now);
   EXPECT_FALSE(s->admission().isOpen(now));
   EXPECT_FALSE(s->admission().isOpenAhead(now));
   EXPECT_FALSE(s->view(now).open);
@@ -706,7 +706,7 @@ TEST_F(SubflowTest, OneForOverflowTakesThatOnly) {
 }
 
 TEST_F(SuppressedSubflowTest, IsNotForOverflowEither) {
-  s->admission().setDuty(PathRole::kOverflow, now);
+  s->admission().setRole(PathRole::kOverflow, now);
   group.setUsable(first, true, now);
   suppress();
   EXPECT_FALSE(s->view(now, true).usable);

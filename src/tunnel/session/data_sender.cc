@@ -1,0 +1,269 @@
+#include "tunnel/session/data_sender.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace braid {
+
+DataSender::DataSender(const SessionOptions& options, PacketPool& pool, DatagramSealer& sealer,
+                       PathManager& paths, DataTracker& dataTracker, SessionQueues& queues,
+                       ProactiveRecovery& proactiveRecovery, PacketEvents& events)
+    : options_(options),
+      pool_(pool),
+      sealer_(sealer),
+      roles_(paths.roles()),
+      subflows_(paths.subflows()),
+      dataTracker_(dataTracker),
+      queues_(queues),
+      round_(queues.round),
+      proactiveRecovery_(proactiveRecovery),
+      events_(events),
+      repairs_(subflows_, dataTracker, proactiveRecovery.policies(), pool),
+      scheduler_(makePathScheduler(options.scheduler)),
+      schedulerName_(options.scheduler) {}
+
+void DataSender::setTunables() {
+  if (schedulerName_ == options_.scheduler) return;
+  scheduler_ = makePathScheduler(options_.scheduler);
+  schedulerName_ = options_.scheduler;
+}
+
+// ---- repairs
+
+bool DataSender::pollRepair(Datagram& out, Time now) {
+  Subflow* path = nullptr;
+  UnitRef datum = repairs_.pick(path, now);
+  if (!datum) return false;
+  Packet buffer = pool_.allocate();
+  if (!buffer) return false;
+  DatagramBuilder build(*path, std::move(buffer));
+  addRepair(build, datum, now);
+  build.addAck(now);
+  fill(build, now);
+  return build.finish(sealer_, out, now);
+}
+
+void DataSender::addRepair(DatagramBuilder& build, UnitRef datum, Time now) {
+  build.addDatum(datum);
+  dataTracker_.onSent(datum, build.subflow().id(), build.packetNumber());
+  proactiveRecovery_.onDataSent(*datum, now);
+  build.subflow().sender().countRepair(datum->packet.size());
+  ++counts_.retransmitted;
+}
+
+// ---- new data
+
+DataSender::Outcome DataSender::pollNew(Datagram& out, Time now) {
+  patienceEnd_ = kNever;
+  smallWaits_ = false;
+  if (round_.bytes() > 0) lookAtPaths(now);
+  Outcome outcome = offer(out, now);
+  if (outcome == Outcome::kNoPath && openOverflow(now)) outcome = offer(out, now);
+  return outcome;
+}
+
+void DataSender::lookAtPaths(Time now) {
+  views_.resize(subflows_.size());
+  Duration slowest{}, patience{};
+  double rate = 0;
+  for (size_t i = 0; i < subflows_.size(); ++i) {
+    views_[i] = subflows_[i].view(now);
+    if (!views_[i].usable) continue;
+    slowest = std::max(slowest, views_[i].srtt);
+    rate += views_[i].rate;
+    patience = std::max(patience, orderPatience(views_[i].srtt, views_[i].rttvar));
+  }
+  dataTracker_.setPatience(patience > 0s ? patience : kFirstPatience);
+  const Duration target = queueTarget(options_, slowest);
+  queues_.packets.setCodel(target, queueInterval(options_, slowest, target));
+  if (!queues_.streams.isOn()) return;
+  size_t narrowest = SIZE_MAX;  // MTU, of the paths that carry data
+  for (const Subflow* s : subflows_) {
+    if (s->admission().takesData()) narrowest = std::min(narrowest, s->mtu().current());
+  }
+  if (narrowest == SIZE_MAX) narrowest = MtuDiscovery::kMinDatagram;
+  queues_.streams.setPaths(narrowest - kDatagramOverhead, rate,
+                           slowest > 0s ? slowest : kFirstPatience);
+}
+
+// Data is left over. Returns whether a metered path is open that may carry it. If the metered paths
+// may be used, `views_` shows them, too.
+bool DataSender::openOverflow(Time now) {
+  if (!roles_.mayOverflow(now)) return false;
+  bool anyOpen = false;
+  for (size_t i = 0; i < subflows_.size(); ++i) {
+    views_[i] = subflows_[i].view(now, true);
+    anyOpen |= views_[i].open;
+  }
+  return anyOpen;
+}
+
+// Offers new data to the paths as `views_` shows them.
+DataSender::Outcome DataSender::offer(Datagram& out, Time now) {
+  auto isOpen = [](const PathView& v) { return v.open; };
+  auto isAhead = [](const PathView& v) { return v.ahead; };
+  bool anyOpen = std::any_of(views_.begin(), views_.end(), isOpen);
+  bool anyAhead = std::any_of(views_.begin(), views_.end(), isAhead);
+  DrrCursor round(round_);
+  while (Candidate offer = round.offer(now)) {
+    smallWaits_ |= offer.flow->burst.isSmall() || round_.newWaits(*offer.flow);
+    if (offer.isClaim()) {
+      if (!mayTakeTurn(*offer.flow, now)) {
+        if (!round.deferClaim()) return Outcome::kLater;
+        continue;
+      }
+      if (takeTurn(round, *offer.flow, out, now)) return Outcome::kSent;
+      continue;
+    }
+    if (offer.flow->delivery() == Delivery::kStream) {
+      if (!cutToFit(offer)) return Outcome::kLater;
+    } else if (dropTooLarge(round, *offer.unit)) {
+      continue;
+    }
+    if (!dataTracker_.mayCreate()) return Outcome::kLater;
+    if (!anyAhead) return Outcome::kNoPath;
+    if (!anyOpen && !offer.flow->burst.isSmall() && !round_.newWaits(*offer.flow))
+      return Outcome::kNoPath;
+    if (std::optional<size_t> choice = choosePath(offer, now))
+      return send(subflows_[*choice], round, out, now) ? Outcome::kSent : Outcome::kLater;
+    if (!round.pass(now)) break;
+  }
+  return round_.bytes() > 0 && !anyOpen ? Outcome::kNoPath : Outcome::kNothing;
+}
+
+// While no path is open for the flow, it keeps its turn.
+bool DataSender::mayTakeTurn(const Flow& flow, Time now) const {
+  bool isSmall = flow.burst.isSmall();
+  auto isOpen = [&](const Subflow* s) { return s->admission().isOpenFor(isSmall, now); };
+  return std::any_of(subflows_.begin(), subflows_.end(), isOpen) || !subflows_.anyUsable();
+}
+
+bool DataSender::takeTurn(DrrCursor& round, Flow& flow, Datagram& out, Time now) {
+  bool sent = proactiveRecovery_.pollTurn(flow, out, now);
+  round.endClaim(sent ? out.bytes.size() : 0, sent);
+  return sent;
+}
+
+// Drops the unit that the round offers if no usable path can carry it.
+bool DataSender::dropTooLarge(DrrCursor& round, const Packet& unit) {
+  auto carries = [&](const Subflow* s) {
+    return s->admission().takesData() && mayFit(unit.size(), *s);
+  };
+  if (!subflows_.anyUsable() || std::any_of(subflows_.begin(), subflows_.end(), carries))
+    return false;
+  events_.push(PacketEvent::Kind::kTooLarge, round.take());
+  countDrop(drops_, Drop::kTooBig);
+  return true;
+}
+
+// Cuts the offered stream data if it fits no path at present. False when it could not be cut.
+bool DataSender::cutToFit(const Candidate& offer) {
+  size_t largest = 0;
+  for (const Subflow* s : subflows_)
+    if (s->admission().takesData()) largest = std::max(largest, s->mtu().current());
+  if (largest == 0 || dataFits(offer.unit->size(), 0, frameRoom(largest))) return true;
+  return offer.flow->lane().cut(*offer.flow, largest - kDatagramOverhead);
+}
+
+// The path for the offered unit; nullopt: no path is open, or the unit waits for a better one.
+std::optional<size_t> DataSender::choosePath(const Candidate& offer, Time now) {
+  Flow& flow = *offer.flow;
+  size_t size = offer.unit->size();
+  size_t need = size + kDatagramOverhead;
+  std::span<const PathView> paths = views_;
+  auto isNarrow = [&](const Subflow* s) { return !fits(size, *s); };
+  if (std::any_of(subflows_.begin(), subflows_.end(), isNarrow)) {
+    fitting_ = views_;
+    for (size_t i = 0; i < subflows_.size(); ++i) {
+      if (isNarrow(&subflows_[i]))
+        fitting_[i].open = fitting_[i].ahead = fitting_[i].usable = false;
+    }
+    paths = fitting_;
+  }
+  size_t drain = round_.drain(flow) * need / size;  // in datagrams, overhead included
+  FlowView view{need, drain, round_.bytes(), flow.burst.isSmall()};
+  flow.patience.update(flow.burst.pauses(), flow.burst.drains());
+  std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
+  if (!choice) patienceEnd_ = std::min(patienceEnd_, flow.patience.until);
+  return choice;
+}
+
+bool DataSender::send(Subflow& subflow, DrrCursor& round, Datagram& out, Time now) {
+  Packet buffer = pool_.allocate();
+  if (!buffer) return false;
+  DatagramBuilder build(subflow, std::move(buffer));
+  build.addAck(now);
+  fill(build, round, true, now);
+  return build.finish(sealer_, out, now);
+}
+
+void DataSender::fill(DatagramBuilder& build, Time now) {
+  DrrCursor round(round_);
+  fill(build, round, false, now);
+}
+
+// Known losses are repaired before new data is sent (docs/design.md, decision 4). New data is added
+// if the scheduler would send it on this path anyway.
+void DataSender::fill(DatagramBuilder& build, DrrCursor& round, bool chosen, Time now) {
+  Subflow& path = build.subflow();
+  bool looked = chosen;
+  while (!build.isFull()) {
+    UnitRef repair = path.admission().role() == PathRole::kOverflow ? nullptr : repairs_.first(now);
+    if (repair && build.fits(repair->packet.size()) && repairs_.mayUse(*repair, path)) {
+      addRepair(build, repair, now);
+      continue;
+    }
+    Candidate offer = round.offer(now);
+    if (!offer.unit || !build.fits(offer.unit->size()) || !dataTracker_.mayCreate()) return;
+    if (!std::exchange(chosen, false)) {
+      if (!std::exchange(looked, true)) lookAtPaths(now);
+      std::optional<size_t> choice = choosePath(offer, now);
+      if (choice != subflows_.positionOf(path.id()) && subflows_.anyUsable()) return;
+    }
+    addNew(build, round, *offer.flow, now);
+  }
+}
+
+// Adds the unit that the round offers; it belongs to `flow`.
+void DataSender::addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Time now) {
+  UnitRef datum = dataTracker_.create(flow, round.take(), now);
+  build.addDatum(datum);
+  dataTracker_.onSent(datum, build.subflow().id(), build.packetNumber());
+  if (datum->frame == 0) {
+    ++counts_.innerSentPackets;
+    counts_.innerSentBytes += datum->packet.size();
+  }
+  proactiveRecovery_.onDataSent(*datum, now);
+  if (proactiveRecovery_.onNewData(datum)) round_.claim(flow);
+}
+
+// ---- when to ask again
+
+bool DataSender::hasWaiting() const {
+  return round_.hasWork() || dataTracker_.queued() > 0 || proactiveRecovery_.hasSecond();
+}
+
+Time DataSender::nextDeadline(Time now) const {
+  Time next = kNever;
+  if (hasWaiting()) {
+    for (const Subflow* s : subflows_) {
+      Time opens = s->admission().opensAt(true);
+      if (opens > now) next = std::min(next, opens);
+      if (smallWaits_ && (opens = s->admission().opensAheadAt()) > now)
+        next = std::min(next, opens);
+      if (dataTracker_.queued() == 0) continue;
+      if ((opens = s->admission().opensForRepairAt(dataTracker_.hasMoved())) > now)
+        next = std::min(next, opens);
+    }
+  }
+  if (dataTracker_.queued() > 0)
+    next =
+        std::min(next, std::max(now, std::min(repairs_.readyAt(), dataTracker_.repairExpiresAt())));
+  if (round_.bytes() == 0 && dataTracker_.live() > 0)
+    next = std::min(next, std::max(now, proactiveRecovery_.idleAgainAt()));
+  if (round_.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
+  return next;
+}
+
+}  // namespace braid
