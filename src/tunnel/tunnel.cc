@@ -185,7 +185,6 @@ void Tunnel::setTunables(const TunnelOptions& options) {
   next.maxOuterMtu = options_.maxOuterMtu;
   next.maxFlows = options_.maxFlows;
   next.decodeBuffer = options_.decodeBuffer;
-  next.sealLater = options_.sealLater;
   next.streams.firstUpload = options_.streams.firstUpload;
   next.streams.allHeldBytes = options_.streams.allHeldBytes;
   next.trace = options_.trace;
@@ -201,13 +200,7 @@ void Tunnel::onInnerPacket(Packet packet, Time now) {
   forwarder_.onInnerPacket(std::move(packet), now);
 }
 
-CipherWork Tunnel::opening(ByteView datagram) const {
-  std::optional<DatagramHeader> header = readHeader(datagram);
-  return header && header->version == kWireVersion ? peers_.opening(*header) : CipherWork{};
-}
-
-void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now,
-                        const CipherWork* opened) {
+void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   now = forward(now);
   ByteView bytes = datagram.view();
   count(from, bytes.size(), now);
@@ -221,8 +214,7 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now,
   std::optional<DatagramHeader> header = readHeader(bytes);
   if (!header) return countDrop(drops_, Drop::kUnknownType);
   if (header->version != kWireVersion) return countDrop(drops_, Drop::kUnknownVersion);
-  if (std::optional<Drop> cause =
-          peers_.onDatagram(*header, from, ecn, std::move(datagram), now, opened))
+  if (std::optional<Drop> cause = peers_.onDatagram(*header, from, ecn, std::move(datagram), now))
     countDrop(drops_, *cause);
 }
 
@@ -262,7 +254,6 @@ bool Tunnel::pollReply(Datagram& out, Time now) {
 
 bool Tunnel::pollDatagram(Datagram& out, Time now) {
   now = forward(now);
-  out.unsealed = {};
   streams_.wakePeers();
   bool isReply = replyNext_ && pollReply(out, now);
   bool isPeers = !isReply && peers_.pollDatagram(out, now);

@@ -142,14 +142,8 @@ class Tunnel final : private PeerOwner {
 
   /// A packet (TUN) or frame (TAP) from the device.
   void onInnerPacket(Packet packet, Time now);
-  /// Prepares the decryption of a datagram that has arrived; empty: it cannot be decrypted. The
-  /// driver may decrypt on any thread and then passes the result to onDatagram(). onDatagram() must
-  /// be called in the order in which the datagrams arrived, as always.
-  CipherWork opening(ByteView datagram) const;
-  /// A datagram from a socket, with the ECN bits of its IP header. `opened`: what opening()
-  /// returned for it, after the decryption; nullptr: the core decrypts.
-  void onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now,
-                  const CipherWork* opened = nullptr);
+  /// A datagram from a socket, with the ECN bits of its IP header.
+  void onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now);
   void onTimer(Time now);
   /// The kernel refused a datagram of pollDatagram() because of its route (ENETUNREACH, ENODEV,
   /// EPERM, ...).

@@ -59,17 +59,12 @@ void PeerSet::close() {
 
 // ---- what happens to peers
 
-CipherWork PeerSet::opening(const DatagramHeader& header) const {
-  Session* session = sessions_.find(header.session).session;
-  return session ? session->opening(header) : CipherWork{};
-}
-
 std::optional<Drop> PeerSet::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
-                                        Packet datagram, Time now, const CipherWork* opened) {
+                                        Packet datagram, Time now) {
   auto [peer, session, call] = sessions_.find(header.session);
   if (!peer) return Drop::kUnknownSession;
   wake(*peer);
-  return peer->onDatagram(*session, header, from, ecn, std::move(datagram), now, opened);
+  return peer->onDatagram(*session, header, from, ecn, std::move(datagram), now);
 }
 
 // Several peers may have the same endpoint: the datagram belongs to the one whose keys open it.

@@ -57,12 +57,9 @@ class PeerSet {
   void setTunables();
   void close();
 
-  /// Prepares the decryption of a session's datagram; empty: it cannot be decrypted.
-  CipherWork opening(const DatagramHeader& header) const;
-  /// A session's datagram. Returns nullopt when it was used, else why not. `opened`: as in
-  /// Session::onDatagram().
+  /// A session's datagram. Returns nullopt when it was used, else why not.
   std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
-                                 Packet datagram, Time now, const CipherWork* opened = nullptr);
+                                 Packet datagram, Time now);
   /// True when the datagram belongs to a handshake that one of the peers began; that peer takes it.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A restart notice. True when it ended the session of one of the peers.
