@@ -7,7 +7,7 @@
 namespace braid {
 
 namespace {
-// As many pending ICMP errors in a row count as a refusal of the datagram.
+// From this many pending ICMP errors in a flush on, each counts as a refusal of its datagram.
 constexpr int kPendingErrors = 8;
 }  // namespace
 
@@ -52,11 +52,10 @@ bool DatagramSocket::flush(SendObserver& observer) {
       release(static_cast<size_t>(sent));
     } else if (sent == -EAGAIN) {
       blocked_ = true;
-    } else if (sent != -ECONNREFUSED || ++pendingErrors == kPendingErrors) {
+    } else if (sent != -ECONNREFUSED || ++pendingErrors >= kPendingErrors) {
       Datagram refused = std::move(queue_.front());
       queue_.popFront();
       tell(refused, -sent, observer);
-      pendingErrors = 0;
     }
   }
   counters_.blocked += blocked_;
