@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <new>
-#include <stdexcept>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "host/linux/memory.h"
@@ -40,23 +38,10 @@ Daemon::Daemon(Config config, LoadOptions loading)
   dropPrivileges();
   if (::geteuid() == 0)
     spdlog::warn("runs as root, without most of its capabilities; --user NAME runs it as NAME");
-  startWorkers();
   gateway_.start();
 }
 
 Daemon::~Daemon() = default;
-
-void Daemon::startWorkers() {
-  static_assert(kMostWorkers == Workers::kMost);
-  unsigned workers = workersOf(gateway_.config());
-  if (workers == 1) return;
-  try {
-    host_.startWorkers(workers - 1);
-  } catch (const std::system_error& e) {
-    throw std::runtime_error(std::string("the system gives no threads for `workers`: ") + e.what() +
-                             "; set `workers: 1`");
-  }
-}
 
 bool Daemon::run() {
   if (notify::watchdogInterval() > Duration::zero()) watchdogTimer_.arm(monotonicNow());

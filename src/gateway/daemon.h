@@ -26,7 +26,6 @@ class Daemon : private ControlHandler {
   bool run();
 
  private:
-  void startWorkers();
   void beforeWait();
   void stop();
 

@@ -75,13 +75,6 @@ void makeStateFolders(const Config& config) {
   }
 }
 
-// With more than one worker, the core leaves sealing to the threads of the sockets.
-TunnelOptions tunnelOptions(const Config& config) {
-  TunnelOptions out = config.tunnel;
-  out.sealLater = workersOf(config) > 1;
-  return out;
-}
-
 // familyLeftOut() for networks given as texts.
 std::string leftOut(const std::vector<std::string>& networks) {
   std::vector<Prefix> routes;
@@ -137,7 +130,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
           loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
-      tunnel_(tunnelOptions(config_), pool_, handshakes_, host.randomKey()),
+      tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
       pump_(host, deviceOptions(config_), config_.offloads.sockets, pool_, tunnel_, log_),
       network_(host.network()),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
@@ -233,7 +226,6 @@ void Gateway::stop() {
   tunnel_.close();
   for (int i = 0; i < kRounds && pump_.sendDatagrams(clock_.now()); ++i) {
   }
-  pump_.sockets().finish();
   endTrace();
   meters_.end(clock_.now());
   uplinks_.close();
@@ -273,7 +265,7 @@ void Gateway::openStreams() {
 // A new session's peer is told of at most as many streams as this gateway can have connections,
 // because further ones would be reset.
 TunnelOptions Gateway::tunables() const {
-  TunnelOptions out = tunnelOptions(config_);
+  TunnelOptions out = config_.tunnel;
   out.streams.on &= streams_ != nullptr;
   if (streams_) out.streams.most = std::min(out.streams.most, streams_->most(config_));
   return out;

@@ -95,12 +95,8 @@ class SendObserver {
 /// How a socket asks for attention. The callbacks are never called from within the socket's own
 /// methods.
 struct SocketCallbacks {
-  /// Returns the work of opening (decrypting) a received datagram, for sockets that let other
-  /// threads do it.
-  using Opening = std::function<CipherWork(ByteView)>;
   std::function<void()> onReadable;
   std::function<void()> onWritable;  ///< the send buffer has room again after a blocked flush
-  Opening opening{};                 ///< empty: the core opens datagrams itself
 };
 
 /// A UDP socket with a bounded send queue. Datagrams are exchanged with the host in batches: send()
@@ -113,9 +109,7 @@ class DatagramSocket {
   static constexpr size_t kBatch = 64;
 
   /// `local`: the address that the socket is bound to, with the port that the host chose.
-  DatagramSocket(SocketId id, const Endpoint& local) : id_(id), local_(local) {
-    refused_.reserve(kQueueLimit);
-  }
+  DatagramSocket(SocketId id, const Endpoint& local) : id_(id), local_(local) {}
   virtual ~DatagramSocket() = default;
   DatagramSocket(const DatagramSocket&) = delete;
   DatagramSocket& operator=(const DatagramSocket&) = delete;
@@ -128,17 +122,12 @@ class DatagramSocket {
   /// Appends a datagram to the send queue. When the queue is full or the address families differ,
   /// the datagram is counted and dropped (false).
   bool enqueue(Datagram&& datagram);
-  /// The number of queued datagrams, without those that another thread is sending.
-  size_t queued() const { return queue_.size() + (sending_ ? 0 : leaving_.size()); }
+  /// The number of queued datagrams.
+  size_t queued() const { return queue_.size(); }
   bool full() const { return queued() >= kQueueLimit; }
   /// Sends the queue in order. False when the send buffer is full and datagrams are left: call
-  /// again when the socket is writable. Where the host has other threads, one of them may send
-  /// instead. Datagrams queued meanwhile are then sent afterwards without another call, and the
-  /// observer is told later, so it must stay alive.
+  /// again when the socket is writable.
   bool flush(SendObserver& observer);
-  /// Waits for what another thread is sending, and sends the rest. Datagrams that do not fit the
-  /// send buffer stay queued.
-  void finish(SendObserver& observer);
   /// Whether the send buffer was full at the last attempt to send.
   bool blocked() const { return blocked_; }
 
@@ -153,45 +142,17 @@ class DatagramSocket {
   virtual int send(size_t count) = 0;
   /// Sets whether SocketCallbacks::onWritable is wanted.
   virtual void watchWritable(bool on) = 0;
-  /// Makes another thread call sendLeaving(), after which this thread calls onSent(). The argument
-  /// is the number of datagrams. False: there is no other thread, or the datagrams are too few to
-  /// be worth it.
-  virtual bool handOver(size_t) { return false; }
-  /// Whether that other thread has finished sendLeaving(). If so, onSent() is not called. If not,
-  /// and the argument (`tell`) is true, onSent() will be called soon.
-  virtual bool hasSent(bool) { return false; }
-  /// Waits until that other thread has finished sendLeaving(). onSent() is not called.
-  virtual void awaitSending() {}
-
-  Datagram& nextAt(size_t i) { return leaving_[next_ + i]; }
-  /// Sends leaving_ on whichever thread calls it; `lane` is that thread's cipher lane. True when
-  /// not all were sent or some were refused: then onSent() is due.
-  bool sendLeaving(unsigned lane);
-  void onSent();
+  Datagram& nextAt(size_t i) { return queue_[i]; }
   SocketCounters counters_;
 
  private:
-  struct Refusal {
-    size_t place;  // index in leaving_
-    int error;
-  };
-  size_t sealSome(unsigned lane);
-  void send(SendObserver& observer, bool here);
-  void endSending(SendObserver& observer);
-  void settle(SendObserver& observer);
+  void release(size_t count);
   void tell(const Datagram& refused, int error, SendObserver& observer);
 
   SocketId id_;
   Endpoint local_;
   Ring<Datagram> queue_;
-  Ring<Datagram> leaving_;  ///< being sent; those before `next_` have left
-  size_t next_ = 0;
-  std::vector<Refusal> refused_;  ///< those before `next_` that the host refused
-  bool stuck_ = false;            ///< the send buffer had no room for the next one
   bool blocked_ = false;
-  /// Another thread uses leaving_, next_, refused_, stuck_ and send().
-  bool sending_ = false;
-  SendObserver* observer_ = nullptr;  ///< observer of what that thread sends
 };
 
 }  // namespace braid

@@ -10,17 +10,11 @@ size_t ReceiveBatch::prepare(size_t limit) {
   received_.clear();
   size_t end = kSize;
   for (size_t i = 0; i < end; ++i) {
-    if (!spare_[i]) spare_[i] = pool().allocate();
+    if (!spare_[i]) spare_[i] = pool_.allocate();
     while (!spare_[i] && end > i + 1) spare_[i] = std::move(spare_[--end]);
     if (!spare_[i]) end = i;
   }
   return std::min(limit, end);
-}
-
-void ReceiveBatch::lend(size_t several) {
-  received_.reserve(kSize + several);
-  if (several > 0) spill(0);
-  stock_.lend(several);
 }
 
 ByteSpan ReceiveBatch::spill(size_t i) {
@@ -35,12 +29,12 @@ void ReceiveBatch::take(size_t i, size_t size, const Route& from, Ecn ecn) {
 
 size_t ReceiveBatch::takeSeveral(size_t i, size_t size, size_t each, const Route& from, Ecn ecn) {
   Packet first = std::move(spare_[i]);
-  size_t inRoom = std::min(size, stock_.payload());
+  size_t inRoom = std::min(size, pool_.payload());
   first.setSize(inRoom);
   size_t place = received_.size(), lost = 0;
   add({}, from, ecn);
   for (size_t begin = each; begin < size; begin += each) {
-    Packet packet = stock_.take();
+    Packet packet = pool_.allocate();
     if (!packet) {
       ++lost;
       continue;

@@ -10,63 +10,14 @@
 #include "base/packet.h"
 #include "inet/addresses.h"
 #include "tunnel/subflow/route.h"
-#include "tunnel/wire/aead.h"
 
 namespace braid {
-
-/// Provides empty packets of a pool for reading into. Usually it takes them from the pool one by
-/// one. While it is lent to another thread, which must not touch the pool, it takes them from a
-/// reserve that was filled before.
-class PacketStock {
- public:
-  explicit PacketStock(PacketPool& pool) : pool_(&pool) {}
-
-  PacketPool& pool() { return *pool_; }
-  size_t payload() const { return pool_->payload(); }
-
-  /// Lends the stock to another thread: it may take `count` packets from now on, or fewer when the
-  /// pool has no more.
-  void lend(size_t count) {
-    heap_.reserve(count);
-    while (heap_.size() < count) {
-      Packet packet = pool_->allocate();
-      if (!packet) break;
-      heap_.push_back(std::move(packet));
-    }
-    lent_ = true;
-  }
-  /// Ends the lending. Packets that were not taken stay for the next time, or for the pool's
-  /// thread.
-  void takeBack() { lent_ = false; }
-  /// Whether the stock is lent and no packet is left.
-  bool isUsedUp() const { return lent_ && heap_.empty(); }
-  /// Returns the reserve to the pool.
-  void clear() { heap_.clear(); }
-
-  /// Takes an empty packet; an empty handle when there are no more.
-  Packet take() {
-    if (heap_.empty()) return lent_ ? Packet() : pool_->allocate();
-    Packet packet = std::move(heap_.back());
-    heap_.pop_back();
-    return packet;
-  }
-  /// Takes back an empty packet that was not needed.
-  void reclaim(Packet packet) {
-    if (lent_ && packet) heap_.push_back(std::move(packet));
-  }
-
- private:
-  PacketPool* pool_;
-  std::vector<Packet> heap_;
-  bool lent_ = false;
-};
 
 /// A datagram as received.
 struct ReceivedDatagram {
   Route from;
   Ecn ecn = Ecn::kNotEct;
   Packet bytes;
-  CipherWork opening{};  ///< the work of opening it, already done; empty: not tried yet
 };
 
 /// A buffer into which sockets receive, one batch at a time. Any number of sockets may share it. It
@@ -79,21 +30,13 @@ class ReceiveBatch {
   /// The greatest length of a message that holds several datagrams, in bytes (UDP's length field).
   static constexpr size_t kLongest = 65535;
 
-  explicit ReceiveBatch(PacketPool& pool) : stock_(pool) {}
-
-  PacketPool& pool() { return stock_.pool(); }
+  explicit ReceiveBatch(PacketPool& pool) : pool_(pool) {}
 
   /// Clears the last batch and prepares up to `limit` empty packets. Returns how many; 0 when the
   /// pool is exhausted.
   size_t prepare(size_t limit);
-  /// Call after prepare(): lends the batch to another thread, which may fill it. It may use up to
-  /// `several` packets in addition to the prepared ones.
-  void lend(size_t several);
-  void takeBack() { stock_.takeBack(); }
-  /// Returns the packets that lend() took in reserve to the pool.
-  void clearStock() { stock_.clear(); }
   /// Where to write the bytes of the i-th prepared packet.
-  ByteSpan room(size_t i) { return {spare_[i].data(), stock_.payload()}; }
+  ByteSpan room(size_t i) { return {spare_[i].data(), pool_.payload()}; }
   /// Where to write the bytes of the i-th message that do not fit into room(i). The kernel provides
   /// memory only for parts that are written.
   ByteSpan spill(size_t i);
@@ -112,7 +55,7 @@ class ReceiveBatch {
     received_.push_back({from, ecn, std::move(packet)});
   }
 
-  PacketStock stock_;
+  PacketPool& pool_;
   std::array<Packet, kSize> spare_;
   std::unique_ptr<uint8_t[]> spills_;
   std::vector<ReceivedDatagram> received_;  ///< cleared, but never shrunk

@@ -101,7 +101,6 @@ void Tunnel::setTunables(const TunnelOptions& options) {
   next.maxOuterMtu = parts_->options_.maxOuterMtu;
   next.maxFlows = parts_->options_.maxFlows;
   next.decodeBuffer = parts_->options_.decodeBuffer;
-  next.sealLater = parts_->options_.sealLater;
   next.streams.firstUpload = parts_->options_.streams.firstUpload;
   next.streams.allHeldBytes = parts_->options_.streams.allHeldBytes;
   next.shim.keepSizes(parts_->options_.shim);
@@ -124,13 +123,7 @@ void Tunnel::onInnerPacket(Packet packet, Time now) {
   parts_->settle();
 }
 
-CipherWork Tunnel::opening(ByteView datagram) const {
-  std::optional<DatagramHeader> header = readHeader(datagram);
-  return header && header->version == kWireVersion ? parts_->peers_.opening(*header) : CipherWork{};
-}
-
-void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now,
-                        const CipherWork* opened) {
+void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   now = parts_->forward(now);
   ByteView bytes = datagram.view();
   parts_->count(from, bytes.size(), now);
@@ -149,7 +142,7 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now,
   if (!peer) return countDrop(parts_->drops_, Drop::kUnknownSession);
   parts_->peers_.wake(*peer);
   if (std::optional<Drop> cause =
-          peer->onDatagram(*session, *header, from, ecn, std::move(datagram), now, opened))
+          peer->onDatagram(*session, *header, from, ecn, std::move(datagram), now))
     countDrop(parts_->drops_, *cause);
   parts_->settle(*peer);
 }
@@ -224,7 +217,6 @@ bool Tunnel::Parts::pollReply(Datagram& out, Time now) {
 
 bool Tunnel::pollDatagram(Datagram& out, Time now) {
   now = parts_->forward(now);
-  out.unsealed = {};
   parts_->streams_.wakePeers();
   bool isReply = parts_->replyNext_ && parts_->pollReply(out, now);
   bool isPeers = !isReply && parts_->peers_.pollDatagram(out, now);

@@ -70,7 +70,7 @@ class Tunnel final {
   /// Begins a new period of a metered uplink, of which `used` bytes are already used.
   void resetMeter(std::string_view uplink, uint64_t used, Time now);
   /// Takes over all options that may change at run time: all except the mode, the MTUs, `maxFlows`,
-  /// `decodeBuffer`, `sealLater`, `firstUpload` and `allHeldBytes` of streams, and the table sizes
+  /// `decodeBuffer`, `firstUpload` and `allHeldBytes` of streams, and the table sizes
   /// of the ack shim. An ack shim that is switched off forgets its flows and counters.
   void setTunables(const TunnelOptions& options);
   /// From now on `sink` gets an event for each decision of loss recovery; nullptr ends that. The
@@ -87,14 +87,8 @@ class Tunnel final {
 
   /// A packet (TUN) or frame (TAP) from the device.
   void onInnerPacket(Packet packet, Time now);
-  /// Prepares the decryption of a datagram that has arrived; empty: it cannot be decrypted. The
-  /// driver may decrypt on any thread and then passes the result to onDatagram(). onDatagram() must
-  /// be called in the order in which the datagrams arrived, as always.
-  CipherWork opening(ByteView datagram) const;
-  /// A datagram from a socket, with the ECN bits of its IP header. `opened`: what opening()
-  /// returned for it, after the decryption; nullptr: the core decrypts.
-  void onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now,
-                  const CipherWork* opened = nullptr);
+  /// A datagram from a socket, with the ECN bits of its IP header.
+  void onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now);
   void onTimer(Time now);
   /// The kernel refused a datagram of pollDatagram() because of its route (ENETUNREACH, ENODEV,
   /// EPERM, ...).

@@ -341,43 +341,6 @@ TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrder) {
   for (int i = 0; i < 30; ++i) EXPECT_EQ(got[i].bytes.data()[0], i);
 }
 
-TEST_F(UdpWire, FullSendBufferKeepsTheRestInOrderWhoeverSends) {
-  Loop loop;
-  Workers workers(loop);
-  workers.start(1);
-  SocketOptions tiny = any(true, "near");
-  tiny.bufferBytes = 1;
-  UdpSocket near(1, tiny);
-  UdpSocket far = inOther([&] { return UdpSocket(2, any(true)); });
-  near.watch(loop, {[] {}, [&] { near.flush(observer_); }}, &workers);
-  shell("tc qdisc add dev near root tbf rate 2mbit burst 3000 limit 1000000");
-  Endpoint to{address("192.0.2.2"), far.local().port};
-  auto send = [&](int from, int end) {
-    for (int i = from; i < end; ++i) {
-      Datagram d = datagram(to, 1000);
-      d.bytes.data()[0] = static_cast<uint8_t>(i);
-      ASSERT_TRUE(near.enqueue(std::move(d)));
-    }
-  };
-  send(0, 30);
-  EXPECT_TRUE(near.flush(observer_)) << "nobody knows yet";
-  send(30, 60);
-  near.flush(observer_);
-  Timer tick(loop, [] {});
-  bool wasBlocked = false;
-  for (Time end = monotonicNow() + 10s;
-       near.counters().sentDatagrams < 60 && monotonicNow() < end;) {
-    tick.arm(monotonicNow() + 10ms);
-    loop.runOnce(true);
-    wasBlocked |= near.blocked();
-    if (!near.blocked()) near.flush(observer_);
-  }
-  EXPECT_TRUE(wasBlocked);
-  auto got = receive(far, 60);
-  ASSERT_EQ(got.size(), 60u);
-  for (int i = 0; i < 60; ++i) EXPECT_EQ(got[i].bytes.data()[0], i);
-}
-
 // ---------------------------------------------------------------- netlink: following
 
 class Monitor : public NetNamespaceTest {
@@ -1160,16 +1123,14 @@ TEST_F(DeviceWire, TapCarriesFrames) {
 // device outlives its owners; the settings of one owner must not apply to the next.
 TEST_F(DeviceWire, TcpSegmentsCrossTheDeviceTogether) {
   enum class Offloads { kOn, kTcpOnly, kOff, kUnknown };
-  using Case = std::pair<Offloads, unsigned>;  // and other threads
-  for (auto [offloads, threads] :
-       {Case{Offloads::kOn, 0}, Case{Offloads::kTcpOnly, 0}, Case{Offloads::kOff, 0},
-        Case{Offloads::kUnknown, 0}, Case{Offloads::kOn, 2}, Case{Offloads::kOff, 1}}) {
+  using Case = std::pair<Offloads, bool>;  // and whether a loop watches the device
+  for (auto [offloads, isWatched] :
+       {Case{Offloads::kOn, false}, Case{Offloads::kTcpOnly, false}, Case{Offloads::kOff, false},
+        Case{Offloads::kUnknown, false}, Case{Offloads::kOn, true}, Case{Offloads::kOff, true}}) {
     SCOPED_TRACE(testing::Message()
-                 << "offloads " << static_cast<int>(offloads) << ", threads " << threads);
+                 << "offloads " << static_cast<int>(offloads) << ", watched " << isWatched);
     PacketPool pool(1500, 4096);
     Loop loop;
-    Workers workers(loop);
-    if (threads > 0) workers.start(threads);
     std::unique_ptr<LinuxTunDevice> device;
     DeviceOptions options{Kind::kTun, "braid7", offloads != Offloads::kOff};
     auto open = [&] { device = std::make_unique<LinuxTunDevice>(options); };
@@ -1236,11 +1197,11 @@ TEST_F(DeviceWire, TcpSegmentsCrossTheDeviceTogether) {
       tun.flush();
     };
     Timer tick(loop, [] {});  // so that the end is seen
-    if (threads > 0) tun.watch(loop, mirror, &workers);
+    if (isWatched) tun.watch(loop, mirror);
     auto end = std::chrono::steady_clock::now() + 20s;
     while (!done && std::chrono::steady_clock::now() < end) {
       tick.arm(monotonicNow() + 10ms);
-      if (threads > 0) {
+      if (isWatched) {
         loop.runOnce(true);
       } else if (readable(tun.fd(), 10)) {
         mirror();

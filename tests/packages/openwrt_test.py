@@ -43,7 +43,6 @@ REST = """
 config gateway
     option key 'edge.key'
     option certificate 'edge.crt'
-    option workers 'auto'
     option state '/tmp/braid.state'
     option peers_folder '/tmp/braid.peers.d'
     option forwarding 'on'

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <thread>
 
 #include "gateway/config/config_fragments.h"
 #include "gateway/config/config_sections.h"
@@ -79,8 +78,8 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
   config.path = path;
   ConfigSection root(
       {&std::get<ConfigNode>(tree), "", nullptr},
-      {"identity", "device", "offloads", "workers", "uplinks", "listen", "peers", "peers-folder",
-       "control", "recovery", "tunnel", "streams", "forwarding", "nat", "forwards", "state", "log"},
+      {"identity", "device", "offloads", "uplinks", "listen", "peers", "peers-folder", "control",
+       "recovery", "tunnel", "streams", "forwarding", "nat", "forwards", "state", "log"},
       out);
   std::optional<Pin> ownPin =
       readIdentity(root.require("identity",
@@ -89,7 +88,6 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
                    options, config, out);
   readDevice(root.find("device"), config, out);
   readOffloads(root.find("offloads"), config, out);
-  assign(config.workers, readAutoOrNumber(root.find("workers"), 1, kMostWorkers, out));
   readUplinks(root.find("uplinks"), config, out);
   readListen(root.find("listen"), config, out);
   readPeersFolder(root.find("peers-folder"), config, out);
@@ -122,10 +120,6 @@ std::string ConfigError::toString() const {
   if (line > 0) text += ":" + std::to_string(line) + ":" + std::to_string(column);
   if (!key.empty()) text += ": " + key;
   return text + ": " + problem + "; " + remedy;
-}
-
-unsigned workersOf(const Config& config) {
-  return config.workers ? config.workers : workersFor(std::thread::hardware_concurrency());
 }
 
 ConfigResult loadConfig(const std::string& path, const LoadOptions& options, ConfigNode* tree) {

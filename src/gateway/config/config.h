@@ -140,16 +140,12 @@ struct ConfigError {
 };
 using ConfigErrors = std::vector<ConfigError>;
 
-/// Most threads that carry packets.
-inline constexpr unsigned kMostWorkers = AeadCipher::kLanes;
-
 /// A whole, valid configuration.
 struct Config {
   std::string path;  ///< the file it came from
   IdentityConfig identity;
   DeviceConfig device;
   OffloadsConfig offloads;
-  unsigned workers = 1;  ///< threads that carry packets, 1 to kMostWorkers; 0: workersFor()
   std::vector<UplinkConfig> uplinks;  ///< initiator side
   std::vector<Endpoint> listen;       ///< responder side
   std::vector<PeerConfig> peers;
@@ -183,14 +179,6 @@ struct LoadOptions {
 };
 
 using ConfigResult = std::variant<Config, ConfigErrors>;
-
-/// Threads for a machine with this number of processors: 1 if it has fewer than four, else half of
-/// them, at most 3.
-constexpr unsigned workersFor(unsigned processors) {
-  return processors < 4 ? 1 : std::min(processors / 2, 3u);
-}
-/// Number of threads that the configuration asks for on this machine.
-unsigned workersOf(const Config& config);
 
 /// Reads and checks a file, with the fragments of its `peers-folder`. Errors come in the order of
 /// their lines. Throws nothing except std::bad_alloc. `tree`: receives the tree of a valid file, to

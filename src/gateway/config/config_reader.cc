@@ -93,6 +93,17 @@ std::string unknownKeyRemedy(std::string_view text, std::span<const std::string_
   return "known here: " + joined(known);
 }
 
+// A key that earlier versions had, and what to do in its place.
+struct GoneKey {
+  std::string_view key;  // "section.key"
+  std::string_view remedy;
+};
+constexpr GoneKey kGoneKeys[]{
+    {"workers",
+     "remove it; more cores are for shards: several daemons, each with a part of the peers (see "
+     "fleet.md)"},
+};
+
 std::string outside(std::string_view text, const std::string& low, const std::string& high) {
   return inQuotes(text) + " is outside " + low + " to " + high;
 }
@@ -140,8 +151,13 @@ ConfigSection::ConfigSection(const ConfigValue& value,
     auto first =
         std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.text == key.text; });
     if (std::find(known.begin(), known.end(), key.text) == known.end()) {
-      out.add(value, key, childKey(inQuotes(key.text)), "unknown key",
-              unknownKeyRemedy(key.text, known));
+      auto gone = std::ranges::find(kGoneKeys, childKey(key.text), &GoneKey::key);
+      if (gone != std::end(kGoneKeys)) {
+        out.add(value, key, std::string(gone->key), "this key is gone", std::string(gone->remedy));
+      } else {
+        out.add(value, key, childKey(inQuotes(key.text)), "unknown key",
+                unknownKeyRemedy(key.text, known));
+      }
     } else if (first != keys.begin() + static_cast<std::ptrdiff_t>(i)) {
       out.add(value, key, childKey(key.text),
               "given twice, first in line " + std::to_string(first->line), "remove one of them");

@@ -39,7 +39,6 @@ ConfigErrors needsRestart(const Config& before, const Config& after, const Confi
   fixed(before.tunnel.mode, after.tunnel.mode, "device.mode");
   fixed(before.offloads.device, after.offloads.device, "offloads.device");
   fixed(before.offloads.sockets, after.offloads.sockets, "offloads.sockets");
-  fixed(before.workers, after.workers, "workers");
   if (after.device.mtu + kTaggedEthernetHeader > bufferSize) {
     std::string most = std::to_string(bufferSize - kTaggedEthernetHeader);
     out.add(

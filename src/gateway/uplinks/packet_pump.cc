@@ -21,17 +21,14 @@ PacketPump::PacketPump(Host& host, const DeviceOptions& device, bool socketOfflo
       tunnel_(tunnel),
       log_(log),
       device_(host.openDevice(device, [this] { deviceReadable_ = true; })),
-      sockets_(
-          host, pool, socketOffloads, *this,
-          [this](std::span<ReceivedDatagram> batch) { return onDatagrams(batch); },
-          [this](ByteView datagram) { return tunnel_.opening(datagram); }) {}
+      sockets_(host, pool, socketOffloads, *this,
+               [this](std::span<ReceivedDatagram> batch) { return onDatagrams(batch); }) {}
 
 // Reads the clock once per batch, because all of the batch arrived before it was read. Otherwise a
 // datagram would seem late because of those before it.
 size_t PacketPump::onDatagrams(std::span<ReceivedDatagram> batch) {
   Time now = clock_.now();
-  for (ReceivedDatagram& r : batch)
-    tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), now, r.opening ? &r.opening : nullptr);
+  for (ReceivedDatagram& r : batch) tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), now);
   return deliverPackets(SIZE_MAX);
 }
 

@@ -6,12 +6,11 @@
 namespace braid {
 
 SocketTable::SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer,
-                         OnBatch onBatch, SocketCallbacks::Opening opening)
+                         OnBatch onBatch)
     : host_(host),
       offloads_(offloads),
       observer_(observer),
       onBatch_(std::move(onBatch)),
-      opening_(std::move(opening)),
       batch_(pool) {}
 
 void SocketTable::open(SocketId id, const SocketOptions& wanted) {
@@ -20,9 +19,9 @@ void SocketTable::open(SocketId id, const SocketOptions& wanted) {
   auto entry = std::make_unique<Entry>();
   Entry* raw = entry.get();
   raw->id = id;
-  entry->socket = host_.openSocket(id, options,
-                                   {[this, raw] { onReadable(*raw->socket); },
-                                    [this, raw] { raw->socket->flush(observer_); }, opening_});
+  entry->socket = host_.openSocket(
+      id, options,
+      {[this, raw] { onReadable(*raw->socket); }, [this, raw] { raw->socket->flush(observer_); }});
   entries_.push_back(std::move(entry));
 }
 
@@ -34,7 +33,7 @@ SocketTable::Entries::const_iterator SocketTable::at(SocketId id) const {
 void SocketTable::close(SocketId id) {
   auto entry = at(id);
   if (entry == entries_.end()) return;
-  (*entry)->socket->finish(observer_);
+  if (!(*entry)->socket->blocked()) (*entry)->socket->flush(observer_);
   addCounters(closed_, (*entry)->socket->counters());
   std::erase(dirty_, entry->get());
   last_ = nullptr;
@@ -80,10 +79,6 @@ void SocketTable::flush() {
     if (!entry->socket->blocked()) entry->socket->flush(observer_);
   }
   dirty_.clear();
-}
-
-void SocketTable::finish() {
-  for (const auto& entry : entries_) entry->socket->finish(observer_);
 }
 
 SocketCounters SocketTable::counters() const {

@@ -44,10 +44,9 @@ class SocketTable {
 
   /// Takes a batch that one read returned. Returns how much work it was (see kTurn).
   using OnBatch = std::function<size_t(std::span<ReceivedDatagram>)>;
-  /// `offloads`: SocketOptions::offloads of each socket. `opening`: SocketCallbacks::opening. All
-  /// references must outlive the table.
-  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch,
-              SocketCallbacks::Opening opening = {});
+  /// `offloads`: SocketOptions::offloads of each socket. All references must outlive the
+  /// table.
+  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch);
 
   /// Throws SystemError.
   void open(SocketId id, const SocketOptions& options);
@@ -61,10 +60,6 @@ class SocketTable {
   /// Sends what is queued. What does not fit into the send buffers is sent when they have room
   /// again.
   void flush();
-
-  /// Sends what is queued, and waits until it is sent. What does not fit into the send buffers
-  /// stays.
-  void finish();
 
   /// Sums over all sockets, including closed ones.
   SocketCounters counters() const;
@@ -85,7 +80,6 @@ class SocketTable {
   bool offloads_;
   SendObserver& observer_;
   OnBatch onBatch_;
-  SocketCallbacks::Opening opening_;
   ReceiveBatch batch_;
   Entries entries_;  // a few: an uplink has one or several of each family
   // The socket of the last datagram sent; most datagrams that follow use it, too.

@@ -24,14 +24,14 @@ RandomKey LinuxHost::randomKey() {
 std::unique_ptr<TunDevice> LinuxHost::openDevice(const DeviceOptions& options,
                                                  Callback onReadable) {
   auto device = std::make_unique<LinuxTunDevice>(options);
-  device->watch(loop_, std::move(onReadable), &workers_);
+  device->watch(loop_, std::move(onReadable));
   return device;
 }
 
 std::unique_ptr<DatagramSocket> LinuxHost::openSocket(SocketId id, const SocketOptions& options,
                                                       SocketCallbacks callbacks) {
   auto socket = std::make_unique<UdpSocket>(id, options);
-  socket->watch(loop_, std::move(callbacks), &workers_);
+  socket->watch(loop_, std::move(callbacks));
   return socket;
 }
 

@@ -6,7 +6,6 @@
 #include "host/linux/loop.h"
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
-#include "host/linux/workers.h"
 
 namespace braid {
 
@@ -15,9 +14,6 @@ class LinuxHost final : public Host {
  public:
   /// `loop` must outlive the host. Throws SystemError.
   explicit LinuxHost(Loop& loop) : loop_(loop) {}
-  /// Starts `threads` worker threads that help the loop's thread with the packets of sockets and
-  /// device. Call once, after privileges were dropped. Throws std::system_error.
-  void startWorkers(unsigned threads) { workers_.start(threads); }
 
   const Clock& clock() const override { return clock_; }
   RandomKey randomKey() override;
@@ -33,7 +29,6 @@ class LinuxHost final : public Host {
 
  private:
   Loop& loop_;
-  Workers workers_{loop_};
   MonotonicClock clock_;
   NetlinkConfig network_;
   std::optional<NetlinkMonitor> monitor_;

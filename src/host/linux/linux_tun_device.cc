@@ -82,11 +82,6 @@ bool wantSegments(int fd) {
   return false;
 }
 
-// The most packets that wait for a worker to write them.
-constexpr size_t kMostWaiting = 512;
-// The most packets that a worker reads at a time.
-constexpr size_t kMostAhead = 256;
-
 }  // namespace
 
 LinuxTunDevice::LinuxTunDevice(const DeviceOptions& options) : kind_(options.kind) {
@@ -142,84 +137,14 @@ void LinuxTunDevice::lengthenQueues() {
   if (control) ::ioctl(control.get(), SIOCSIFTXQLEN, &request);
 }
 
-// The packets that wait for a worker, and those that it works on.
-struct LinuxTunDevice::Handed {
-  Handed(LinuxTunDevice& device, Workers& crew)
-      : workers(crew),
-        writing([&device, this](unsigned) { return writeAll(*device.writer_), false; },
-                [&device] { device.onWritten(); }),
-        reading([&device, this](unsigned) { return readAll(*device.reader_), true; },
-                [&device, this] {
-                  filled = true;
-                  device.onReadable_();
-                }) {
-    for (auto* packets : {&waiting, &leaving, &spent}) packets->reserve(kMostWaiting);
-    for (auto& packets : read) packets.reserve(kMostAhead);
-  }
-  void writeAll(TunWriter& writer) {
-    for (Packet& packet : leaving) writer.write(std::move(packet), writeCounters, &spent);
-    writer.flush(writeCounters, &spent);
-  }
-  void readAll(TunReader& reader) {
-    reader.read(kMostAhead, readCounters,
-                [this](Packet&& p) { read[current].push_back(std::move(p)); });
-  }
-
-  Workers& workers;
-  std::vector<Packet> waiting, leaving, spent;
-  DeviceCounters writeCounters;
-  std::array<std::vector<Packet>, 2> read;  // a worker fills one, the sink gets the other
-  size_t current = 0;
-  bool busy = false;    // a worker reads the device instead of read() itself
-  bool filled = false;  // read[current] was filled and not yet given to the sink
-  DeviceCounters readCounters;
-  Job writing, reading;
-};
-
-// Writes everything that write() accepted before the device is closed.
-LinuxTunDevice::~LinuxTunDevice() {
-  if (!handed_) return;
-  for (Job* job : {&handed_->reading, &handed_->writing}) {
-    if (job->underWay()) workers_->await(*job);
-  }
-  settleWriting();
-  writeHere();
-}
-
-void LinuxTunDevice::watch(Loop& loop, IoWatcher::Callback onReadable, Workers* workers) {
+void LinuxTunDevice::watch(Loop& loop, IoWatcher::Callback onReadable) {
   onReadable_ = std::move(onReadable);
-  for (size_t i = 0; i < fds_.size(); ++i)
-    watchers_.push_back(
-        std::make_unique<IoWatcher>(loop, fds_[i].get(), [this, i] { onQueueReadable(i); }));
-  workers_ = workers;
-}
-
-// While a worker reads, a queue with more packets is not watched, because the loop would be woken
-// for it all the time.
-void LinuxTunDevice::onQueueReadable(size_t queue) {
-  if (handed_ && handed_->reading.underWay()) {
-    watchers_[queue]->wantRead(false);
-    return paused_.push_back(queue);
+  for (size_t i = 0; i < fds_.size(); ++i) {
+    watchers_.push_back(std::make_unique<IoWatcher>(loop, fds_[i].get(), [this, i] {
+      if (reader_) reader_->setReady(i);
+      onReadable_();
+    }));
   }
-  if (reader_) reader_->setReady(queue);
-  onReadable_();
-}
-
-// Marks the paused queues as ready: they may have something to read.
-void LinuxTunDevice::wakePaused() {
-  for (size_t queue : paused_) reader_->setReady(queue);
-}
-
-void LinuxTunDevice::watchPaused() {
-  for (size_t queue : paused_) watchers_[queue]->wantRead(true);
-  paused_.clear();
-}
-
-// The state shared with the workers, created at first use; nullptr when there are no workers.
-LinuxTunDevice::Handed* LinuxTunDevice::handed() {
-  if (!workers_ || !workers_->started()) return nullptr;
-  if (!handed_) handed_ = std::make_unique<Handed>(*this, *workers_);
-  return handed_.get();
 }
 
 size_t LinuxTunDevice::read(PacketPool& pool, size_t limit, const Sink& sink) {
@@ -227,94 +152,9 @@ size_t LinuxTunDevice::read(PacketPool& pool, size_t limit, const Sink& sink) {
     reader_.emplace(rawFds(), kind_, hasHeader_, pool);
     if (!watchers_.empty()) reader_->setWatched();
   }
-  if (handed_ && handed_->busy) return readAhead(sink);
   size_t packets = reader_->read(limit, counters_, sink);
   gone_ |= reader_->gone();
-  if (packets >= Workers::kWorthReadingAhead && handed()) {
-    handed_->busy = true;
-    if (packets >= limit) beginReading();
-  }
   return packets;
-}
-
-// Makes a worker read the next packets while this thread processes the last ones.
-void LinuxTunDevice::beginReading() {
-  wakePaused();
-  reader_->stock().lend(kMostAhead);
-  handed_->workers.post(handed_->reading);
-}
-
-size_t LinuxTunDevice::readAhead(const Sink& sink) {
-  Handed& h = *handed_;
-  if (h.reading.underWay()) return 0;
-  if (!std::exchange(h.filled, false)) return beginReading(), 0;
-  std::vector<Packet>& packets = h.read[h.current];
-  size_t count = packets.size();
-  reader_->stock().takeBack();
-  addCounters(counters_, std::exchange(h.readCounters, {}));
-  gone_ |= reader_->gone();
-  h.busy = count >= Workers::kFew;
-  if (h.busy && (count >= kMostAhead || reader_->hasRest())) {
-    h.current ^= 1;
-    beginReading();
-  } else {
-    wakePaused();
-    watchPaused();
-  }
-  for (Packet& packet : packets) sink(std::move(packet));
-  packets.clear();
-  if (!h.busy) {
-    reader_->stock().clear();
-    if (reader_->hasRest()) count += reader_->read(0, counters_, sink);
-  }
-  return count;
-}
-
-void LinuxTunDevice::write(Packet packet) {
-  if (!handed()) return writer_->write(std::move(packet), counters_);
-  Handed& h = *handed_;
-  if (h.waiting.size() == kMostWaiting) {
-    if (h.writing.underWay()) {
-      h.workers.await(h.writing);
-      settleWriting();
-    }
-    flush();
-  }
-  h.waiting.push_back(std::move(packet));
-}
-
-void LinuxTunDevice::flush() {
-  if (!handed()) return writer_->flush(counters_);
-  Handed& h = *handed_;
-  if (h.writing.underWay()) {
-    if (!h.workers.isOver(h.writing, !h.waiting.empty())) return;
-    settleWriting();
-  }
-  if (h.waiting.empty()) return;
-  if (h.waiting.size() < Workers::kWorthHandingOver) {
-    writeHere();
-  } else {
-    std::swap(h.waiting, h.leaving);
-    h.workers.post(h.writing);
-  }
-}
-
-void LinuxTunDevice::writeHere() {
-  for (Packet& packet : handed_->waiting) writer_->write(std::move(packet), counters_);
-  writer_->flush(counters_);
-  handed_->waiting.clear();
-}
-
-void LinuxTunDevice::settleWriting() {
-  Handed& h = *handed_;
-  addCounters(counters_, std::exchange(h.writeCounters, {}));
-  h.leaving.clear();
-  h.spent.clear();
-}
-
-void LinuxTunDevice::onWritten() {
-  settleWriting();
-  flush();
 }
 
 }  // namespace braid

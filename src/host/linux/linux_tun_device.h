@@ -2,11 +2,11 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "host/linux/loop.h"
 #include "host/linux/tun_io.h"
-#include "host/linux/workers.h"
 #include "host/system.h"
 #include "host/tun_device.h"
 
@@ -36,44 +36,28 @@ class LinuxTunDevice final : public TunDevice {
   /// queue. Throws SystemError.
   explicit LinuxTunDevice(const DeviceOptions& options);
 
-  ~LinuxTunDevice() override;
-
   size_t queues() const { return fds_.size(); }
   /// The descriptor of the first queue.
   int fd() const { return fds_[0].get(); }
-  /// Calls `onReadable` on the loop while there is something to read. `workers`: threads that may
-  /// read and write large batches; they must outlive this.
-  void watch(Loop& loop, IoWatcher::Callback onReadable, Workers* workers = nullptr);
+  /// Calls `onReadable` on the loop while there is something to read.
+  void watch(Loop& loop, IoWatcher::Callback onReadable);
 
   size_t read(PacketPool& pool, size_t limit, const Sink& sink) override;
-  void write(Packet packet) override;
-  void flush() override;
+  void write(Packet packet) override { writer_->write(std::move(packet), counters_); }
+  void flush() override { writer_->flush(counters_); }
 
  private:
-  struct Handed;
   bool create(int flags, unsigned queues);
   void lengthenQueues();
   std::vector<int> rawFds() const;
-  void onQueueReadable(size_t queue);
-  void wakePaused();
-  void watchPaused();
-  Handed* handed();
-  void beginReading();
-  size_t readAhead(const Sink& sink);
-  void writeHere();
-  void settleWriting();
-  void onWritten();
 
   std::vector<UniqueFd> fds_;  ///< one for each queue
   IoWatcher::Callback onReadable_;
   std::vector<std::unique_ptr<IoWatcher>> watchers_;  ///< one for each queue
-  std::vector<size_t> paused_;  ///< queues that are not watched while a worker reads
   Kind kind_;
   bool hasHeader_ = false;  ///< each packet has a VirtioHeader before it
   std::optional<TunReader> reader_;
   std::optional<TunWriter> writer_;
-  Workers* workers_ = nullptr;
-  std::unique_ptr<Handed> handed_;
 };
 
 }  // namespace braid

@@ -112,20 +112,14 @@ void IoWatcher::onEvents(int events) {
   if ((events & EV_WRITE) && onWritable_) onWritable_();
   if (events & EV_READ) onReadable_();
 }
-void IoWatcher::wantWrite(bool on) {
-  want(EV_WRITE, on);
-}
-void IoWatcher::wantRead(bool on) {
-  want(EV_READ, on);
-}
 
-void IoWatcher::want(int bit, bool on) {
-  int events = on ? events_ | bit : events_ & ~bit;
+void IoWatcher::wantWrite(bool on) {
+  int events = on ? EV_READ | EV_WRITE : EV_READ;
   if (events == events_) return;
   events_ = events;
   ev_io_stop(loop_.raw(), &io_);
   ev_io_set(&io_, io_.fd, events);
-  if (events) ev_io_start(loop_.raw(), &io_);
+  ev_io_start(loop_.raw(), &io_);
 }
 
 namespace {

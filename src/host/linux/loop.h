@@ -75,11 +75,8 @@ class IoWatcher {
   IoWatcher& operator=(const IoWatcher&) = delete;
   /// Whether to watch for room to write; off at first.
   void wantWrite(bool on);
-  /// Whether to watch for something to read; on at first.
-  void wantRead(bool on);
 
  private:
-  void want(int bit, bool on);
   void onEvents(int events);
   Loop& loop_;
   ev_io io_;

@@ -24,7 +24,7 @@ TunReader::TunReader(const std::vector<int>& fds, TunDevice::Kind kind, bool has
                      PacketPool& pool)
     : kind_(kind),
       hasHeader_(hasHeader),
-      stock_(pool),
+      pool_(pool),
       spill_(std::make_unique_for_overwrite<uint8_t[]>(pool.payload() + kLongest)) {
   for (int fd : fds) queues_.push_back({fd});
 }
@@ -39,12 +39,10 @@ TunReader::Queue* TunReader::nextReady() {
 }
 
 size_t TunReader::read(size_t limit, DeviceCounters& counters, const TunDevice::Sink& sink) {
-  size_t packets = segments_ ? cut({}, counters, sink) : 0;
-  auto mayGoOn = [&] { return packets < limit && !segments_ && !stock_.isUsedUp(); };
-  size_t reads = 0;
-  for (Queue* queue; reads < kMostReads && mayGoOn() && (queue = nextReady());) {
+  size_t packets = 0, reads = 0;
+  for (Queue* queue; reads < kMostReads && packets < limit && (queue = nextReady());) {
     for (size_t most = std::min(reads + kShare, kMostReads);
-         reads < most && queue->isReady && mayGoOn(); ++reads) {
+         reads < most && queue->isReady && packets < limit; ++reads) {
       size_t some = readSome(*queue, counters, sink);
       queue->isReady = some > 0;
       packets += some;
@@ -78,24 +76,23 @@ ssize_t TunReader::readRaw(const Queue& queue, VirtioHeader& header, ByteSpan ro
 // copy of it.
 size_t TunReader::readSome(const Queue& queue, DeviceCounters& counters,
                            const TunDevice::Sink& sink) {
-  Packet packet = stock_.take();
+  Packet packet = pool_.allocate();
   uint8_t* head = spill_.get();
-  ByteSpan room(packet ? packet.data() : head, stock_.payload());
+  ByteSpan room(packet ? packet.data() : head, pool_.payload());
   VirtioHeader header{};
   ssize_t n = readRaw(queue, header, room, {head + room.size(), kLongest}, counters);
-  if (n <= 0) return stock_.reclaim(std::move(packet)), 0;
+  if (n <= 0) return 0;
   ++counters.reads;
   auto size = static_cast<size_t>(n);
   if (header.segmentType != VirtioHeader::kNoSegments) {
     if (packet) std::copy_n(room.data(), std::min(size, room.size()), head);
-    if (begin(header, {head, size})) return cut(std::move(packet), counters, sink);
+    if (auto segments = segmentsOf(header, {head, size}))
+      return cut(*segments, std::move(packet), counters, sink);
     ++counters.readErrors;
-    stock_.reclaim(std::move(packet));
   } else if (!packet) {
     ++counters.readNoBuffer;
   } else if (size > room.size()) {
     ++counters.readTooBig;
-    stock_.reclaim(std::move(packet));
   } else {
     packet.setSize(size);
     if (header.flags & VirtioHeader::kNeedsChecksum)
@@ -105,34 +102,32 @@ size_t TunReader::readSome(const Queue& queue, DeviceCounters& counters,
   return 1;
 }
 
-// Starts cutting a packet into segments. False: it cannot be cut.
-bool TunReader::begin(const VirtioHeader& header, ByteView packet) {
+// The segments of a packet; nullopt: it cannot be cut.
+std::optional<PacketSegmenter> TunReader::segmentsOf(const VirtioHeader& header,
+                                                     ByteView packet) const {
   size_t linkHeader = 0;
   if (kind_ == TunDevice::Kind::kTap) {
     std::optional<Frame> frame = parseFrame(packet);
     linkHeader = frame ? frame->payloadOffset : packet.size();
   }
-  segments_ = PacketSegmenter::of(packet, linkHeader, header.segmentSize);
-  return segments_.has_value();
+  return PacketSegmenter::of(packet, linkHeader, header.segmentSize);
 }
 
-// Gives the segments of the present packet to the sink. `first`: a buffer for the first segment, if
-// there is one already. Returns the number of segments.
-size_t TunReader::cut(Packet first, DeviceCounters& counters, const TunDevice::Sink& sink) {
+// Gives the segments to the sink. `first`: a buffer for the first segment, if there is one already.
+// Returns the number of segments.
+size_t TunReader::cut(PacketSegmenter segments, Packet first, DeviceCounters& counters,
+                      const TunDevice::Sink& sink) {
   size_t count = 0;
-  for (size_t size; (size = segments_->nextSize()) > 0; ++count) {
-    if (!first && stock_.isUsedUp()) return count;
-    Packet segment = first ? std::exchange(first, Packet{}) : stock_.take();
-    if (!segment || size > stock_.payload()) {
+  for (size_t size; (size = segments.nextSize()) > 0; ++count) {
+    Packet segment = first ? std::exchange(first, Packet{}) : pool_.allocate();
+    if (!segment || size > pool_.payload()) {
       ++(segment ? counters.readTooBig : counters.readNoBuffer);
-      stock_.reclaim(std::move(segment));
-      segments_->skip();
+      segments.skip();
       continue;
     }
-    segments_->write(segment.append(size));
+    segments.write(segment.append(size));
     give(std::move(segment), counters, sink);
   }
-  segments_.reset();
   return count;
 }
 
@@ -140,14 +135,6 @@ namespace {
 
 iovec vectorOf(ByteView bytes) {
   return {const_cast<uint8_t*>(bytes.data()), bytes.size()};
-}
-
-void spend(Packet& packet, std::vector<Packet>* spent) {
-  if (spent) {
-    spent->push_back(std::move(packet));
-  } else {
-    packet.reset();
-  }
 }
 
 // Counts the outcome of a write. True: the kernel took the packets.
@@ -171,21 +158,20 @@ TunWriter::TunWriter(std::vector<int> fds, size_t linkHeader, bool hasHeader, bo
   for (size_t i = 0; i < kRuns; ++i) runs_.emplace_back(linkHeader_).run.setTakesUdp(takesUdp);
 }
 
-void TunWriter::write(Packet packet, DeviceCounters& counters, std::vector<Packet>* spent) {
+void TunWriter::write(Packet packet, DeviceCounters& counters) {
   std::optional<uint32_t> number = runNumber(packet.view(), linkHeader_);
   int fd = fdOf(number);
   if (!hasHeader_ || !number) {
-    if (mayBeOfSomeRun(packet.view(), linkHeader_)) flush(counters, spent);
-    return writeAlone(std::move(packet), fd, counters, spent);
+    if (mayBeOfSomeRun(packet.view(), linkHeader_)) flush(counters);
+    return writeAlone(packet, fd, counters);
   }
   OpenRun& open = runOf(*number);
   if (open.number != number || open.run.count() == 0 || !open.run.extend(packet.view())) {
     if (open.run.count() > 0) {
-      writeRun(open, counters, spent);
+      writeRun(open, counters);
       std::erase(begun_, &open);
     }
-    if (!open.run.begin(packet.view()))
-      return writeAlone(std::move(packet), fd, counters, spent);  // written at once
+    if (!open.run.begin(packet.view())) return writeAlone(packet, fd, counters);  // written at once
     open.number = *number;
     open.fd = fd;
     begun_.push_back(&open);
@@ -204,23 +190,21 @@ TunWriter::OpenRun& TunWriter::runOf(uint32_t number) {
   return first.run.count() > 0 && second.run.count() == 0 ? second : first;
 }
 
-void TunWriter::flush(DeviceCounters& counters, std::vector<Packet>* spent) {
-  for (OpenRun* open : begun_) writeRun(*open, counters, spent);
+void TunWriter::flush(DeviceCounters& counters) {
+  for (OpenRun* open : begun_) writeRun(*open, counters);
   begun_.clear();
 }
 
-void TunWriter::writeAlone(Packet packet, int fd, DeviceCounters& counters,
-                           std::vector<Packet>* spent) {
+void TunWriter::writeAlone(const Packet& packet, int fd, DeviceCounters& counters) {
   VirtioHeader header{};
   iovec vectors[]{{&header, hasHeader_ ? sizeof header : 0}, vectorOf(packet.view())};
   ssize_t n;
   do n = ::writev(fd, vectors, 2);
   while (n < 0 && errno == EINTR);
   if (isTaken(n, 1, counters)) counters.writtenBytes += packet.size();
-  spend(packet, spent);
 }
 
-void TunWriter::writeRun(OpenRun& open, DeviceCounters& counters, std::vector<Packet>* spent) {
+void TunWriter::writeRun(OpenRun& open, DeviceCounters& counters) {
   PacketRun& run = open.run;
   VirtioHeader header{};
   if (run.count() > 1) {
@@ -245,7 +229,7 @@ void TunWriter::writeRun(OpenRun& open, DeviceCounters& counters, std::vector<Pa
   do n = ::writev(open.fd, vectors.data(), static_cast<int>(run.count() + 1));
   while (n < 0 && errno == EINTR);
   if (isTaken(n, run.count(), counters)) counters.writtenBytes += bytes;
-  for (size_t i = 0; i < run.count(); ++i) spend(open.packets[i], spent);
+  for (size_t i = 0; i < run.count(); ++i) open.packets[i].reset();
   run.clear();
 }
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/packet.h"
-#include "host/receive_batch.h"
 #include "host/tun_device.h"
 #include "inet/segmentation.h"
 
@@ -28,7 +27,7 @@ struct VirtioHeader {
 };
 static_assert(sizeof(VirtioHeader) == 10);
 
-/// The reading part of a LinuxTunDevice. Used by one thread at a time. Reads the queues in turns.
+/// The reading part of a LinuxTunDevice. Reads the queues in turns.
 class TunReader {
  public:
   /// `fds`: descriptors of the device's queues; they must stay open. `hasHeader`: each packet is
@@ -38,14 +37,10 @@ class TunReader {
   /// From now on a queue that was found empty is not read again until setReady() is called for it.
   void setWatched() { isWatched_ = true; }
   void setReady(size_t queue) { queues_[queue].isReady = true; }
-  /// Implements TunDevice::read(). While the stock is lent, it also ends when the stock is used up;
-  /// packets that were read but not given to the sink come first in the next call.
+  /// Implements TunDevice::read().
   size_t read(size_t limit, DeviceCounters& counters, const TunDevice::Sink& sink);
-  /// Whether read() has packets for the sink without a system call.
-  bool hasRest() const { return segments_.has_value(); }
   /// Whether the device was deleted.
   bool gone() const { return gone_; }
-  PacketStock& stock() { return stock_; }
 
  private:
   static constexpr size_t kEthernetHeader = 14;
@@ -65,8 +60,9 @@ class TunReader {
   size_t readSome(const Queue& queue, DeviceCounters& counters, const TunDevice::Sink& sink);
   ssize_t readRaw(const Queue& queue, VirtioHeader& header, ByteSpan room, ByteSpan spill,
                   DeviceCounters& counters);
-  bool begin(const VirtioHeader& header, ByteView packet);
-  size_t cut(Packet first, DeviceCounters& counters, const TunDevice::Sink& sink);
+  std::optional<PacketSegmenter> segmentsOf(const VirtioHeader& header, ByteView packet) const;
+  size_t cut(PacketSegmenter segments, Packet first, DeviceCounters& counters,
+             const TunDevice::Sink& sink);
 
   std::vector<Queue> queues_;
   size_t last_ = 0;  ///< the queue that was read last
@@ -74,12 +70,11 @@ class TunReader {
   TunDevice::Kind kind_;
   bool hasHeader_;
   bool gone_ = false;
-  PacketStock stock_;
+  PacketPool& pool_;
   std::unique_ptr<uint8_t[]> spill_;  ///< the part of a read that does not fit a packet buffer
-  std::optional<PacketSegmenter> segments_;  ///< segments of the packet in spill_ that are left
 };
 
-/// The writing part of a LinuxTunDevice. Used by one thread at a time.
+/// The writing part of a LinuxTunDevice.
 class TunWriter {
  public:
   /// `fds`: descriptors of the device's queues; they must stay open. `linkHeader`: bytes before the
@@ -87,11 +82,9 @@ class TunWriter {
   /// stand for several UDP datagrams.
   TunWriter(std::vector<int> fds, size_t linkHeader, bool hasHeader, bool takesUdp);
 
-  /// Implement TunDevice::write() and flush(). `spent`: receives the packets that were written;
-  /// nullptr: they are returned to their pool. Pass the same `counters` and `spent` to write() and
-  /// the following flush().
-  void write(Packet packet, DeviceCounters& counters, std::vector<Packet>* spent = nullptr);
-  void flush(DeviceCounters& counters, std::vector<Packet>* spent = nullptr);
+  /// Implement TunDevice::write() and flush().
+  void write(Packet packet, DeviceCounters& counters);
+  void flush(DeviceCounters& counters);
 
  private:
   /// Packets of one flow that will be written together.
@@ -107,8 +100,8 @@ class TunWriter {
   static constexpr size_t kRuns = 32;
 
   OpenRun& runOf(uint32_t number);
-  void writeAlone(Packet packet, int fd, DeviceCounters& counters, std::vector<Packet>* spent);
-  void writeRun(OpenRun& open, DeviceCounters& counters, std::vector<Packet>* spent);
+  void writeAlone(const Packet& packet, int fd, DeviceCounters& counters);
+  void writeRun(OpenRun& open, DeviceCounters& counters);
   /// The descriptor to which to write the packets of a flow, by the flow's number. The kernel then
   /// puts packets of the opposite direction into the same queue. The first queue is for packets
   /// without a number, pings among them, so that a flood of datagrams does not delay them.

@@ -259,47 +259,9 @@ UdpSocket::UdpSocket(SocketId id, const SocketOptions& options)
 UdpSocket::UdpSocket(SocketId id, UniqueFd fd)
     : DatagramSocket(id, localEnd(fd.get())), fd_(std::move(fd)) {}
 
-// State for receiving ahead by a worker. Three batches rotate: a worker receives into one and opens
-// (decrypts) the one before, while this thread processes the one before that.
-struct UdpSocket::Ahead {
-  Ahead(UdpSocket& socket, PacketPool& pool)
-      : batches{ReceiveBatch(pool), ReceiveBatch(pool), ReceiveBatch(pool)},
-        job(
-            [&socket, this](unsigned worker) {
-              for (ReceivedDatagram& d : opened().received()) {
-                if (d.opening) d.opening.open(d.bytes.span(), worker);
-              }
-              if (want > 0) socket.fill(read(), want, counters);
-              return true;
-            },
-            [&socket, this] {
-              done = true;
-              socket.onReadable_();
-            }) {}
-
-  ReceiveBatch& read() { return batches[turn % 3]; }
-  ReceiveBatch& opened() { return batches[(turn + 2) % 3]; }
-
-  std::array<ReceiveBatch, 3> batches;
-  size_t turn = 0;
-  size_t want = 0;    // messages to receive; 0: the pool is exhausted
-  bool busy = false;  // a worker reads the socket instead of receive() itself
-  bool done = false;  // the job is finished, and its result was not taken yet
-  SocketCounters counters;
-  Job job;
-};
-
-UdpSocket::~UdpSocket() {
-  if (ahead_ && ahead_->job.underWay()) workers_->await(ahead_->job);
-  if (sending_ && sending_->underWay()) workers_->await(*sending_);
-}
-
-void UdpSocket::watch(Loop& loop, SocketCallbacks callbacks, Workers* workers) {
-  onReadable_ = std::move(callbacks.onReadable);
-  watcher_ = std::make_unique<IoWatcher>(
-      loop, fd(), [this] { onReadable_(); }, std::move(callbacks.onWritable));
-  opening_ = std::move(callbacks.opening);
-  workers_ = workers;
+void UdpSocket::watch(Loop& loop, SocketCallbacks callbacks) {
+  watcher_ = std::make_unique<IoWatcher>(loop, fd(), std::move(callbacks.onReadable),
+                                         std::move(callbacks.onWritable));
 }
 
 void UdpSocket::watchWritable(bool on) {
@@ -349,22 +311,6 @@ int UdpSocket::sendOne() {
   return sent < 0 ? -errno : 1;
 }
 
-bool UdpSocket::handOver(size_t count) {
-  if (!hasWorkers() || count < Workers::kWorthHandingOver) return false;
-  if (!sending_) {
-    sending_ = std::make_unique<Job>([this](unsigned worker) { return sendLeaving(worker); },
-                                     [this] { onSent(); });
-  }
-  workers_->post(*sending_);
-  return true;
-}
-bool UdpSocket::hasSent(bool tell) {
-  return workers_->isOver(*sending_, tell);
-}
-void UdpSocket::awaitSending() {
-  workers_->await(*sending_);
-}
-
 // Drops a datagram for which there is no packet buffer. False when none was waiting.
 bool UdpSocket::dropOne() {
   uint8_t scratch[1];
@@ -375,58 +321,18 @@ bool UdpSocket::dropOne() {
 
 std::span<ReceivedDatagram> UdpSocket::receive(ReceiveBatch& batch, size_t limit, bool& more) {
   more = false;
-  if (ahead_ && ahead_->busy) return takeAhead();
   if (merges_) limit = std::min(limit, kMergedMessages);
   size_t want = batch.prepare(limit);
   if (want == 0) {
     if (limit > 0) more = dropOne();
     return {};
   }
-  more = fill(batch, want, counters_);
-  if (hasWorkers() && batch.received().size() >= Workers::kWorthReadingAhead) {
-    if (!ahead_) ahead_ = std::make_unique<Ahead>(*this, batch.pool());
-    ahead_->busy = true;
-    if (std::exchange(more, false)) readAhead();
-  }
+  more = fill(batch, want);
   return batch.received();
 }
 
-// Makes a worker open (decrypt) the last batch and receive the next one, while this thread
-// processes the batch before these.
-void UdpSocket::readAhead() {
-  Ahead& a = *ahead_;
-  ++a.turn;
-  a.want = a.read().prepare(merges_ ? kMergedMessages : ReceiveBatch::kSize);
-  watcher_->wantRead(false);
-  a.read().lend(merges_ ? kMergedMessages * (kMostSegments - 1) : 0);
-  workers_->post(a.job);
-}
-
-std::span<ReceivedDatagram> UdpSocket::takeAhead() {
-  Ahead& a = *ahead_;
-  if (a.job.underWay()) return {};
-  if (!std::exchange(a.done, false)) return readAhead(), std::span<ReceivedDatagram>();
-  a.read().takeBack();
-  addCounters(counters_, std::exchange(a.counters, {}));
-  std::span<ReceivedDatagram> fresh = a.read().received(), opened = a.opened().received();
-  if (opening_) {
-    for (ReceivedDatagram& d : fresh) d.opening = opening_(d.bytes.view());
-  }
-  if (!fresh.empty()) {
-    readAhead();
-  } else {
-    a.busy = a.want > 0 && opened.size() >= Workers::kFew;
-    if (!a.busy) {
-      for (ReceiveBatch& each : a.batches) each.clearStock();
-    }
-    watcher_->wantRead(true);
-  }
-  return opened;
-}
-
-// Receives up to `want` messages into the batch, on whichever thread has it. False: the socket has
-// no more.
-bool UdpSocket::fill(ReceiveBatch& batch, size_t want, SocketCounters& counters) {
+// Receives up to `want` messages into the batch. False: the socket has no more.
+bool UdpSocket::fill(ReceiveBatch& batch, size_t want) {
   ReceiveHeaders in;
   for (size_t i = 0; i < want; ++i) in.set(i, batch.room(i), merges_ ? batch.spill(i) : ByteSpan{});
   int got;
@@ -434,7 +340,7 @@ bool UdpSocket::fill(ReceiveBatch& batch, size_t want, SocketCounters& counters)
   while (got < 0 && errno == EINTR);
   if (got < 0) {
     // A pending ICMP error does not mean that this socket is broken; reading it clears it.
-    if (errno != EAGAIN && errno != ECONNREFUSED) ++counters.receiveErrors;
+    if (errno != EAGAIN && errno != ECONNREFUSED) ++counters_.receiveErrors;
     return errno != EAGAIN;
   }
   uint32_t overflowed = overflowed_;
@@ -445,20 +351,20 @@ bool UdpSocket::fill(ReceiveBatch& batch, size_t want, SocketCounters& counters)
     size_t size = in.headers[i].msg_len, each = size;
     readControl(h, local, ecn, overflowed, each);
     if (h.msg_flags & MSG_TRUNC || each > batch.room(i).size()) {
-      ++counters.truncated;
+      ++counters_.truncated;
       continue;
     }
     Route from{id(), local, fromSocketAddress(in.addresses[i])};
-    counters.receivedBytes += size;
+    counters_.receivedBytes += size;
     if (each == 0 || each >= size) {
       batch.take(i, size, from, ecn);
-      ++counters.receivedDatagrams;
+      ++counters_.receivedDatagrams;
     } else {
-      counters.noBuffer += batch.takeSeveral(i, size, each, from, ecn);
-      counters.receivedDatagrams += (size + each - 1) / each;
+      counters_.noBuffer += batch.takeSeveral(i, size, each, from, ecn);
+      counters_.receivedDatagrams += (size + each - 1) / each;
     }
   }
-  counters.overflowed += overflowed - std::exchange(overflowed_, overflowed);
+  counters_.overflowed += overflowed - std::exchange(overflowed_, overflowed);
   return static_cast<size_t>(got) == want;
 }
 

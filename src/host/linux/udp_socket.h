@@ -4,7 +4,6 @@
 
 #include "host/datagram_socket.h"
 #include "host/linux/loop.h"
-#include "host/linux/workers.h"
 #include "host/system.h"
 
 namespace braid {
@@ -16,29 +15,20 @@ class UdpSocket final : public DatagramSocket {
  public:
   /// Throws SystemError.
   UdpSocket(SocketId id, const SocketOptions& options);
-  ~UdpSocket() override;
 
   int fd() const { return fd_.get(); }
-  /// Makes the callbacks be called on the loop. `workers`: threads that may send and receive large
-  /// batches; they must outlive this.
-  void watch(Loop& loop, SocketCallbacks callbacks, Workers* workers = nullptr);
+  /// Makes the callbacks be called on the loop.
+  void watch(Loop& loop, SocketCallbacks callbacks);
 
   std::span<ReceivedDatagram> receive(ReceiveBatch& batch, size_t limit, bool& more) override;
 
  protected:
   int send(size_t count) override;
   void watchWritable(bool on) override;
-  bool handOver(size_t count) override;
-  bool hasSent(bool tell) override;
-  void awaitSending() override;
 
  private:
-  struct Ahead;
   UdpSocket(SocketId id, UniqueFd fd);
-  bool hasWorkers() const { return workers_ && workers_->started(); }
-  bool fill(ReceiveBatch& batch, size_t want, SocketCounters& counters);
-  void readAhead();
-  std::span<ReceivedDatagram> takeAhead();
+  bool fill(ReceiveBatch& batch, size_t want);
   bool dropOne();
   size_t runAt(size_t i, size_t end);
   int sendOne();
@@ -47,12 +37,7 @@ class UdpSocket final : public DatagramSocket {
   bool gathers_ = false;     ///< runs of datagrams may be sent as one message (UDP_SEGMENT)
   bool merges_ = false;      ///< the kernel may give several datagrams as one message (UDP_GRO)
   uint32_t overflowed_ = 0;  ///< the kernel's counter of overflows at the last read
-  std::function<void()> onReadable_;
-  SocketCallbacks::Opening opening_;
   std::unique_ptr<IoWatcher> watcher_;
-  Workers* workers_ = nullptr;
-  std::unique_ptr<Job> sending_;
-  std::unique_ptr<Ahead> ahead_;
 };
 
 }  // namespace braid

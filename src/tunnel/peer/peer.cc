@@ -172,11 +172,9 @@ void Peer::settleRenewal(Session& session, Time now) {
 }
 
 std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header,
-                                     const Route& from, Ecn ecn, Packet datagram, Time now,
-                                     const CipherWork* opened) {
+                                     const Route& from, Ecn ecn, Packet datagram, Time now) {
   bool lived = this->session();
-  std::optional<Drop> drop =
-      session.onDatagram(header, from, ecn, std::move(datagram), now, opened);
+  std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
   if (lived && !this->session())
     waiting_.open(now);  // packets that come before the next timer call are staged, too
   settleRenewal(session, now);

@@ -105,10 +105,8 @@ class Peer final {
   /// A handshake that the peer began is done.
   void onAccepted(const SessionSecrets& secrets, Time now);
   /// A datagram for a session of this peer. Returns nullopt when it was used, else why not.
-  /// `opened`: as in Session::onDatagram().
   std::optional<Drop> onDatagram(Session& session, const DatagramHeader& header, const Route& from,
-                                 Ecn ecn, Packet datagram, Time now,
-                                 const CipherWork* opened = nullptr);
+                                 Ecn ecn, Packet datagram, Time now);
   /// The kernel refused a datagram on this route. True when a session has a subflow there.
   bool onSendError(const Route& route, Time now);
   /// The kernel refused a datagram of this size. True when a session has a subflow there.

@@ -59,11 +59,6 @@ void PeerSet::close() {
 
 // ---- what happens to peers
 
-CipherWork PeerSet::opening(const DatagramHeader& header) const {
-  Session* session = sessions_.find(header.session).session;
-  return session ? session->opening(header) : CipherWork{};
-}
-
 // Several peers may have the same endpoint: the datagram belongs to the one whose keys open it.
 bool PeerSet::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
   auto takes = [&](Peer& peer) { return peer.onHandshakeDatagram(from, bytes, now); };

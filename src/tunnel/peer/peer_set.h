@@ -58,8 +58,6 @@ class PeerSet {
   void setTunables();
   void close();
 
-  /// Prepares the decryption of a session's datagram; empty: it cannot be decrypted.
-  CipherWork opening(const DatagramHeader& header) const;
   /// True when the datagram belongs to a handshake that one of the peers began; that peer takes it.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A restart notice. True when it ended the session of one of the peers.

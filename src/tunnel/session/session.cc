@@ -68,7 +68,7 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role,
       packets_(context.packets),
       random_(context.random),
       keys_(secrets, role, keyLimits(options), now),
-      sealer_(secrets.sessionId, keys_, options.sealLater),
+      sealer_(secrets.sessionId, keys_),
       trace_(context.shared.trace, secrets.sessionId),
       dataTracker_(options.repairTime, &packets_, &context.pool.budget(PacketUse::kSent)),
       queues_(options,
@@ -134,15 +134,8 @@ void Session::setPreference(const std::string& name, const PathPreference& own,
 
 // ---- what arrives
 
-CipherWork Session::opening(const DatagramHeader& header) {
-  Subflow* subflow = paths_.subflows().find(header.subflow);
-  PacketNumber pn = numberOf(header, subflow);
-  if (subflow && subflow->receiver().isReplay(pn)) return {};
-  return {keys_.openingKeys(header.generation, header.epoch), header.subflow, pn};
-}
-
 std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
-                                        Packet datagram, Time now, const CipherWork* opened) {
+                                        Packet datagram, Time now) {
   size_t size = datagram.size();
   Subflow* subflow = paths_.subflows().find(header.subflow);
   PacketNumber pn = numberOf(header, subflow);
@@ -151,7 +144,7 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
   unsigned generation = keys_.generation(), epoch = keys_.epoch();
   ByteView aad = datagram.view().first(kHeaderSize);
   ByteSpan sealed = datagram.span().subspan(kHeaderSize);
-  if (!keys_.open(header.generation, header.epoch, header.subflow, pn, aad, sealed, now, opened)) {
+  if (!keys_.open(header.generation, header.epoch, header.subflow, pn, aad, sealed, now)) {
     if (keys_.spent()) over_ = true;
     return Drop::kBadSeal;
   }

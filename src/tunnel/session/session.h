@@ -116,12 +116,9 @@ class Session final {
 
   // ---- what arrives
 
-  /// Prepares the decryption of a datagram with this header; empty: it cannot be decrypted.
-  CipherWork opening(const DatagramHeader& header);
   /// Decrypts the datagram and processes it. Returns nullopt when it was used, else why not.
-  /// `opened`: the result of opening() for it, after the decryption; nullptr: decrypts here.
   std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
-                                 Packet datagram, Time now, const CipherWork* opened = nullptr);
+                                 Packet datagram, Time now);
   /// Queues an inner packet. Returns nullopt when it was accepted, else why not.
   std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable,
                                     bool ecnCapable, Time now, PacketHint hint = {}) {

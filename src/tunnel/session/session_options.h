@@ -18,7 +18,6 @@ struct SessionOptions : SubflowOptions, QueueOptions, ProtectOptions {
   /// New keys are derived after this many packets (RFC 9001 section 6.6: 2^23 for AES-GCM).
   uint64_t rekeyPackets = uint64_t{1} << 23;
   size_t maxSubflows = 32;  ///< per peer
-  bool sealLater = false;   ///< the driver encrypts what is sent (Datagram::unsealed)
 };
 
 /// What a load test shall measure.

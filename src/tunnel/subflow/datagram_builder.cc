@@ -17,25 +17,14 @@ constexpr size_t kMaxAckBytes = 512;
 }  // namespace
 
 bool DatagramSealer::seal(SubflowId subflow, PacketNumber packetNumber,
-                          std::span<const ByteView> pieces, uint8_t* out, CipherWork& work,
-                          Time now) {
+                          std::span<const ByteView> pieces, uint8_t* out, Time now) {
   if (keys_.wantsRekey(now)) keys_.rekey(now);
   writeHeader({kWireVersion, keys_.epochBits(), session_, subflow,
                static_cast<uint32_t>(packetNumber.value()), keys_.generationBits()},
               out);
-  bool good =
-      later_ ? sealLater(subflow, packetNumber, pieces, out + kHeaderSize, work)
-             : keys_.seal(subflow, packetNumber, {out, kHeaderSize}, pieces, out + kHeaderSize);
+  bool good = keys_.seal(subflow, packetNumber, {out, kHeaderSize}, pieces, out + kHeaderSize);
   failed_ |= !good;
   return good;
-}
-
-// The pieces are copied, because the packets that hold them may be gone before the work is done.
-bool DatagramSealer::sealLater(SubflowId subflow, PacketNumber packetNumber,
-                               std::span<const ByteView> pieces, uint8_t* out, CipherWork& work) {
-  work = {keys_.sealingKeys(), subflow, packetNumber};
-  for (ByteView piece : pieces) out = std::copy(piece.begin(), piece.end(), out);
-  return static_cast<bool>(work);
 }
 
 DatagramBuilder::DatagramBuilder(Subflow& subflow, Packet buffer)
@@ -130,8 +119,7 @@ bool DatagramBuilder::finish(DatagramSealer& sealer, Datagram& out, Time now) {
 
   size_t size = kHeaderSize + used_ + kTagSize;
   uint8_t* bytes = buffer_.append(size);
-  bool sealed =
-      sealer.seal(subflow_.id(), packetNumber_, {pieces.data(), count}, bytes, out.unsealed, now);
+  bool sealed = sealer.seal(subflow_.id(), packetNumber_, {pieces.data(), count}, bytes, now);
   SentPacket& sent = subflow_.onSent(size, tracked_, now);
   sent.mtuProbe = mtuProbe_;
   sent.role = role_;

@@ -49,28 +49,21 @@ inline bool mayFit(size_t packet, const Subflow& subflow) {
 /// Seals the datagrams of one session, and starts a new key epoch when it is time.
 class DatagramSealer {
  public:
-  /// `keys` must outlive this object. `later`: seal() does not encrypt, but describes that work in
-  /// its argument `work`.
-  DatagramSealer(uint32_t session, KeyRing& keys, bool later = false)
-      : session_(session), keys_(keys), later_(later) {}
+  /// `keys` must outlive this object.
+  DatagramSealer(uint32_t session, KeyRing& keys) : session_(session), keys_(keys) {}
 
   uint32_t session() const { return session_; }
 
-  /// Writes header, sealed pieces and tag to `out`. With `later`, writes header and plaintext
-  /// pieces to `out`, leaves room for the tag, and stores in `work` what is left to do. Returns
-  /// false when the keys are used up: then nothing more can be sent.
+  /// Writes header, sealed pieces and tag to `out`. Returns false when the keys are used up: then
+  /// nothing more can be sent.
   bool seal(SubflowId subflow, PacketNumber packetNumber, std::span<const ByteView> pieces,
-            uint8_t* out, CipherWork& work, Time now);
+            uint8_t* out, Time now);
   /// Whether seal() has ever failed.
   bool failed() const { return failed_; }
 
  private:
-  bool sealLater(SubflowId subflow, PacketNumber packetNumber, std::span<const ByteView> pieces,
-                 uint8_t* out, CipherWork& work);
-
   uint32_t session_;
   KeyRing& keys_;
-  bool later_;
   bool failed_ = false;
 };
 

@@ -11,7 +11,6 @@
 #include "base/packet.h"
 #include "base/time.h"
 #include "inet/addresses.h"
-#include "tunnel/wire/aead.h"
 #include "tunnel/wire/frames.h"
 #include "tunnel/wire/secrets.h"
 
@@ -45,7 +44,6 @@ struct Datagram {
   Route route;
   Ecn ecn = Ecn::kNotEct;
   Packet bytes;
-  CipherWork unsealed{};  ///< with SessionOptions::sealLater: must be done before it is sent
 };
 
 /// Path validation: proves that a peer is reachable at a route before data is sent there (RFC 9000

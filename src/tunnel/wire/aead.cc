@@ -41,10 +41,7 @@ Aead::~Aead() {
 }
 
 Aead::Aead(Aead&& other) noexcept
-    : cipher_(std::move(other.cipher_)),
-      iv_(other.iv_),
-      use_(other.use_),
-      broken_(other.isBroken()) {
+    : cipher_(std::move(other.cipher_)), iv_(other.iv_), use_(other.use_), broken_(other.broken_) {
   OPENSSL_cleanse(other.iv_.data(), kIvSize);
 }
 
@@ -53,7 +50,7 @@ Aead& Aead::operator=(Aead&& other) noexcept {
   std::swap(cipher_, taken.cipher_);
   std::swap(iv_, taken.iv_);
   std::swap(use_, taken.use_);
-  broken_.store(taken.isBroken(), std::memory_order_relaxed);
+  broken_ = taken.broken_;
   return *this;
 }
 
@@ -65,18 +62,18 @@ AeadNonce Aead::nonceOf(uint32_t subflow, uint64_t packetNumber) const {
 }
 
 bool Aead::seal(uint32_t subflow, uint64_t packetNumber, ByteView header,
-                std::span<const ByteView> pieces, uint8_t* out, unsigned lane) {
+                std::span<const ByteView> pieces, uint8_t* out) {
   bool good = cipher_ && use_ == Use::kSeal &&
-              cipher_->seal(nonceOf(subflow, packetNumber), header, pieces, out, lane);
-  if (!good) broken_.store(true, std::memory_order_relaxed);
+              cipher_->seal(nonceOf(subflow, packetNumber), header, pieces, out);
+  broken_ |= !good;
   return good;
 }
 
-bool Aead::open(uint32_t subflow, uint64_t packetNumber, ByteView header, ByteSpan ciphertextAndTag,
-                unsigned lane) {
+bool Aead::open(uint32_t subflow, uint64_t packetNumber, ByteView header,
+                ByteSpan ciphertextAndTag) {
   if (!cipher_ || use_ != Use::kOpen || ciphertextAndTag.size() < kTagSize) return false;
   return cipher_->open(nonceOf(subflow, packetNumber), header,
-                       ciphertextAndTag.first(ciphertextAndTag.size() - kTagSize), lane);
+                       ciphertextAndTag.first(ciphertextAndTag.size() - kTagSize));
 }
 
 }  // namespace braid

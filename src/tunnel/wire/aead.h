@@ -7,19 +7,8 @@
 //     ipsec-mb   AES-GCM on x86-64, where the build found the library. A call costs a small part of
 //                what it costs with OpenSSL. Each byte uses the processor's wide AES instructions
 //                (VAES), which OpenSSL knows from version 3.1 on.
-//
-// Sealing and opening can be done outside the core. The core alone decides what is sealed and
-// opened, under which key and packet number, and in which order. The work itself (CipherWork) needs
-// nothing else from the core, so the core's driver may spread it over threads:
-//
-//     out   the core numbers a datagram and hands it over with its work; the driver does the work
-//           before the datagram is sent
-//     in    the driver asks which work a datagram needs and does it; the core checks whether it was
-//           the right work
 
 #include <array>
-#include <atomic>
-#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -35,22 +24,19 @@ using AeadNonce = std::array<uint8_t, 12>;
 /// What an object of Aead or AeadCipher does for its whole life.
 enum class AeadUse : uint8_t { kSeal, kOpen };
 
-/// One key of one library. Several threads may use an object at the same time, each with its own
-/// lane, a number below kLanes. The first call on a lane other than 0 sets that lane up; no other
-/// call allocates.
+/// One key of one library. Calls do not allocate.
 class AeadCipher {
  public:
-  static constexpr unsigned kLanes = 8;
   virtual ~AeadCipher() = default;
 
   /// Writes the ciphertext of all pieces, one after the other, and the tag (kTagSize) to `out`.
   /// `header` is authenticated only. `out` must not overlap any piece; with one piece, it may be
   /// the same address. Returns false when the library fails.
   virtual bool seal(const AeadNonce& nonce, ByteView header, std::span<const ByteView> pieces,
-                    uint8_t* out, unsigned lane) = 0;
+                    uint8_t* out) = 0;
   /// Decrypts `text` in place; the tag is behind it. Returns false when the tag is wrong: then
   /// `text` is undefined.
-  virtual bool open(const AeadNonce& nonce, ByteView header, ByteSpan text, unsigned lane) = 0;
+  virtual bool open(const AeadNonce& nonce, ByteView header, ByteSpan text) = 0;
 };
 
 /// Throws std::runtime_error when OpenSSL refuses the cipher.
@@ -66,15 +52,12 @@ constexpr size_t aeadKeySize(AeadKind kind) {
 /// Stable name for status and logs ("AES-128-GCM").
 const char* aeadName(AeadKind kind);
 
-/// One key in one direction. The cipher is set up once for each lane; a packet costs neither
-/// allocation nor key setup. Several threads may use an object at the same time, each with its own
-/// lane. The nonce is the IV XOR (32-bit subflow id, 64-bit packet number), as in
-/// draft-ietf-quic-multipath section 2.4. So each pair of subflow and packet number must be sealed
-/// at most once under a key.
+/// One key in one direction. A packet costs neither allocation nor key setup. The nonce is the IV
+/// XOR (32-bit subflow id, 64-bit packet number), as in draft-ietf-quic-multipath section 2.4. So
+/// each pair of subflow and packet number must be sealed at most once under a key.
 class Aead {
  public:
   static constexpr size_t kIvSize = std::tuple_size_v<AeadNonce>;
-  static constexpr unsigned kLanes = AeadCipher::kLanes;
   using Use = AeadUse;
 
   /// An empty object: opens nothing and seals nothing.
@@ -91,59 +74,27 @@ class Aead {
   Aead& operator=(const Aead&) = delete;
 
   explicit operator bool() const { return cipher_ != nullptr; }
-  /// Whether seal() has failed, on any lane.
-  bool isBroken() const { return broken_.load(std::memory_order_relaxed); }
+  /// Whether seal() has failed.
+  bool isBroken() const { return broken_; }
 
   /// Writes the ciphertext of all pieces, one after the other, and the tag (kTagSize) to `out`.
   /// `header` is authenticated, not encrypted. `out` must not overlap any piece; with one piece, it
   /// may be the same address. Returns false only when the library fails or this is not a sealing
   /// object: then nothing of `out` may be sent.
   [[nodiscard]] bool seal(uint32_t subflow, uint64_t packetNumber, ByteView header,
-                          std::span<const ByteView> pieces, uint8_t* out, unsigned lane = 0);
+                          std::span<const ByteView> pieces, uint8_t* out);
   /// Decrypts in place; the plaintext is all but the last kTagSize bytes. Returns false when the
   /// tag is wrong or missing: then the bytes are undefined and must be dropped.
   [[nodiscard]] bool open(uint32_t subflow, uint64_t packetNumber, ByteView header,
-                          ByteSpan ciphertextAndTag, unsigned lane = 0);
+                          ByteSpan ciphertextAndTag);
 
  private:
   AeadNonce nonceOf(uint32_t subflow, uint64_t packetNumber) const;
 
-  /// On a cache line of its own: next to a shared object is its reference count, which the core's
-  /// thread changes with each datagram.
-  alignas(64) std::unique_ptr<AeadCipher> cipher_;
+  std::unique_ptr<AeadCipher> cipher_;
   AeadNonce iv_{};
   Use use_ = Use::kSeal;
-  std::atomic<bool> broken_{false};
-};
-
-/// The cipher work for one datagram, which is done in place. It keeps the keys alive, even when the
-/// core has given them up meanwhile.
-struct CipherWork {
-  std::shared_ptr<Aead> keys = nullptr;  ///< empty: there is nothing to do
-  SubflowId subflow{};
-  PacketNumber packetNumber{};
-  bool tried = false;  ///< it was done, with success or not: must not be done again
-  bool good = false;   ///< it was done with success
-
-  explicit operator bool() const { return keys != nullptr; }
-
-  /// `datagram`: header, frames in plaintext, and kTagSize bytes of room. When `good` is false
-  /// afterwards, nothing of it may be sent, and the core learns that from the keys
-  /// (Aead::isBroken). Must be called only once. `lane`: that of the calling thread.
-  void seal(ByteSpan datagram, unsigned lane) {
-    assert(!tried);
-    tried = true;
-    ByteView frames = datagram.subspan(kHeaderSize, datagram.size() - kHeaderSize - kTagSize);
-    good = keys->seal(subflow.value(), packetNumber.value(), datagram.first(kHeaderSize),
-                      {&frames, 1}, datagram.data() + kHeaderSize, lane);
-  }
-  /// `datagram`: as it came. When `good` is false afterwards, its bytes are undefined.
-  void open(ByteSpan datagram, unsigned lane) {
-    assert(!tried);
-    tried = true;
-    good = keys->open(subflow.value(), packetNumber.value(), datagram.first(kHeaderSize),
-                      datagram.subspan(kHeaderSize), lane);
-  }
+  bool broken_ = false;
 };
 
 }  // namespace braid

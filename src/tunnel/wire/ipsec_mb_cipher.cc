@@ -29,7 +29,6 @@ const IMB_MGR* processorFunctions() {
   return functions;
 }
 
-// Calls do not change the object, so all lanes can share it.
 class IpsecMbCipher final : public AeadCipher {
  public:
   IpsecMbCipher(const IMB_MGR& mb, AeadKind kind, ByteView key)
@@ -41,8 +40,8 @@ class IpsecMbCipher final : public AeadCipher {
   }
   ~IpsecMbCipher() override { OPENSSL_cleanse(&key_, sizeof key_); }
 
-  bool seal(const AeadNonce& nonce, ByteView header, std::span<const ByteView> pieces, uint8_t* out,
-            unsigned) override {
+  bool seal(const AeadNonce& nonce, ByteView header, std::span<const ByteView> pieces,
+            uint8_t* out) override {
     gcm_context_data context;
     calls_.init(&key_, &context, nonce.data(), header.data(), header.size());
     for (ByteView piece : pieces) {
@@ -54,7 +53,7 @@ class IpsecMbCipher final : public AeadCipher {
     return true;
   }
 
-  bool open(const AeadNonce& nonce, ByteView header, ByteSpan text, unsigned) override {
+  bool open(const AeadNonce& nonce, ByteView header, ByteSpan text) override {
     gcm_context_data context;
     std::array<uint8_t, kTagSize> tag;
     calls_.open(&key_, &context, text.data(), text.data(), text.size(), nonce.data(), header.data(),

@@ -60,22 +60,16 @@ KeyRing::Generation* KeyRing::named(uint8_t generationBits) const {
                       : nullptr;
 }
 
-std::shared_ptr<Aead> KeyRing::openingKeys(uint8_t generationBits, uint8_t epochBits) const {
-  const Generation* generation = spent() ? nullptr : named(generationBits);
-  return generation ? generation->keys.openingKeys(epochBits) : nullptr;
-}
-
 // A datagram of a generation that does not exist is refused without doing the work. That reveals
 // nothing, because headers show in the clear which generation is in use.
 bool KeyRing::open(uint8_t generationBits, uint8_t epochBits, SubflowId subflow,
-                   PacketNumber packetNumber, ByteView header, ByteSpan ciphertextAndTag, Time now,
-                   const CipherWork* done) {
+                   PacketNumber packetNumber, ByteView header, ByteSpan ciphertextAndTag,
+                   Time now) {
   if (spent()) return false;
   onTimer(now);
   unsigned ahead = (generationBits - generation_) & 3;
   Generation* used = named(generationBits);
-  if (!used ||
-      !used->keys.open(epochBits, subflow, packetNumber, header, ciphertextAndTag, now, done)) {
+  if (!used || !used->keys.open(epochBits, subflow, packetNumber, header, ciphertextAndTag, now)) {
     if (used != current_.get()) current_->keys.countFailedOpen();
     return false;
   }

@@ -93,13 +93,10 @@ class KeyRing {
                           std::span<const ByteView> pieces, uint8_t* out) {
     return current_->keys.seal(subflow, packetNumber, header, pieces, out);
   }
-  std::shared_ptr<Aead> sealingKeys() { return current_->keys.sealingKeys(); }
   /// The first datagram of the next generation that opens moves this side into that generation.
   [[nodiscard]] bool open(uint8_t generationBits, uint8_t epochBits, SubflowId subflow,
                           PacketNumber packetNumber, ByteView header, ByteSpan ciphertextAndTag,
-                          Time now, const CipherWork* done = nullptr);
-  /// As in KeySchedule. Empty also when there is no such generation.
-  std::shared_ptr<Aead> openingKeys(uint8_t generationBits, uint8_t epochBits) const;
+                          Time now);
   bool wantsRekey(Time now) const { return current_->keys.wantsRekey(now); }
   bool rekey(Time now) { return current_->keys.rekey(now); }
   bool spent() const { return current_->keys.spent(); }

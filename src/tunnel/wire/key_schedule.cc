@@ -99,13 +99,13 @@ KeySchedule::~KeySchedule() {
   OPENSSL_cleanse(openSecret_.data(), openSecret_.size());
 }
 
-std::shared_ptr<Aead> KeySchedule::makeAead(Aead::Use use, const TrafficSecret& secret) const {
+Aead KeySchedule::makeAead(Aead::Use use, const TrafficSecret& secret) const {
   std::array<uint8_t, 32> key;
   std::array<uint8_t, Aead::kIvSize> iv;
   ByteSpan keyBytes = ByteSpan(key).first(aeadKeySize(kind_));
   hkdfExpandLabel(secret, "braid key", keyBytes);
   hkdfExpandLabel(secret, "braid iv", iv);
-  auto aead = std::make_shared<Aead>(kind_, use, keyBytes, iv);
+  Aead aead(kind_, use, keyBytes, iv);
   OPENSSL_cleanse(key.data(), key.size());
   OPENSSL_cleanse(iv.data(), iv.size());
   return aead;
@@ -148,36 +148,24 @@ bool KeySchedule::seal(SubflowId subflow, PacketNumber packetNumber, ByteView he
                        std::span<const ByteView> pieces, uint8_t* out) {
   if (spent()) return false;
   ++sealed_;
-  return seal_->seal(subflow.value(), packetNumber.value(), header, pieces, out);
-}
-
-std::shared_ptr<Aead> KeySchedule::sealingKeys() {
-  if (spent()) return nullptr;
-  ++sealed_;
-  return seal_;
+  return seal_.seal(subflow.value(), packetNumber.value(), header, pieces, out);
 }
 
 // A datagram that is two epochs ahead, or of an epoch whose keys are gone, is tried under the next
 // keys, so that it costs equal work, and then refused.
-const std::shared_ptr<Aead>& KeySchedule::keysFor(unsigned ahead) const {
+Aead& KeySchedule::keysFor(unsigned ahead) {
   return ahead == 0 ? current_ : ahead == 3 && previous_ ? previous_ : next_;
 }
 
-std::shared_ptr<Aead> KeySchedule::openingKeys(uint8_t epochBits) const {
-  return spent() ? nullptr : keysFor((epochBits - epoch_) & 3);
-}
-
 bool KeySchedule::open(uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber,
-                       ByteView header, ByteSpan ciphertextAndTag, Time now,
-                       const CipherWork* done) {
+                       ByteView header, ByteSpan ciphertextAndTag, Time now) {
   if (spent()) return false;
   onTimer(now);
   unsigned ahead = (epochBits - epoch_) & 3;
-  const std::shared_ptr<Aead>& keys = keysFor(ahead);
+  Aead& keys = keysFor(ahead);
   // A datagram of the next epoch that comes too early is refused, but only after equal work.
-  bool known = keys != next_ || (ahead == 1 && now >= followFrom_);
-  bool good = done ? done->good && done->keys == keys && done->packetNumber == packetNumber
-                   : keys->open(subflow.value(), packetNumber.value(), header, ciphertextAndTag);
+  bool known = &keys != &next_ || (ahead == 1 && now >= followFrom_);
+  bool good = keys.open(subflow.value(), packetNumber.value(), header, ciphertextAndTag);
   if (!good || !known) {
     ++failedOpens_;
     return false;
@@ -200,7 +188,7 @@ bool KeySchedule::rekey(Time now) {
 
 void KeySchedule::onTimer(Time now) {
   if (now < dropPreviousAt_) return;
-  previous_.reset();
+  previous_ = {};
   dropPreviousAt_ = kNever;
 }
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 
@@ -61,17 +60,9 @@ class KeySchedule {
   /// packet of the next epoch that opens moves this side into it, but not within half of
   /// keepPrevious after the last change: an honest peer waits longer, and each epoch costs six key
   /// derivations. Packets of other epochs, and of one that comes too early, fail after the same
-  /// work (RFC 9001 section 6.3). `done`: the work was done before, with the keys that
-  /// openingKeys() gave then. Its result counts when these are the keys to be used now and its
-  /// packet number is the same; otherwise the datagram is refused.
+  /// work (RFC 9001 section 6.3).
   [[nodiscard]] bool open(uint8_t epochBits, SubflowId subflow, PacketNumber packetNumber,
-                          ByteView header, ByteSpan ciphertextAndTag, Time now,
-                          const CipherWork* done = nullptr);
-
-  /// The keys for a datagram that is sealed later; it counts as sealed. Empty when spent().
-  std::shared_ptr<Aead> sealingKeys();
-  /// The keys that open() would try now; empty when spent().
-  std::shared_ptr<Aead> openingKeys(uint8_t epochBits) const;
+                          ByteView header, ByteSpan ciphertextAndTag, Time now);
 
   /// Whether the epoch has lasted long enough and mayRekey().
   bool wantsRekey(Time now) const;
@@ -93,7 +84,7 @@ class KeySchedule {
   /// more, and the session must be closed.
   bool spent() const {
     return sealed_ >= limits_.maxSealed || failedOpens_ >= limits_.maxFailedOpens ||
-           seal_->isBroken();
+           seal_.isBroken();
   }
   uint64_t sealedInEpoch() const { return sealed_; }
   uint64_t failedOpens() const { return failedOpens_; }
@@ -104,8 +95,9 @@ class KeySchedule {
   AeadKind aead() const { return kind_; }
 
  private:
-  std::shared_ptr<Aead> makeAead(Aead::Use use, const TrafficSecret& secret) const;
-  const std::shared_ptr<Aead>& keysFor(unsigned ahead) const;
+  friend struct KeyScheduleAccess;  // of a test
+  Aead makeAead(Aead::Use use, const TrafficSecret& secret) const;
+  Aead& keysFor(unsigned ahead);
   void takeSealingKeys();
   void prepareNext();
   void advance(Time now);
@@ -115,8 +107,8 @@ class KeySchedule {
   KeyLimits limits_;
   TrafficSecret sendSecret_{};  // of the next epoch
   TrafficSecret openSecret_{};  // of the next epoch
-  std::shared_ptr<Aead> seal_;
-  std::shared_ptr<Aead> previous_, current_, next_;  // for opening; only previous_ may be empty
+  Aead seal_;
+  Aead previous_, current_, next_;  // for opening; only previous_ may be empty
   unsigned epoch_ = 0;
   bool confirmed_ = false;
   Time epochStart_;

@@ -1,7 +1,5 @@
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,35 +12,35 @@ namespace {
 
 class OpenSslCipher final : public AeadCipher {
  public:
-  OpenSslCipher(AeadKind kind, AeadUse use, ByteView key) : kind_(kind), use_(use) {
-    std::copy(key.begin(), key.end(), key_.begin());
-    contexts_[0] = makeContext();
-    if (contexts_[0]) return;
-    OPENSSL_cleanse(key_.data(), key_.size());
-    throw std::runtime_error(std::string("OpenSSL does not give the cipher ") + aeadName(kind));
+  OpenSslCipher(AeadKind kind, AeadUse use, ByteView key) : context_(EVP_CIPHER_CTX_new()) {
+    const AeadNonce none{};
+    EVP_CIPHER* cipher = EVP_CIPHER_fetch(nullptr, aeadName(kind), nullptr);
+    bool good = cipher && context_ &&
+                EVP_CipherInit_ex2(context_.get(), cipher, key.data(), none.data(),
+                                   use == AeadUse::kSeal, nullptr) == 1;
+    EVP_CIPHER_free(cipher);
+    if (!good)
+      throw std::runtime_error(std::string("OpenSSL does not give the cipher ") + aeadName(kind));
   }
-  ~OpenSslCipher() override { OPENSSL_cleanse(key_.data(), key_.size()); }
 
-  bool seal(const AeadNonce& nonce, ByteView header, std::span<const ByteView> pieces, uint8_t* out,
-            unsigned lane) override {
-    EVP_CIPHER_CTX* context = start(nonce, header, lane);
-    if (!context) return false;
+  bool seal(const AeadNonce& nonce, ByteView header, std::span<const ByteView> pieces,
+            uint8_t* out) override {
+    if (!start(nonce, header)) return false;
     for (ByteView piece : pieces) {
-      if (!update(context, out, piece)) return false;
+      if (!update(out, piece)) return false;
       out += piece.size();
     }
     int none = 0;
-    return EVP_CipherFinal_ex(context, out, &none) == 1 &&
-           EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, kTagSize, out) == 1;
+    return EVP_CipherFinal_ex(context_.get(), out, &none) == 1 &&
+           EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, kTagSize, out) == 1;
   }
 
-  bool open(const AeadNonce& nonce, ByteView header, ByteSpan text, unsigned lane) override {
-    EVP_CIPHER_CTX* context = start(nonce, header, lane);
+  bool open(const AeadNonce& nonce, ByteView header, ByteSpan text) override {
     uint8_t* tag = text.data() + text.size();
     int none = 0;
-    return context && update(context, text.data(), text) &&
-           EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, kTagSize, tag) == 1 &&
-           EVP_CipherFinal_ex(context, tag, &none) == 1;
+    return start(nonce, header) && update(text.data(), text) &&
+           EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_TAG, kTagSize, tag) == 1 &&
+           EVP_CipherFinal_ex(context_.get(), tag, &none) == 1;
   }
 
  private:
@@ -51,41 +49,19 @@ class OpenSslCipher final : public AeadCipher {
       EVP_CIPHER_CTX_free(context);
     }  // clears the expanded key
   };
-  using Context = std::unique_ptr<EVP_CIPHER_CTX, Free>;
 
-  // Empty when OpenSSL refuses.
-  Context makeContext() const {
-    const AeadNonce none{};
-    Context context(EVP_CIPHER_CTX_new());
-    EVP_CIPHER* cipher = EVP_CIPHER_fetch(nullptr, aeadName(kind_), nullptr);
-    bool good = cipher && context &&
-                EVP_CipherInit_ex2(context.get(), cipher, key_.data(), none.data(),
-                                   use_ == AeadUse::kSeal, nullptr) == 1;
-    EVP_CIPHER_free(cipher);
-    return good ? std::move(context) : nullptr;
+  // Sets nonce and header. False when OpenSSL fails.
+  bool start(const AeadNonce& nonce, ByteView header) {
+    return EVP_CipherInit_ex2(context_.get(), nullptr, nullptr, nonce.data(), -1, nullptr) == 1 &&
+           update(nullptr, header);
   }
-
-  // The lane's context, set up with nonce and header; nullptr when OpenSSL fails.
-  EVP_CIPHER_CTX* start(const AeadNonce& nonce, ByteView header, unsigned lane) {
-    Context& context = contexts_[lane];
-    if (!context) context = makeContext();
-    bool good =
-        context &&
-        EVP_CipherInit_ex2(context.get(), nullptr, nullptr, nonce.data(), -1, nullptr) == 1 &&
-        update(context.get(), nullptr, header);
-    return good ? context.get() : nullptr;
-  }
-  static bool update(EVP_CIPHER_CTX* context, uint8_t* out, ByteView in) {
+  bool update(uint8_t* out, ByteView in) {
     int written = 0;
-    return in.empty() ||
-           EVP_CipherUpdate(context, out, &written, in.data(), static_cast<int>(in.size())) == 1;
+    return in.empty() || EVP_CipherUpdate(context_.get(), out, &written, in.data(),
+                                          static_cast<int>(in.size())) == 1;
   }
 
-  std::array<Context, kLanes>
-      contexts_;                   ///< the first is made at once, the others on their first use
-  std::array<uint8_t, 32> key_{};  ///< for the others: copying the first one would be a race
-  AeadKind kind_;
-  AeadUse use_;
+  std::unique_ptr<EVP_CIPHER_CTX, Free> context_;
 };
 
 }  // namespace

@@ -24,17 +24,18 @@ TEST(ConfigErrors, Keys) {
   expectErrorBehind("tunel: {}\n", "e.yaml:12:1: 'tunel': unknown key; did you mean 'tunnel'?");
   expectErrorBehind(
       "fec: {}\n",
-      "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, workers, uplinks, "
+      "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, uplinks, "
       "listen, peers, peers-folder, control, "
       "recovery, tunnel, streams, forwarding, nat, forwards, state, log");
   expectErrorBehind("    keepaliv: 1s\n",
                     "e.yaml:12:5: peers[0].'keepaliv': unknown key; did you mean 'keepalive'?");
   expectErrorBehind("log: {level: info, level: debug}\n",
                     "e.yaml:12:20: log.level: given twice, first in line 12; remove one of them");
-  expectErrorBehind("workers: 9\n",
-                    "e.yaml:12:10: workers: '9' is neither 'auto' nor a number from 1 to 8; use "
-                    "'auto' unless you know "
-                    "better");
+  expectErrorBehind("workers: 2\n",
+                    "e.yaml:12:1: workers: this key is gone; remove it; more cores are for shards: "
+                    "several daemons, each with a part of the peers (see fleet.md)");
+  expectErrorBehind("log: {workers: 2}\n",
+                    "e.yaml:12:7: log.'workers': unknown key; known here: level");
   expectErrorBehind("log:\n", "e.yaml:12:1: log: has no value; give it one, or remove the key");
   expectErrorBehind(
       "log: 1\n",

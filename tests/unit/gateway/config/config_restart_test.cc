@@ -66,7 +66,6 @@ TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
            {"device.bridge", [](Config& c) { c.device.bridge = "br0"; }},
            {"offloads.device", [](Config& c) { c.offloads.device = false; }},
            {"offloads.sockets", [](Config& c) { c.offloads.sockets = false; }},
-           {"workers", [](Config& c) { c.workers = 2; }},
            {"tunnel.mtu", [](Config& c) { c.tunnel.outerMtu = 1400; }},
            {"tunnel.max-mtu", [](Config& c) { c.tunnel.maxOuterMtu = 9000; }},
            {"tunnel.max-flows", [](Config& c) { c.tunnel.maxFlows = 1; }},
@@ -93,11 +92,11 @@ TEST(NeedsRestart, NamesThePlaceOfTheKeyOrOfWhatIsLeftAroundIt) {
   after.tunnel.maxOuterMtu = 9000;
   after.tunnel.shim.maxFlows = 1;
   after.device.name = "braid9";
-  after.workers = 2;
+  after.state = "/x.state";
   EXPECT_THAT(
       needsRestart(before, after, 2048,
                    "device: {name: braid9}\ntunnel:\n  max-mtu: 9000\n  ack-shim: {on: 1}\n"),
-      ElementsAre(StartsWith("e.yaml: workers: "), StartsWith("e.yaml:1:16: device.name: "),
+      ElementsAre(StartsWith("e.yaml: state: "), StartsWith("e.yaml:1:16: device.name: "),
                   StartsWith("e.yaml:3:12: tunnel.max-mtu: "),
                   StartsWith("e.yaml:4:13: tunnel.ack-shim.max-flows: ")));
 }

@@ -44,16 +44,6 @@ TEST(ConfigValues, OffloadsAreOnUnlessTurnedOff) {
   EXPECT_FALSE(other.sockets);
 }
 
-TEST(ConfigValues, WorkersAreOneUnlessMoreAreAskedFor) {
-  EXPECT_EQ(configOf(edgeText()).workers, 1u);
-  EXPECT_EQ(configOf(edgeText() + "workers: 8\n").workers, 8u);
-  EXPECT_EQ(configOf(edgeText() + "workers: auto\n").workers, 0u);
-  EXPECT_EQ(workersFor(0), 1u);  // nobody knows
-  EXPECT_EQ(workersFor(3), 1u);
-  EXPECT_EQ(workersFor(4), 2u);
-  EXPECT_EQ(workersFor(64), 3u);
-}
-
 TEST(ConfigValues, EveryTunnelKeyReachesItsOption) {
   Config c = configOf(
       edgeText() +
