@@ -124,8 +124,8 @@ ConfigErrors ConfigDiagnostics::take() {
   return std::move(errors_);
 }
 
-ConfigSection::ConfigSection(const ConfigValue& value,
-                             std::initializer_list<std::string_view> known, ConfigDiagnostics& out)
+ConfigSection::ConfigSection(const ConfigValue& value, const std::vector<std::string_view>& known,
+                             ConfigDiagnostics& out)
     : value_(value), out_(out) {
   if (!value) return;
   if (value.node->kind != ConfigNode::Kind::kMap) {
@@ -137,14 +137,15 @@ ConfigSection::ConfigSection(const ConfigValue& value,
   const std::vector<ConfigNode::Key>& keys = value.node->keys;
   for (size_t i = 0; i < keys.size(); ++i) {
     const ConfigNode::Key& key = keys[i];
-    auto first =
-        std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.text == key.text; });
-    if (std::find(known.begin(), known.end(), key.text) == known.end()) {
+    auto first = std::ranges::find(keys, key.text, &ConfigNode::Key::text);
+    if (std::ranges::find(known, key.text) == known.end()) {
       out.add(value, key, childKey(inQuotes(key.text)), "unknown key",
               unknownKeyRemedy(key.text, known));
     } else if (first != keys.begin() + static_cast<std::ptrdiff_t>(i)) {
       out.add(value, key, childKey(key.text),
               "given twice, first in line " + std::to_string(first->line), "remove one of them");
+    } else if (value.node->items[i].kind == ConfigNode::Kind::kNull) {
+      out.add(value, key, childKey(key.text), "has no value", "give it one, or remove the key");
     }
   }
 }
@@ -155,15 +156,8 @@ std::string ConfigSection::childKey(std::string_view name) const {
 
 ConfigValue ConfigSection::find(std::string_view name) const {
   if (!valid_) return {};
-  const ConfigNode& map = *value_.node;
-  for (size_t i = 0; i < map.items.size(); ++i) {
-    if (map.keys[i].text != name) continue;
-    ConfigValue found{&map.items[i], childKey(name), value_.file};
-    if (found.node->kind != ConfigNode::Kind::kNull) return found;
-    out_.add(value_, map.keys[i], found.key, "has no value", "give it one, or remove the key");
-    return {};
-  }
-  return {};
+  ConfigValue found = childOf(value_, name);
+  return found && found.node->kind != ConfigNode::Kind::kNull ? found : ConfigValue{};
 }
 
 ConfigValue ConfigSection::require(std::string_view name, const std::string& remedy) const {

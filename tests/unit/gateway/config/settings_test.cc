@@ -1,0 +1,66 @@
+// The table of settings: it is whole, and the documents are made from it.
+
+#include "gateway/config/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace braid::settings_test {
+namespace {
+
+std::string contentOf(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Writes what the document must say to a file beside the test, to be copied.
+void expectDocument(const std::string& committed, const std::string& expected,
+                    const std::string& name) {
+  if (committed == expected) return;
+  std::string copy = ::testing::TempDir() + name;
+  std::ofstream(copy) << expected;
+  ADD_FAILURE() << name << " differs from the table of settings; what it must be is in " << copy;
+}
+
+TEST(Settings, AreThoseOfTheReference) {
+  expectDocument(contentOf(BRAID_DOCS "/reference.md"), settingsReference(), "reference.md");
+}
+
+TEST(Settings, AreThoseOfTheManualPage) {
+  std::string page = contentOf(BRAID_DOCS "/man/braid.yaml.5");
+  size_t begin = page.find(".Sh SECTIONS\n"), end = page.find(".Sh FILES\n");
+  ASSERT_LT(begin, end);
+  ASSERT_NE(end, std::string::npos);
+  expectDocument(page.substr(begin, end - begin), settingsManual(), "braid.yaml.5.sections");
+}
+
+TEST(Settings, HaveUniquePathsAndSayWhatTheyMean) {
+  std::set<std::string> paths;
+  for (const Setting& each : settings()) {
+    EXPECT_TRUE(paths.insert(each.path()).second) << each.path();
+    EXPECT_GE(each.help.size(), 5u) << each.path();
+    EXPECT_FALSE(each.help.ends_with('.')) << each.path();
+    EXPECT_FALSE(each.value.values.empty()) << each.path();
+  }
+  EXPECT_GT(paths.size(), 100u);
+}
+
+// Otherwise a changed value would be neither applied nor refused.
+TEST(Settings, ThoseThatNeedARestartCanBeCompared) {
+  size_t restarts = 0;
+  for (const Setting& each : settings()) {
+    if (each.change != SettingChange::kRestart) continue;
+    ++restarts;
+    EXPECT_TRUE(each.value.show != nullptr) << each.path();
+  }
+  EXPECT_GT(restarts, 15u);
+}
+
+}  // namespace
+}  // namespace braid::settings_test
