@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "gateway/config/settings.h"
 #include "gateway/config/units.h"
 
 namespace braid {
@@ -93,6 +94,20 @@ std::string unknownKeyRemedy(std::string_view text, std::span<const std::string_
   return "known here: " + joined(known);
 }
 
+// The section of the table of settings that a mapping is: its key without indices. A fragment holds
+// the keys of one peer.
+std::string sectionOf(const ConfigValue& value) {
+  if (value.file) return "peers";
+  std::string section;
+  bool index = false;
+  for (char c : value.key) {
+    index |= c == '[';
+    if (!index) section += c;
+    index &= c != ']';
+  }
+  return section;
+}
+
 std::string outside(std::string_view text, const std::string& low, const std::string& high) {
   return inQuotes(text) + " is outside " + low + " to " + high;
 }
@@ -138,7 +153,10 @@ ConfigSection::ConfigSection(const ConfigValue& value, const std::vector<std::st
   for (size_t i = 0; i < keys.size(); ++i) {
     const ConfigNode::Key& key = keys[i];
     auto first = std::ranges::find(keys, key.text, &ConfigNode::Key::text);
-    if (std::ranges::find(known, key.text) == known.end()) {
+    if (std::string_view name = renamedTo(sectionOf(value), key.text); !name.empty()) {
+      out.add(value, key, childKey(inQuotes(key.text)), "has another name now",
+              "write '" + std::string(name) + "'");
+    } else if (std::ranges::find(known, key.text) == known.end()) {
       out.add(value, key, childKey(inQuotes(key.text)), "unknown key",
               unknownKeyRemedy(key.text, known));
     } else if (first != keys.begin() + static_cast<std::ptrdiff_t>(i)) {

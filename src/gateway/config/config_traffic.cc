@@ -87,11 +87,11 @@ void readStreams(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
   }
   streams.exclude = readRules(section.find("exclude"), "excludes every connection",
                               "add network or ports, or set enabled: off", out);
-  ConfigValue stream = section.find("hold-limit"), peer = section.find("peer-hold-limit");
+  ConfigValue stream = section.find("receive-window"), peer = section.find("peer-receive-limit");
   if (peer && options.heldBytes > options.allHeldBytes)
-    out.add(peer, "is more than total-hold-limit", "raise total-hold-limit as well");
+    out.add(peer, "is more than total-receive-limit", "raise total-receive-limit as well");
   if (stream && options.mostCredit > options.heldBytes)
-    out.add(stream, "is more than peer-hold-limit", "raise peer-hold-limit as well");
+    out.add(stream, "is more than peer-receive-limit", "raise peer-receive-limit as well");
 }
 
 namespace {

@@ -95,7 +95,7 @@ braid_gateway() {
 
 braid_device() {
 	echo "device:"
-	braid_options "$1" '  ' name mode mtu bridge mac_age flood_limit
+	braid_options "$1" '  ' name mode mtu bridge ageing_time flood_limit
 	braid_list "$1" '  ' address addresses
 	braid_list "$1" '  ' route routes
 	braid_list "$1" '  ' network networks
@@ -117,7 +117,7 @@ braid_tunnel() {
 	braid_tunnels=$((braid_tunnels + 1))
 	echo "tunnel:"
 	braid_options "$1" '  ' controller initial_window scheduler cipher mtu max_mtu rekey_after rekey_packets \
-		codel_target codel_interval ecn_proxy queue_limit hold_time hold_limit repair_time return_after max_flows flow_idle max_subflows
+		codel_target codel_interval ecn_proxy queue_limit reorder_timeout reorder_limit delivery_timeout failback_delay max_flows flow_idle_timeout max_subflows
 	braid_map "$1" '  ' amp amp_gamma:gamma amp_tau:tau amp_beta:beta amp_cwnd_min:cwnd-min amp_bdp:bdp \
 		amp_mark_threshold:mark-threshold
 }
@@ -144,7 +144,7 @@ braid_stream_exclusion() {
 
 braid_streams() {
 	echo "streams:"
-	braid_options "$1" '  ' enabled source max_connections max_per_peer new_per_peer hold_limit peer_hold_limit total_hold_limit
+	braid_options "$1" '  ' enabled source max_connections max_streams_per_peer new_streams_per_peer receive_window peer_receive_limit total_receive_limit
 	local braid_matches=0 braid_exclusions=0
 	config_foreach braid_stream_match streams_match
 	config_foreach braid_stream_exclusion streams_exclude

@@ -27,6 +27,12 @@ TEST(ConfigErrors, Keys) {
       "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, workers, uplinks, "
       "listen, peers, peers-folder, control, "
       "recovery, tunnel, streams, forwarding, nat, forwards, state, log");
+  expectErrorBehind("tunnel: {repair-time: 3s}\n",
+                    "e.yaml:12:10: tunnel.'repair-time': has another name now; write "
+                    "'delivery-timeout'");
+  expectErrorBehind("streams: {hold-limit: 1MiB}\n",
+                    "e.yaml:12:11: streams.'hold-limit': has another name now; write "
+                    "'receive-window'");
   expectErrorBehind("    keepaliv: 1s\n",
                     "e.yaml:12:5: peers[0].'keepaliv': unknown key; did you mean 'keepalive'?");
   expectErrorBehind("log: {level: info, level: debug}\n",

@@ -51,6 +51,15 @@ TEST(Settings, HaveUniquePathsAndSayWhatTheyMean) {
   EXPECT_GT(paths.size(), 100u);
 }
 
+TEST(Settings, FormerNamesLeadToThePresentOnes) {
+  EXPECT_EQ(renamedTo("tunnel", "hold-limit"), "reorder-limit");
+  EXPECT_EQ(renamedTo("streams", "hold-limit"), "receive-window");
+  EXPECT_EQ(renamedTo("tunnel", "reorder-limit"), "");
+  EXPECT_EQ(renamedTo("", ""), "");
+  for (const Setting& each : settings())
+    EXPECT_TRUE(renamedTo(each.section, each.key).empty()) << each.path();
+}
+
 // Otherwise a changed value would be neither applied nor refused.
 TEST(Settings, ThoseThatNeedARestartCanBeCompared) {
   size_t restarts = 0;
