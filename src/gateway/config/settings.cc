@@ -16,8 +16,6 @@
 namespace braid {
 namespace {
 
-using namespace setting;
-
 constexpr SettingChange kReload = SettingChange::kReload, kRestart = SettingChange::kRestart;
 
 constexpr uint64_t kSmallestMtu = 576;  // RFC 791: every IPv4 host accepts packets of this size
@@ -30,17 +28,18 @@ constexpr uint64_t kMostParities = std::tuple_size_v<decltype(RecoveryOptions::d
 static_assert(kMostParities <= kMaxBlockParities);
 
 constexpr std::string_view kLogLevels[] = {"trace", "debug", "info", "warning", "error"};
-constexpr Named<TunnelOptions::Mode> kModes[] = {{"tun", TunnelOptions::Mode::kTun},
-                                                 {"tap", TunnelOptions::Mode::kTap}};
-constexpr Named<std::optional<AeadKind>> kCiphers[] = {
+constexpr setting::Named<TunnelOptions::Mode> kModes[] = {{"tun", TunnelOptions::Mode::kTun},
+                                                          {"tap", TunnelOptions::Mode::kTap}};
+constexpr setting::Named<std::optional<AeadKind>> kCiphers[] = {
     {"auto", std::nullopt},
     {"aes-128-gcm", AeadKind::kAes128Gcm},
     {"aes-256-gcm", AeadKind::kAes256Gcm},
     {"chacha20-poly1305", AeadKind::kChaCha20Poly1305}};
-constexpr Named<StreamsConfig::Source> kStreamSources[] = {
+constexpr setting::Named<StreamsConfig::Source> kStreamSources[] = {
     {"client", StreamsConfig::Source::kClient}, {"own", StreamsConfig::Source::kOwn}};
 
 std::vector<Setting> makeSettings() {
+  using namespace setting;
   return {
       {"", "identity", byCode("section", "required"), kReload,
        "this gateway's key and certificate"},
@@ -417,3 +416,5 @@ void readSettings(std::string_view section, const ConfigSection& values, Config&
 }
 
 }  // namespace braid
+
+#undef BRAID_MEMBER

@@ -59,9 +59,10 @@ std::string manualText(std::string_view text) {
   return out;
 }
 
-// One sentence a line, as mdoc asks for.
+// Sentences, one a line, as mdoc asks for.
 std::string manualLines(std::string_view text) {
   std::string out = manualText(text);
+  if (out[0] >= 'a' && out[0] <= 'z') out[0] = static_cast<char>(out[0] - 'a' + 'A');
   for (size_t at = 0; (at = out.find(". ", at)) != std::string::npos;) out[at + 1] = '\n';
   return out + "\n";
 }
