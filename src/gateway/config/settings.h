@@ -21,8 +21,8 @@ inline constexpr std::string_view kRecoveryPolicies[] = {
 
 /// What a setting may be, and where Config keeps it.
 struct SettingValue {
-  std::string values;    ///< type and range, for a document
-  std::string fallback;  ///< the default, for a document; empty: that of a section's keys
+  std::string values;    ///< type and range, as documents say it
+  std::string fallback;  ///< the default, as documents say it; empty: that of a section's keys
   /// Reads the value. Empty: the code of the section reads it.
   std::function<void(const ConfigValue&, Config&, ConfigDiagnostics&)> read{};
   /// The value as a text, to compare two configurations. Empty: not a single value.
@@ -58,5 +58,8 @@ void readSettings(std::string_view section, const ConfigSection& values, Config&
 std::string settingsReference();
 /// The part of braid.yaml(5) from "SECTIONS" on, up to "FILES".
 std::string settingsManual();
+/// The function of packaging/openwrt/braid/files/uci2yaml.sh that lists the options of a section
+/// which become a line each.
+std::string settingsUci();
 
 }  // namespace braid

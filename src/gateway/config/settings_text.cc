@@ -1,6 +1,7 @@
 // Writes the table of settings as documents: Markdown for docs/reference.md, mdoc for
 // braid.yaml(5).
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -73,7 +74,23 @@ std::string manualDefault(const Setting& setting) {
   return text.empty() || text == "none" ? "" : " Pq " + text;
 }
 
+// The sections that are one section in UCI as well.
+constexpr std::string_view kUciSections[] = {"device", "tunnel", "tunnel.ack-shim", "streams",
+                                             "recovery"};
+
 }  // namespace
+
+std::string settingsUci() {
+  std::string out = "braid_settings() {\n\tcase \"$1\" in\n";
+  for (std::string_view section : kUciSections) {
+    std::string options;
+    for (const Setting& each : settings())
+      if (each.section == section && each.value.show) options += " " + std::string(each.key);
+    std::replace(options.begin(), options.end(), '-', '_');
+    out += "\t" + std::string(section) + ") echo" + options + " ;;\n";
+  }
+  return out + "\tesac\n}\n";
+}
 
 std::string settingsReference() {
   std::string out =

@@ -40,6 +40,13 @@ TEST(Settings, AreThoseOfTheManualPage) {
   expectDocument(page.substr(begin, end - begin), settingsManual(), "braid.yaml.5.sections");
 }
 
+TEST(Settings, AreThoseOfOpenWrt) {
+  std::string script = contentOf(BRAID_DOCS "/../packaging/openwrt/braid/files/uci2yaml.sh");
+  EXPECT_NE(script.find("\n" + settingsUci()), std::string::npos)
+      << "uci2yaml.sh lacks this function:\n"
+      << settingsUci();
+}
+
 TEST(Settings, HaveUniquePathsAndSayWhatTheyMean) {
   std::set<std::string> paths;
   for (const Setting& each : settings()) {
