@@ -71,17 +71,17 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "no such session; the other end keeps sending for a few seconds after this gateway restarted"},
     {Drop::kUnknownSubflow, "unknown_subflow",
      "more subflows than `max-subflows`, or a number that the initiator did not make"},
-    {Drop::kBadSeal, "bad_seal",
+    {Drop::kBadSeal, "decrypt_failed",
      "not sealed by the peer, damaged, or of an epoch that began too soon after the last"},
     {Drop::kReplay, "replay", "packet number seen before, or 4096 or more behind"},
     {Drop::kBadFrame, "bad_frame", "sealed by the peer and yet malformed"},
-    {Drop::kHandshakeSeal, "handshake_seal",
+    {Drop::kHandshakeSeal, "handshake_decrypt_failed",
      "a handshake datagram of a sender that does not know this gateway's pin, or damaged"},
     {Drop::kHandshakeReplay, "handshake_replay",
      "a handshake datagram that came before: somebody has overheard it"},
     {Drop::kHandshakeLimit, "handshake_limit",
      "more handshakes, or datagrams of one, than the bounds in docs/protocol.md section 11 allow"},
-    {Drop::kHandshakeGarbage, "handshake_garbage",
+    {Drop::kHandshakeGarbage, "handshake_unexpected",
      "a handshake datagram of no handshake that is known here; a few after a restart are normal"},
     {Drop::kBadInnerPacket, "bad_inner_packet", "malformed packet from the device or the peer"},
     {Drop::kNoPeer, "no_peer",
@@ -113,11 +113,11 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kFlowTableFull, "flow_table_full",
      "a new flow, and none of `max-flows` can be forgotten, or its host has its share of them; "
      "or one of a peer, and there is no memory for its order"},
-    {Drop::kExpired, "expired", "TCP packet not delivered within `repair-time`"},
+    {Drop::kExpired, "expired", "TCP packet not delivered within `delivery-timeout`"},
     {Drop::kLostDatagram, "lost_datagram",
      "UDP or other packet lost on a path; not sent again by design, or not in time"},
-    {Drop::kHoldOverflow, "hold_overflow",
-     "not dropped, but delivered out of order: `hold-limit` reached, a hole of 4096 packets, or "
+    {Drop::kHoldOverflow, "reorder_overflow",
+     "not dropped, but delivered out of order: `reorder-limit` reached, a hole of 4096 packets, or "
      "of the peer that holds most when all peers hold a quarter of the buffers, or when memory "
      "is short"},
     {Drop::kDuplicate, "duplicate", "came twice, or more than 1024 packets late"},
@@ -126,12 +126,12 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "sixteenth of them is free"},
     {Drop::kBadParity, "bad_parity",
      "a parity that contradicts its block, or decodes to something else than data"},
-    {Drop::kStrayResponse, "stray_response",
+    {Drop::kStrayResponse, "stray_path_response",
      "an answer to a path challenge that did not come from where the challenge was sent: it "
      "proves nothing. A peer behind a NAT that gives it another address meanwhile may cause one"},
     {Drop::kForgedAck, "forged_ack",
      "the peer acknowledged a packet that was never sent: its session is closed"},
-    {Drop::kReturnCall, "return_call",
+    {Drop::kReturnCall, "restart_notice",
      "a restart notice that ends no session of this gateway: a few after the other end restarted "
      "are normal, as it is repeated"},
 });
@@ -141,7 +141,7 @@ static_assert(kDrops.size() == kDropCount && [] {
   return true;
 }());
 
-/// Stable name for metrics ("bad_seal").
+/// Stable name for metrics ("decrypt_failed").
 constexpr const char* dropName(Drop cause) {
   return kDrops[static_cast<size_t>(cause)].info.name;
 }

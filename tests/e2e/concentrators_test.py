@@ -21,7 +21,7 @@ class Concentrators(PairCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.lab.make_gateways()
-        cls.second = add_second(cls.lab, edge={"tunnel": {"return-after": f"{RETURN}s"},
+        cls.second = add_second(cls.lab, edge={"tunnel": {"failback-delay": f"{RETURN}s"},
                                                "streams": {"enabled": "on", "match": [{"ports": 8080}]}},
                                 streams={"enabled": "on"})
         for gateway in (cls.second, *cls.lab.gateways()):
@@ -90,7 +90,7 @@ class Concentrators(PairCase):
         self.assertEqual(self.lab.log("edge").read_text(errors="replace").count("is in use for group"), count)
 
     def test_streams_of_a_dead_concentrator_are_reset(self):
-        self.eventually(lambda: self.edge.status()["streams"].get("taking"), "connections are taken over")
+        self.eventually(lambda: self.edge.status()["streams"].get("intercepting"), "connections are taken over")
         listener = self.lab.server.inside(_listen)
         with listener, self.lab.client.inside(_connect) as client:
             server, _ = listener.accept()

@@ -92,7 +92,7 @@ class ProgramCase(PairCase):
 
     def setUp(self):
         super().setUp()
-        self.eventually(lambda: (self.lab.edge_gateway.status() or {"streams": {}})["streams"].get("taking"),
+        self.eventually(lambda: (self.lab.edge_gateway.status() or {"streams": {}})["streams"].get("intercepting"),
                         "connections to be taken over")
         self.before = self.accepted()
 

@@ -253,7 +253,7 @@ class Router(PairCase):
         try:
             self.ready()
             for gateway in self.lab.gateways():
-                self.eventually(lambda: gateway.status()["streams"].get("taking"), "connections are taken over")
+                self.eventually(lambda: gateway.status()["streams"].get("intercepting"), "connections are taken over")
             before = self.lab.edge_gateway.status()["streams"]["accepted"]
             for address in ADDRESSES:
                 self.assertEqual(self.seen(self.lab.server, address, 8080, self.lab.client, address), HUB[address])
@@ -484,7 +484,7 @@ class SpecialDestinations(PairCase):
         for gateway in lab.gateways():
             gateway.start()
         for gateway in lab.gateways():
-            lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("taking"),
+            lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("intercepting"),
                          f"{gateway.name} to take connections over")
 
     def reaches(self, address, port):

@@ -44,7 +44,7 @@ class TwoDaemons(PairCase):
     def ready(self, sites):
         for site in sites:
             site.gateway.wait_up()
-            self.eventually(lambda: site.gateway.status()["streams"].get("taking"), "connections are taken over")
+            self.eventually(lambda: site.gateway.status()["streams"].get("intercepting"), "connections are taken over")
 
     def tell(self):
         for gateway in (self.first, self.second):

@@ -19,7 +19,7 @@ WAITING = 512  # Streams::kMostWaiting
 PATIENCE = 20  # seconds that a connection may take
 # A host has 28,000 ports, and each may rest for a minute.
 SOURCES = [f"192.168.10.{host}" for host in range(3, 7)]
-STREAMS = {"streams": {"enabled": "on", "match": [{"ports": PORT}], "new-per-peer": 5 * COUNT}}
+STREAMS = {"streams": {"enabled": "on", "match": [{"ports": PORT}], "new-streams-per-peer": 5 * COUNT}}
 
 
 class Bursts(PairCase):
@@ -43,7 +43,7 @@ class Bursts(PairCase):
             gateway.config["streams"] = STREAMS["streams"] | (settings or {})
             gateway.restart()
         for gateway in self.lab.gateways():
-            self.eventually(lambda: (gateway.status() or {"streams": {}})["streams"].get("taking"),
+            self.eventually(lambda: (gateway.status() or {"streams": {}})["streams"].get("intercepting"),
                             f"{gateway.name} takes connections over")
 
     def figures(self, gateway):
@@ -109,8 +109,8 @@ class Bursts(PairCase):
         self.configure(**settings)
         done = self.burst_beside_pings(at_once=4 * BOUND)
         near, far = self.figures(self.lab.edge_gateway), self.figures(self.lab.gateway)
-        print(f"{near['accepted']} in the stream lane, {near['turned_away']} and {far['turned_away']} turned away, "
-              f"{near['lifted']} times no more were taken over")
+        print(f"{near['accepted']} in the stream lane, {near['rejected']} and {far['rejected']} turned away, "
+              f"{near['bypassed']} times no more were taken over")
         self.assert_whole(done)
         self.assertGreater(near["accepted"], 0)
         self.assertLess(near["accepted"], COUNT, "the others were packets")
@@ -122,7 +122,7 @@ class Bursts(PairCase):
         self.assertEqual(done["reset"], 0)
 
     def test_over_the_bound_of_the_peer(self):
-        done = self.over_the_bound(edge={"max-per-peer": BOUND}, concentrator={"max-per-peer": BOUND})
+        done = self.over_the_bound(edge={"max-streams-per-peer": BOUND}, concentrator={"max-streams-per-peer": BOUND})
         self.assertEqual(done["reset"], 0)
 
     def test_over_the_bound_of_the_far_gateway(self):
@@ -132,23 +132,23 @@ class Bursts(PairCase):
 
     def test_beyond_the_ration(self):
         """With the default limits: the near gateway respects the far one's limit, so the far one refuses none."""
-        ration = {"new-per-peer": 512}
+        ration = {"new-streams-per-peer": 512}
         self.configure(edge=ration, concentrator=ration)
         done = self.burst_beside_pings()
         near = self.figures(self.lab.edge_gateway)
         peer = self.lab.gateway.status()["peers"][0]
-        print(f"{near['accepted']} in the stream lane, {near['turned_away']} and {peer['streams_turned_away']} turned "
+        print(f"{near['accepted']} in the stream lane, {near['rejected']} and {peer['streams_rejected']} turned "
               "away")
         self.assert_whole(done)
         self.assertEqual(done["reset"], 0)
-        self.assertEqual(peer["streams_turned_away"], 0)
+        self.assertEqual(peer["streams_rejected"], 0)
         self.assertGreater(near["accepted"], 0.9 * 1024)
         self.assertLess(near["accepted"], 1024 + 256 * (done["seconds"] + 5))
         self.assert_all_over()
 
     def test_while_the_gateway_does_not_run(self):
         """When the near gateway runs again, the kernel's queue has more connections than may wait for a peer."""
-        self.configure(edge={"max-per-peer": BOUND}, concentrator={"max-per-peer": BOUND})
+        self.configure(edge={"max-streams-per-peer": BOUND}, concentrator={"max-streams-per-peer": BOUND})
         process = self.lab.edge_gateway.process
         done = {}
         other = threading.Thread(target=lambda: done.update(self.burst(at_once=4 * BOUND)), daemon=True)
@@ -160,7 +160,7 @@ class Bursts(PairCase):
             process.send_signal(signal.SIGCONT)
             other.join()
         near = self.figures(self.lab.edge_gateway)
-        print(f"{near['accepted']} in the stream lane, {near['turned_away']} turned away")
+        print(f"{near['accepted']} in the stream lane, {near['rejected']} turned away")
         self.assert_whole(done)
         self.assertEqual(done["reset"], 0)
         self.assert_all_over()

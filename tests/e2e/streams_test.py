@@ -30,7 +30,7 @@ PROMPT = 2  # seconds: an immediate report takes a round trip, and one more repa
 IPV6_FREEBIND = 78  # socket does not know it
 RESET = struct.pack("ii", 1, 0)
 RATIONED = {"streams": {"enabled": "on", "match": [{"ports": 80}, {"ports": 443}, {"ports": "8080-8090"}]}}
-STREAMS = {"streams": RATIONED["streams"] | {"new-per-peer": 2048}}
+STREAMS = {"streams": RATIONED["streams"] | {"new-streams-per-peer": 2048}}
 ADDRESSES = (V4, V6)
 KERNEL = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
 CLIENT = {V4: "192.168.10.2", V6: "fd00:0:0:10::2"}
@@ -118,7 +118,7 @@ class Streams(PairCase):
 
     def wait_taking(self):
         for gateway in self.lab.gateways():
-            self.eventually(lambda: (gateway.status() or {"streams": {}})["streams"].get("taking"),
+            self.eventually(lambda: (gateway.status() or {"streams": {}})["streams"].get("intercepting"),
                             f"{gateway.name} takes connections over")
 
     def figures(self, gateway=None):
@@ -504,7 +504,7 @@ class Streams(PairCase):
                 client.sendall(b"x")
                 self.assertEqual(receive(server, 1), b"x", count)
                 if count == 9:
-                    self.eventually(lambda: not self.figures()["taking"], "the bound")
+                    self.eventually(lambda: not self.figures()["intercepting"], "the bound")
         self.assert_streams(before, 10)
         self.wait_taking()
 
@@ -520,7 +520,7 @@ class Streams(PairCase):
                 all_ends.enter_context(server)
             with connect(self.lab.client, V4) as client:
                 self.assertEqual(rest(client), ("reset", 0))
-            self.eventually(lambda: not self.figures()["taking"], "the edge to hear of the bound", timeout=2)
+            self.eventually(lambda: not self.figures()["intercepting"], "the edge to hear of the bound", timeout=2)
             self.assert_streams(before, 11)
             for count in range(5):
                 client = all_ends.enter_context(connect(self.lab.client, V4))
@@ -550,7 +550,7 @@ class Streams(PairCase):
                     client.sendall(b"x")
                     self.assertEqual(receive(server, 1), b"x", count)
                     if count == almost - 1:
-                        self.eventually(lambda: not self.figures()["taking"], "the bound")
+                        self.eventually(lambda: not self.figures()["intercepting"], "the bound")
             self.assertEqual(self.figures()["accepted"], almost)
         finally:
             gateway.wrapper = []
@@ -621,7 +621,7 @@ class Streams(PairCase):
             self.lab.gateway.stop()
             self.assertEqual(rest(server)[0], "reset")
             self.assertEqual(rest(client)[0], "reset")
-        self.eventually(lambda: not self.figures()["taking"], "nothing is taken over without the peer")
+        self.eventually(lambda: not self.figures()["intercepting"], "nothing is taken over without the peer")
 
     def test_switched_off_at_the_peer_all_stay_packets(self):
         gateway = self.lab.gateway
@@ -677,7 +677,7 @@ class SiteToSite(PairCase):
         for gateway in cls.lab.gateways():
             gateway.start()
         for gateway in cls.lab.gateways():
-            cls.lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("taking"),
+            cls.lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("intercepting"),
                              f"{gateway.name} to take connections over")
 
     def test_bytes_cross_and_the_server_sees_the_client(self):
@@ -716,7 +716,7 @@ class Strangers(PairCase):
         for gateway in lab.gateways():
             gateway.start()
         for gateway in lab.gateways():
-            lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("taking"),
+            lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("intercepting"),
                          f"{gateway.name} to take connections over")
         # The kernel gives an interface its link-local address up to a second after its carrier. Before that, a router
         # finds no IPv6 host behind it, and retries only a second later.
@@ -843,7 +843,7 @@ class Openings(PairCase):
     LINKS = [Wire("wire")]
     SITES = 2
     EDGE = CONCENTRATOR = RATIONED
-    BURST, RATE, LIMIT = 2048, 512, 4  # of the default `new-per-peer`, and the STREAM_RESET code of a bound
+    BURST, RATE, LIMIT = 2048, 512, 4  # of the default `new-streams-per-peer`, and the STREAM_RESET code of a bound
     CLOSED, SECONDS, MBIT = 81, 3, 3  # a port of the server, and an attack: 12,000 openings a second
 
     def counts(self):
@@ -854,7 +854,7 @@ class Openings(PairCase):
     def test_a_peer_opens_no_more_streams_than_its_ration(self):
         site = self.lab.sites[1]
         site.gateway.stop()
-        self.eventually(lambda: self.lab.edge_gateway.status()["streams"]["taking"], "connections to be taken over")
+        self.eventually(lambda: self.lab.edge_gateway.status()["streams"]["intercepting"], "connections to be taken over")
         before, _ = self.counts()
         attack = site.edge.popen(
             self.lab.binary("openings"), "--to", f"{PUBLIC[0]}:{GATEWAY_PORT}",
@@ -877,7 +877,7 @@ class Openings(PairCase):
         self.assertEqual(attack.returncode, 0)
         report, (connected, peer) = json.loads(out), self.counts()
         connected -= before
-        turned_away = peer.get("streams_turned_away", 0)
+        turned_away = peer.get("streams_rejected", 0)
         allowed = self.BURST + self.RATE * (self.SECONDS + PROMPT)
         print(f"{report}: {connected} connected, {turned_away} turned away")
         self.assertGreater(report["openings"], 2 * allowed)
@@ -903,7 +903,7 @@ class SmallWrites(PairCase):
     @contextlib.contextmanager
     def pair(self):
         """(client, server): both ends of a stream, with TCP_NODELAY."""
-        self.eventually(lambda: (self.lab.edge_gateway.status() or {"streams": {}})["streams"].get("taking"),
+        self.eventually(lambda: (self.lab.edge_gateway.status() or {"streams": {}})["streams"].get("intercepting"),
                         "the edge takes connections over")
         before = self.accepted()
         with listen(self.lab.server, V4) as listener, connect(self.lab.client, V4) as client:

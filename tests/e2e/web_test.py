@@ -163,7 +163,7 @@ class Streams(WebCase):
     EDGE = CONCENTRATOR = {"streams": {"enabled": "on", "match": [{"ports": 80}]}}
 
     def test_what_crosses_as_streams_is_in_every_total(self):
-        self.eventually(lambda: self.lab.edge_gateway.status()["streams"]["taking"], "connections are taken over")
+        self.eventually(lambda: self.lab.edge_gateway.status()["streams"]["intercepting"], "connections are taken over")
         download = self.download(self.file(15_000_000))
         rates = []  # of the gateway, of its peer, of all paths
         while download.is_alive():

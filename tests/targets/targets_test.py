@@ -491,7 +491,7 @@ class DoorFloods(Silent):
             return process
 
         def status(count):
-            return {"drops": dict.fromkeys(shield.CAUSES, 0) | {"handshake_seal": count},
+            return {"drops": dict.fromkeys(shield.CAUSES, 0) | {"handshake_decrypt_failed": count},
                     "host_drops": {"socket_overflow": count}}
 
         bench = mock.MagicMock()

@@ -132,7 +132,7 @@ def take_streams(lab):
         gateway.start()
     lab.edge_gateway.wait_up(subflows=2)
     for gateway in lab.gateways():
-        lab.wait_for(lambda gateway=gateway: gateway.status()["streams"]["taking"], "streams")
+        lab.wait_for(lambda gateway=gateway: gateway.status()["streams"]["intercepting"], "streams")
 
 
 def pages(lab, nginx):

@@ -26,9 +26,9 @@ GROWTH_LIMIT = 16 << 20  # bytes of resident memory
 STALL_LIMIT = 0.5  # seconds: beyond this the download counts as disturbed
 SOCKETS = 128
 SEED = 1
-CAUSES = ["runt_datagram", "unknown_type", "unknown_version", "unknown_session", "unknown_subflow", "bad_seal",
+CAUSES = ["runt_datagram", "unknown_type", "unknown_version", "unknown_session", "unknown_subflow", "decrypt_failed",
           "replay",
-          "bad_frame", "handshake_seal", "handshake_replay", "handshake_limit", "handshake_garbage", "return_call"]
+          "bad_frame", "handshake_decrypt_failed", "handshake_replay", "handshake_limit", "handshake_unexpected", "restart_notice"]
 
 
 class Questions:

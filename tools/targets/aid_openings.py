@@ -69,7 +69,7 @@ def _beside(lab, kind, seconds, mbit):
     return {"mbit": received["bits_per_second"] / 1e6, "ping p99 ms": min(percentile(pings, 0.99), LATEST * 1e3),
             "hub's processor": (cpu_seconds(hub.process.pid) - processor) / (seconds + 1),
             "attack mbit": report["mbit"], "offered": report["openings"], "session closed": report["closed"],
-            "refused": peer.get("streams_turned_away"), "resets by code": report["resets"],
+            "refused": peer.get("streams_rejected"), "resets by code": report["resets"],
             "connected": status["streams"]["connected"] - before}
 
 

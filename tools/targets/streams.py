@@ -30,7 +30,7 @@ def streams(*ports):
 
 def wait_taking(lab):
     for gateway in lab.gateways():
-        lab.wait_for(lambda gateway=gateway: gateway.status()["streams"]["taking"],
+        lab.wait_for(lambda gateway=gateway: gateway.status()["streams"]["intercepting"],
                      f"{gateway.name} to take connections over")
 
 

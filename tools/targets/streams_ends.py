@@ -27,7 +27,7 @@ from .pair import PROGRAMS
 from .streams import IPERF_PORT, streams, wait_taking
 
 ADDRESS, PORT = Lab.server_addresses()[0], 8080
-FAST = {"new-per-peer": 100_000}  # all connections must become streams, at any rate
+FAST = {"new-streams-per-peer": 100_000}  # all connections must become streams, at any rate
 
 # ---- stream.4
 
@@ -172,7 +172,7 @@ def _most_held(lab, clients):
         options=[QUICK])
 def memory(quick):
     count, readers = (QUICK_IDLE, QUICK_IDLE // 5) if quick else (IDLE, READERS)
-    limits = {"peer-hold-limit": f"{HELD >> 20}MiB", "max-per-peer": 2 * count} | FAST
+    limits = {"peer-receive-limit": f"{HELD >> 20}MiB", "max-streams-per-peer": 2 * count} | FAST
     settings = [{"streams": streams(PORT)["streams"] | limits} for _ in range(2)]
     detail = {"idle streams": count, "readers": readers, "bound": HELD}
     with _files(2 * count), Lab([LINKS[0]]) as lab:

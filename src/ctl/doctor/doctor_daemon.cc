@@ -77,11 +77,11 @@ void judgeCaller(const Json& status, const std::string& name, DoctorReport& repo
          "in a "
          "NAT router, and check the endpoint at the peers"});
   }
-  if (uint64_t n = countOf(drops, "handshake_seal")) {
+  if (uint64_t n = countOf(drops, "handshake_decrypt_failed")) {
     return report.wrong({"peer",
                          name + " has not come; " + std::to_string(n) +
                              " handshakes were for a gateway with "
-                             "another pin (handshake_seal)",
+                             "another pin (handshake_decrypt_failed)",
                          "to who has a wrong pin of this gateway it is silent",
                          "at the peer, put this gateway's pin: " +
                              textOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::pin>)});

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <thread>
 
 #include "gateway/config/config_fragments.h"
 #include "gateway/config/config_sections.h"
@@ -15,7 +16,7 @@ void readControl(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
   config.control.socket =
       "/run/braid/" + std::filesystem::path(config.path).stem().string() + ".sock";
   if (!value) return;
-  ConfigSection section(value, {"socket", "group"}, out);
+  ConfigSection section(value, keysOf("control"), out);
   ConfigValue socket = section.find("socket");
   if (std::optional<std::string> path = readText(socket, out)) {
     if (path->empty() || path->front() != '/' || path->back() == '/' ||
@@ -37,14 +38,6 @@ void readState(const ConfigValue& value, Config& config, ConfigDiagnostics& out)
   if (path->empty() || path->front() != '/' || path->back() == '/')
     out.add(value, "is no complete path", "write one such as /var/lib/braid/edge.state");
   config.state = *path;
-}
-
-void readLog(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  static constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warning", "error"};
-  if (!value) return;
-  ConfigSection section(value, {"level"}, out);
-  if (std::optional<std::string> level = readChoice(section.find("level"), kLevels, out))
-    config.logLevel = *level;
 }
 
 ConfigErrors oneError(const std::string& path, unsigned line, unsigned column, std::string problem,
@@ -76,18 +69,18 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
   ConfigDiagnostics out(path);
   Config config;
   config.path = path;
-  ConfigSection root(
-      {&std::get<ConfigNode>(tree), "", nullptr},
-      {"identity", "device", "offloads", "uplinks", "listen", "peers", "peers-folder", "control",
-       "recovery", "tunnel", "streams", "forwarding", "nat", "forwards", "state", "log"},
-      out);
+  ConfigSection root({&std::get<ConfigNode>(tree), "", nullptr}, keysOf(""), out);
   std::optional<Pin> ownPin =
       readIdentity(root.require("identity",
                                 "add 'identity: {key: NAME.key, certificate: NAME.crt}'; "
                                 "'braidctl keygen NAME' makes the two files"),
                    options, config, out);
+  readSettings("", root, config, out);
   readDevice(root.find("device"), config, out);
-  readOffloads(root.find("offloads"), config, out);
+  for (const char* plain : {"offloads", "log"}) {
+    if (ConfigValue value = root.find(plain))
+      readSettings(plain, ConfigSection(value, keysOf(plain), out), config, out);
+  }
   readUplinks(root.find("uplinks"), config, out);
   readListen(root.find("listen"), config, out);
   readPeersFolder(root.find("peers-folder"), config, out);
@@ -101,7 +94,6 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
   readRouter(root, config, out);
   readRecovery(root.find("recovery"), config, out);
   readState(root.find("state"), config, out);
-  readLog(root.find("log"), config, out);
   // A comparison of half-read sections would report consequences of mistakes that were reported
   // already.
   if (out.empty()) checkTogether(root, places, config, ownPin, out);
@@ -120,6 +112,10 @@ std::string ConfigError::toString() const {
   if (line > 0) text += ":" + std::to_string(line) + ":" + std::to_string(column);
   if (!key.empty()) text += ": " + key;
   return text + ": " + problem + "; " + remedy;
+}
+
+unsigned workersOf(const Config& config) {
+  return config.workers ? config.workers : workersFor(std::thread::hardware_concurrency());
 }
 
 ConfigResult loadConfig(const std::string& path, const LoadOptions& options, ConfigNode* tree) {

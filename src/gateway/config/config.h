@@ -2,8 +2,8 @@
 
 // The configuration of a gateway: one YAML file, and a further file for each peer that is
 // configured outside it (config_fragments.h). The reader is strict: it reports every mistake at
-// once, with its place and a remedy. docs/operations.md describes the keys; conf/ holds ready-made
-// examples.
+// once, with its place and a remedy. The keys are in the table of settings (settings.h); conf/
+// holds ready-made examples.
 
 #include <algorithm>
 #include <cstdint>

@@ -235,7 +235,7 @@ void checkTun(const ConfigSection& root, const ConfigPlaces& places, const Confi
     out.add(bridge, "a TUN device cannot join a bridge",
             "set device.mode to tap, or remove the bridge");
   }
-  for (const char* key : {"ethertypes", "mac-age", "flood-limit"}) {
+  for (const char* key : {"ethertypes", "ageing-time", "flood-limit"}) {
     if (ConfigValue value = childOf(device, key))
       out.add(value, "is for frames, and a TUN device has none",
               "set device.mode to tap, or remove it");

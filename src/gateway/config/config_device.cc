@@ -1,6 +1,6 @@
-// The sections `identity`, `device` and `offloads`.
+// The sections `identity` and `device`.
 //
-// `forwarding`, `nat` and `forwards`: what the host does for packets of other hosts.
+// `nat` and `forwards`: what the host does for packets of other hosts.
 
 #include <algorithm>
 #include <charconv>
@@ -18,9 +18,6 @@ constexpr size_t kMaxAddresses = 16;
 constexpr size_t kMaxRoutes = 1024;
 constexpr size_t kMaxNetworks = 1024;
 constexpr size_t kMaxEtherTypes = 32;
-constexpr uint64_t kMostFloods = 1'000'000;
-constexpr uint64_t kSmallestMtu = 576;  // RFC 791: every IPv4 host accepts packets of this size
-constexpr uint64_t kLargestMtu = 9216;  // jumbo frames
 
 std::string completePath(const std::string& text, const std::string& configPath,
                          const LoadOptions& options) {
@@ -98,23 +95,12 @@ void readEtherTypes(const ConfigValue& value, BridgeOptions& bridge, ConfigDiagn
   }
 }
 
-// Reads the keys that only a TAP device has.
-void readBridging(const ConfigSection& section, BridgeOptions& bridge, ConfigDiagnostics& out) {
-  readEtherTypes(section.find("ethertypes"), bridge, out);
-  assign(bridge.macAge, readDuration(section.find("mac-age"), 1s, 24h, out));
-  assign(bridge.floodLimit, readNumber(section.find("flood-limit"), 1, kMostFloods, out));
-}
-
 }  // namespace
-
-void readSwitch(bool& to, const ConfigValue& value, ConfigDiagnostics& out) {
-  if (auto choice = readChoice(value, kSwitch, out)) to = *choice == "on";
-}
 
 std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& options,
                                 Config& config, ConfigDiagnostics& out) {
   if (!value) return std::nullopt;
-  ConfigSection section(value, {"key", "certificate"}, out);
+  ConfigSection section(value, keysOf("identity"), out);
   const std::string remedy = "name the file; 'braidctl keygen NAME' makes key and certificate";
   ConfigValue key = section.require("key", remedy);
   ConfigValue certificate = section.require("certificate", remedy);
@@ -133,17 +119,12 @@ std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& opt
 }
 
 void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  static constexpr std::string_view kModes[] = {"tun", "tap"};
   if (!value) return;
-  ConfigSection section(value,
-                        {"name", "mode", "addresses", "routes", "networks", "mtu", "bridge",
-                         "ethertypes", "mac-age", "flood-limit"},
-                        out);
+  ConfigSection section(value, keysOf("device"), out);
   DeviceConfig& device = config.device;
-  if (auto name = readInterface(section.find("name"), out)) device.name = *name;
-  if (auto mode = readChoice(section.find("mode"), kModes, out)) {
-    config.tunnel.mode = *mode == "tap" ? TunnelOptions::Mode::kTap : TunnelOptions::Mode::kTun;
-  }
+  readSettings("device", section, config, out);
+  assign(device.name, readInterface(section.find("name"), out));
+  assign(device.bridge, readInterface(section.find("bridge"), out));
   for (const ConfigValue& item : readSequence(section.find("addresses"), kMaxAddresses, out)) {
     if (auto address = readInterfaceAddress(item, out))
       addOnce(device.addresses, *address, item, out);
@@ -154,17 +135,7 @@ void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out
   for (const ConfigValue& item : readSequence(section.find("networks"), kMaxNetworks, out)) {
     if (auto network = readPrefix(item, out)) addOnce(device.networks, *network, item, out);
   }
-  if (auto mtu = readAutoOrNumber(section.find("mtu"), kSmallestMtu, kLargestMtu, out))
-    device.mtu = *mtu;
-  if (auto bridge = readInterface(section.find("bridge"), out)) device.bridge = *bridge;
-  readBridging(section, config.tunnel.bridge, out);
-}
-
-void readOffloads(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  if (!value) return;
-  ConfigSection section(value, {"device", "sockets"}, out);
-  readSwitch(config.offloads.device, section.find("device"), out);
-  readSwitch(config.offloads.sockets, section.find("sockets"), out);
+  readEtherTypes(section.find("ethertypes"), config.tunnel.bridge, out);
 }
 
 namespace {
@@ -194,7 +165,7 @@ void readTarget(const ConfigValue& value, PortForward& forward, ConfigDiagnostic
 
 PortForward readForward(const ConfigValue& value, ConfigDiagnostics& out) {
   PortForward forward;
-  ConfigSection section(value, {"protocol", "port", "to", "from", "source"}, out);
+  ConfigSection section(value, keysOf("forwards"), out);
   forward.protocol = ip::kTcp;
   if (std::optional<std::string> protocol =
           readChoice(section.find("protocol"), kForwardProtocols, out))
@@ -248,7 +219,6 @@ bool takesListen(const Config& config, const PortForward& forward) {
 
 void readRouter(const ConfigSection& root, Config& config, ConfigDiagnostics& out) {
   RouterConfig& router = config.router;
-  readSwitch(router.forwarding, root.find("forwarding"), out);
   if (std::optional<std::string> nat = readChoice(root.find("nat"), kNatChoices, out)) {
     router.natV4 = *nat != "off";
     router.natV6 = *nat == "on";

@@ -169,10 +169,7 @@ void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
   for (const ConfigValue& item : readSequence(value, kMaxUplinks, out)) {
     UplinkConfig uplink;
     if (!item) continue;
-    ConfigSection section(item,
-                          {"name", "interface", "subflows", "gateway", "source", "use", "metered",
-                           "rate-limit", "weight"},
-                          out);
+    ConfigSection section(item, keysOf("uplinks"), out);
     ConfigValue interface =
         section.require("interface", "name the interface, such as wlan0; 'ip link' lists them");
     if (auto text = readInterface(interface, out)) {
@@ -225,13 +222,12 @@ ConfigPlaces readPeers(const ConfigValue& value, const ConfigFragments& fragment
     places.peers.push_back(section.self());
   };
   for (const ConfigValue& item : readSequence(value, kMaxPeers, out)) {
-    if (item)
-      add(ConfigSection(item, {"name", "pin", "endpoints", "prefixes", "keepalive", "group"}, out));
+    if (item) add(ConfigSection(item, keysOf("peers"), out));
   }
   for (const ConfigFragment& fragment : fragments) {
-    ConfigSection section({&fragment.tree, "", &fragment.file},
-                          {"name", "pin", "endpoints", "prefixes", "keepalive", "group", "routes"},
-                          out);
+    std::vector<std::string_view> keys = keysOf("peers");
+    keys.push_back("routes");
+    ConfigSection section({&fragment.tree, "", &fragment.file}, keys, out);
     add(section);
     for (const ConfigValue& item : readSequence(section.find("routes"), kMaxPrefixes, out)) {
       std::optional<Prefix> route = readPrefix(item, out);
@@ -298,7 +294,7 @@ MeterPeriod readPeriod(const ConfigSection& section, ConfigDiagnostics& out) {
 
 std::optional<UplinkConfig::Meter> readMeter(const ConfigValue& value, ConfigDiagnostics& out) {
   if (!value) return std::nullopt;
-  ConfigSection section(value, {"cap", "period", "reset-day", "reset-hour"}, out);
+  ConfigSection section(value, keysOf("uplinks.metered"), out);
   UplinkConfig::Meter meter;
   assign(meter.cap,
          readByteCount(section.require("cap", "add the bytes that a period allows, such as 10GB"),
@@ -309,7 +305,7 @@ std::optional<UplinkConfig::Meter> readMeter(const ConfigValue& value, ConfigDia
 
 void readLimit(const ConfigValue& value, UplinkConfig& uplink, ConfigDiagnostics& out) {
   if (!value) return;
-  ConfigSection section(value, {"up", "down"}, out);
+  ConfigSection section(value, keysOf("uplinks.rate-limit"), out);
   constexpr uint64_t kLow = PathPreference::kMinCeiling * kBits,
                      kHigh = PathPreference::kMaxCeiling * kBits;
   ConfigValue up = section.find("up"), down = section.find("down");

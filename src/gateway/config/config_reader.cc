@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "gateway/config/settings.h"
 #include "gateway/config/units.h"
 
 namespace braid {
@@ -93,16 +94,19 @@ std::string unknownKeyRemedy(std::string_view text, std::span<const std::string_
   return "known here: " + joined(known);
 }
 
-// A key that earlier versions had, and what to do in its place.
-struct GoneKey {
-  std::string_view key;  // "section.key"
-  std::string_view remedy;
-};
-constexpr GoneKey kGoneKeys[]{
-    {"workers",
-     "remove it; more cores are for shards: several daemons, each with a part of the peers (see "
-     "fleet.md)"},
-};
+// The section of the table of settings that a mapping is: its key without indices. A fragment holds
+// the keys of one peer.
+std::string sectionOf(const ConfigValue& value) {
+  if (value.file) return "peers";
+  std::string section;
+  bool index = false;
+  for (char c : value.key) {
+    index |= c == '[';
+    if (!index) section += c;
+    index &= c != ']';
+  }
+  return section;
+}
 
 std::string outside(std::string_view text, const std::string& low, const std::string& high) {
   return inQuotes(text) + " is outside " + low + " to " + high;
@@ -135,8 +139,8 @@ ConfigErrors ConfigDiagnostics::take() {
   return std::move(errors_);
 }
 
-ConfigSection::ConfigSection(const ConfigValue& value,
-                             std::initializer_list<std::string_view> known, ConfigDiagnostics& out)
+ConfigSection::ConfigSection(const ConfigValue& value, const std::vector<std::string_view>& known,
+                             ConfigDiagnostics& out)
     : value_(value), out_(out) {
   if (!value) return;
   if (value.node->kind != ConfigNode::Kind::kMap) {
@@ -148,19 +152,20 @@ ConfigSection::ConfigSection(const ConfigValue& value,
   const std::vector<ConfigNode::Key>& keys = value.node->keys;
   for (size_t i = 0; i < keys.size(); ++i) {
     const ConfigNode::Key& key = keys[i];
-    auto first =
-        std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.text == key.text; });
-    if (std::find(known.begin(), known.end(), key.text) == known.end()) {
-      auto gone = std::ranges::find(kGoneKeys, childKey(key.text), &GoneKey::key);
-      if (gone != std::end(kGoneKeys)) {
-        out.add(value, key, std::string(gone->key), "this key is gone", std::string(gone->remedy));
-      } else {
-        out.add(value, key, childKey(inQuotes(key.text)), "unknown key",
-                unknownKeyRemedy(key.text, known));
-      }
+    auto first = std::ranges::find(keys, key.text, &ConfigNode::Key::text);
+    if (std::string_view name = renamedTo(sectionOf(value), key.text); !name.empty()) {
+      out.add(value, key, childKey(inQuotes(key.text)), "has another name now",
+              "write '" + std::string(name) + "'");
+    } else if (std::string_view remedy = goneFor(sectionOf(value), key.text); !remedy.empty()) {
+      out.add(value, key, childKey(key.text), "this key is gone", std::string(remedy));
+    } else if (std::ranges::find(known, key.text) == known.end()) {
+      out.add(value, key, childKey(inQuotes(key.text)), "unknown key",
+              unknownKeyRemedy(key.text, known));
     } else if (first != keys.begin() + static_cast<std::ptrdiff_t>(i)) {
       out.add(value, key, childKey(key.text),
               "given twice, first in line " + std::to_string(first->line), "remove one of them");
+    } else if (value.node->items[i].kind == ConfigNode::Kind::kNull) {
+      out.add(value, key, childKey(key.text), "has no value", "give it one, or remove the key");
     }
   }
 }
@@ -171,15 +176,8 @@ std::string ConfigSection::childKey(std::string_view name) const {
 
 ConfigValue ConfigSection::find(std::string_view name) const {
   if (!valid_) return {};
-  const ConfigNode& map = *value_.node;
-  for (size_t i = 0; i < map.items.size(); ++i) {
-    if (map.keys[i].text != name) continue;
-    ConfigValue found{&map.items[i], childKey(name), value_.file};
-    if (found.node->kind != ConfigNode::Kind::kNull) return found;
-    out_.add(value_, map.keys[i], found.key, "has no value", "give it one, or remove the key");
-    return {};
-  }
-  return {};
+  ConfigValue found = childOf(value_, name);
+  return found && found.node->kind != ConfigNode::Kind::kNull ? found : ConfigValue{};
 }
 
 ConfigValue ConfigSection::require(std::string_view name, const std::string& remedy) const {

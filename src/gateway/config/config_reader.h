@@ -3,11 +3,11 @@
 // Reads typed values out of the tree and collects what is wrong with them. A reader that finds a
 // mistake reports it and continues with the default, so that one run finds every mistake of a file.
 
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gateway/config/config.h"
 #include "gateway/config/config_node.h"
@@ -42,13 +42,12 @@ class ConfigDiagnostics {
 };
 
 /// One mapping. The constructor reports a value that is not a mapping, keys that are not in
-/// `known`, and repeated keys.
+/// `known`, repeated keys and keys without a value.
 class ConfigSection {
  public:
-  ConfigSection(const ConfigValue& value, std::initializer_list<std::string_view> known,
+  ConfigSection(const ConfigValue& value, const std::vector<std::string_view>& known,
                 ConfigDiagnostics& out);
-  /// The value of a key; converts to false when the key is absent. A key without a value is
-  /// reported and counts as absent.
+  /// The value of a key; converts to false when the key is absent or has no value.
   ConfigValue find(std::string_view name) const;
   /// The value of a key that must be present. Its absence is reported with this remedy.
   ConfigValue require(std::string_view name, const std::string& remedy) const;

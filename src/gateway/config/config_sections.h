@@ -6,18 +6,14 @@
 #include "gateway/config/config.h"
 #include "gateway/config/config_fragments.h"
 #include "gateway/config/config_reader.h"
+#include "gateway/config/settings.h"
 
 namespace braid {
-
-/// The values of a key that switches something.
-inline constexpr std::string_view kSwitch[] = {"on", "off"};
-void readSwitch(bool& to, const ConfigValue& value, ConfigDiagnostics& out);
 
 /// Returns the gateway's own pin if key and certificate were checked and are valid.
 std::optional<Pin> readIdentity(const ConfigValue& value, const LoadOptions& options,
                                 Config& config, ConfigDiagnostics& out);
 void readDevice(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
-void readOffloads(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 void readUplinks(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 /// The keys of an uplink that say how it is to be used.
 void readPreference(const ConfigSection& section, UplinkConfig& uplink, ConfigDiagnostics& out);
@@ -33,10 +29,10 @@ ConfigPlaces readPeers(const ConfigValue& value, const ConfigFragments& fragment
                        ConfigDiagnostics& out);
 void readTunnel(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 /// `tunnel.ack-shim`.
-void readAckShim(const ConfigValue& value, TunnelOptions& tunnel, ConfigDiagnostics& out);
+void readAckShim(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 /// `streams`; call after readTunnel().
 void readStreams(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
-/// The keys `forwarding`, `nat` and `forwards` of the root.
+/// The keys `nat` and `forwards` of the root.
 void readRouter(const ConfigSection& root, Config& config, ConfigDiagnostics& out);
 /// Checks `forwarding`, `nat` and `forwards` against the rest of a file whose sections are valid.
 void checkRouter(const ConfigSection& root, const Config& config, ConfigDiagnostics& out);

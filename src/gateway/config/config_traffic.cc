@@ -4,9 +4,6 @@
 //
 // `recovery`: how lost packets are repaired before their loss is detected, and how for which flows.
 
-#include <tuple>
-
-#include "coding/symbols.h"
 #include "gateway/config/config_sections.h"
 #include "inet/ip.h"
 
@@ -19,7 +16,7 @@ constexpr size_t kMaxExclusions = 64;
 
 ShimRule readExclusion(const ConfigValue& value, ConfigDiagnostics& out) {
   ShimRule rule;
-  ConfigSection section(value, {"network", "ports"}, out);
+  ConfigSection section(value, keysOf("tunnel.ack-shim.exclude"), out);
   ConfigValue network = section.find("network"), ports = section.find("ports");
   assign(rule.prefix, readPrefix(network, out));
   if (std::optional<PortRange> range = readPortRange(ports, out)) {
@@ -34,24 +31,12 @@ ShimRule readExclusion(const ConfigValue& value, ConfigDiagnostics& out) {
 
 }  // namespace
 
-void readAckShim(const ConfigValue& value, TunnelOptions& tunnel, ConfigDiagnostics& out) {
+void readAckShim(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
   if (!value) return;
-  ConfigSection section(value,
-                        {"enabled", "alpha", "phi", "gamma", "rto-min", "inactivity", "max-flows",
-                         "replay", "sack-gap", "exclude"},
-                        out);
-  AckShimOptions& shim = tunnel.shim;
-  readSwitch(tunnel.ackShim, section.find("enabled"), out);
-  assign(shim.alpha, readNumber(section.find("alpha"), 1, 1000, out));
-  assign(shim.phi, readNumber(section.find("phi"), 1, 16, out));
-  assign(shim.gamma, readByteCount(section.find("gamma"), 1000, 1 << 30, out));
-  assign(shim.rtoMin, readDuration(section.find("rto-min"), 10ms, 60s, out));
-  assign(shim.inactivity, readDuration(section.find("inactivity"), 10ms, 60s, out));
-  assign(shim.maxFlows, readNumber(section.find("max-flows"), 16, 1 << 20, out));
-  readSwitch(shim.replay, section.find("replay"), out);
-  readSwitch(shim.sackGap, section.find("sack-gap"), out);
+  ConfigSection section(value, keysOf("tunnel.ack-shim"), out);
+  readSettings("tunnel.ack-shim", section, config, out);
   for (const ConfigValue& item : readSequence(section.find("exclude"), kMaxExclusions, out)) {
-    if (item) shim.rules.push_back(readExclusion(item, out));
+    if (item) config.tunnel.shim.rules.push_back(readExclusion(item, out));
   }
 }
 
@@ -59,12 +44,11 @@ namespace {
 
 /// There is a limit because each packet that begins a connection is compared with all rules.
 constexpr size_t kMaxRules = 64;
-constexpr std::string_view kSources[] = {"client", "own"};
 
 StreamRule readRule(const ConfigValue& value, const char* effect, const char* remedy,
                     ConfigDiagnostics& out) {
   StreamRule rule;
-  ConfigSection section(value, {"network", "ports"}, out);
+  ConfigSection section(value, keysOf("streams.match"), out);
   ConfigValue network = section.find("network"), ports = section.find("ports");
   rule.network = readPrefix(network, out);
   if (std::optional<PortRange> range = readPortRange(ports, out)) {
@@ -85,33 +69,16 @@ std::vector<StreamRule> readRules(const ConfigValue& value, const char* effect, 
   return rules;
 }
 
-void readLimits(const ConfigSection& section, StreamOptions& lane, ConfigDiagnostics& out) {
-  ConfigValue stream = section.find("hold-limit"), peer = section.find("peer-hold-limit"),
-              all = section.find("total-hold-limit");
-  assign(lane.most, readNumber(section.find("max-per-peer"), 1, 1 << 18, out));
-  assign(lane.newPerSecond, readNumber(section.find("new-per-peer"), 1, 100'000, out));
-  assign(lane.mostCredit, readByteCount(stream, 64 << 10, StreamOptions::kCreditBound, out));
-  assign(lane.heldBytes, readByteCount(peer, 1 << 20, uint64_t{1} << 34, out));
-  assign(lane.allHeldBytes, readByteCount(all, 1 << 20, uint64_t{1} << 36, out));
-  if (peer && lane.heldBytes > lane.allHeldBytes)
-    out.add(peer, "is more than total-hold-limit", "raise total-hold-limit as well");
-  if (stream && lane.mostCredit > lane.heldBytes)
-    out.add(stream, "is more than peer-hold-limit", "raise peer-hold-limit as well");
-}
-
 }  // namespace
 
 void readStreams(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
   StreamsConfig& streams = config.streams;
   for (uint16_t port : {80, 443, 8080, 8443}) streams.match.push_back({std::nullopt, port, port});
   if (!value) return;
-  ConfigSection section(value,
-                        {"enabled", "match", "exclude", "source", "max-connections", "max-per-peer",
-                         "new-per-peer", "hold-limit", "peer-hold-limit", "total-hold-limit"},
-                        out);
-  StreamOptions& lane = config.tunnel.streams;
-  lane.on = true;  // a section without `enabled` switches streams on
-  readSwitch(lane.on, section.find("enabled"), out);
+  ConfigSection section(value, keysOf("streams"), out);
+  StreamOptions& options = config.tunnel.streams;
+  options.on = true;  // a section without `enabled` switches streams on
+  readSettings("streams", section, config, out);
   if (ConfigValue match = section.find("match")) {
     streams.match = readRules(match, "matches every connection",
                               "add ports, network or both, such as {ports: 443}", out);
@@ -120,23 +87,17 @@ void readStreams(const ConfigValue& value, Config& config, ConfigDiagnostics& ou
   }
   streams.exclude = readRules(section.find("exclude"), "excludes every connection",
                               "add network or ports, or set enabled: off", out);
-  if (std::optional<std::string> source = readChoice(section.find("source"), kSources, out))
-    streams.source =
-        *source == "own" ? StreamsConfig::Source::kOwn : StreamsConfig::Source::kClient;
-  assign(streams.most, readNumber(section.find("max-connections"), 1, 1 << 20, out));
-  readLimits(section, lane, out);
+  ConfigValue stream = section.find("receive-window"), peer = section.find("peer-receive-limit");
+  if (peer && options.heldBytes > options.allHeldBytes)
+    out.add(peer, "is more than total-receive-limit", "raise total-receive-limit as well");
+  if (stream && options.mostCredit > options.heldBytes)
+    out.add(stream, "is more than peer-receive-limit", "raise peer-receive-limit as well");
 }
 
 namespace {
 
-// The names that makeRecoveryPolicy() knows.
-constexpr std::string_view kPolicies[] = {"none",      "fuso",     "cofuso",     "redundant",
-                                          "proactive", "reactive", "corrective", "adaptive"};
 constexpr std::string_view kDeliveries[] = {deliveryName(Delivery::kOrdered),
                                             deliveryName(Delivery::kTimely)};
-constexpr uint64_t kMostParities = std::tuple_size_v<decltype(RecoveryOptions::decodeTime)>;
-static_assert(kMostParities <= kMaxBlockParities);
-
 constexpr NamedNumber kProtocols[] = {{"tcp", ip::kTcp}, {"udp", ip::kUdp}};
 // RFC 2474 section 4.2.2, RFC 2597 section 6, RFC 3246, RFC 5865, RFC 8622.
 constexpr NamedNumber kDscps[] = {
@@ -145,26 +106,14 @@ constexpr NamedNumber kDscps[] = {
     {"af22", 20}, {"af23", 22}, {"af31", 26}, {"af32", 28},        {"af33", 30}, {"af41", 34},
     {"af42", 36}, {"af43", 38}, {"ef", 46},   {"voice-admit", 44}, {"le", 1}};
 
-// Reads two weights that are used as shares of their sum; at least one must not be 0.
-void readWeights(const ConfigSection& section, const char* firstKey, const char* secondKey,
-                 double& first, double& second, ConfigDiagnostics& out) {
-  ConfigValue a = section.find(firstKey), b = section.find(secondKey);
-  assign(first, readFraction(a, out));
-  assign(second, readFraction(b, out));
-  if (first == 0 && second == 0) {
-    out.add(
-        a ? a : b,
-        std::string("both ") + firstKey + " and " + secondKey + " are 0, so all paths look alike",
-        "give one of them a value above 0");
-  }
-}
-
-void readOptions(const ConfigSection& section, RecoveryOptions& options, ConfigDiagnostics& out) {
-  assign(options.kMax, readNumber(section.find("k-max"), 1, kMaxBlockSymbols, out));
-  assign(options.mMax, readNumber(section.find("m-max"), 1, kMostParities, out));
-  readWeights(section, "alpha", "beta", options.alpha, options.beta, out);
-  readWeights(section, "alpha1", "beta1", options.alpha1, options.beta1, out);
-  readWeights(section, "alpha2", "beta2", options.alpha2, options.beta2, out);
+// Two weights are used as shares of their sum; at least one must not be 0.
+void checkWeights(const ConfigSection& section, const char* firstKey, const char* secondKey,
+                  double first, double second, ConfigDiagnostics& out) {
+  if (first != 0 || second != 0) return;
+  ConfigValue a = section.find(firstKey);
+  out.add(a ? a : section.find(secondKey),
+          std::string("both ") + firstKey + " and " + secondKey + " are 0, so all paths look alike",
+          "give one of them a value above 0");
 }
 
 bool hasPorts(uint8_t protocol) {
@@ -177,7 +126,7 @@ RecoveryClass readClass(const ConfigValue& value, const std::string& policy,
                         ConfigDiagnostics& out) {
   RecoveryClass result;
   result.policy = policy;
-  ConfigSection section(value, {"protocol", "ports", "dscp", "policy", "delivery"}, out);
+  ConfigSection section(value, keysOf("recovery.classes"), out);
   ConfigValue protocol = section.find("protocol"), ports = section.find("ports"),
               dscp = section.find("dscp");
   if (auto number = readNamedNumber(protocol, kProtocols, 255, out)) {
@@ -193,7 +142,7 @@ RecoveryClass readClass(const ConfigValue& value, const std::string& policy,
   assign(result.policy,
          readChoice(delivery ? section.find("policy")
                              : section.require("policy", "name the policy of these flows"),
-                    kPolicies, out));
+                    kRecoveryPolicies, out));
   if (auto name = readChoice(delivery, kDeliveries, out))
     result.delivery =
         *name == deliveryName(Delivery::kOrdered) ? Delivery::kOrdered : Delivery::kTimely;
@@ -238,14 +187,13 @@ void readClasses(const ConfigValue& list, TunnelOptions& tunnel, ConfigDiagnosti
 
 void readRecovery(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
   if (!value) return;
-  ConfigSection section(value,
-                        {"policy", "k-max", "m-max", "alpha", "beta", "alpha1", "beta1", "alpha2",
-                         "beta2", "decode-buffer", "classes", "trace"},
-                        out);
+  ConfigSection section(value, keysOf("recovery"), out);
   TunnelOptions& tunnel = config.tunnel;
-  assign(tunnel.recovery, readChoice(section.find("policy"), kPolicies, out));
-  readOptions(section, tunnel.recoveryOptions, out);
-  assign(tunnel.decodeBuffer, readNumber(section.find("decode-buffer"), 0, 65536, out));
+  const RecoveryOptions& options = tunnel.recoveryOptions;
+  readSettings("recovery", section, config, out);
+  checkWeights(section, "alpha", "beta", options.alpha, options.beta, out);
+  checkWeights(section, "alpha1", "beta1", options.alpha1, options.beta1, out);
+  checkWeights(section, "alpha2", "beta2", options.alpha2, options.beta2, out);
   readClasses(section.find("classes"), tunnel, out);
   ConfigValue trace = section.find("trace");
   assign(config.trace, readText(trace, out));

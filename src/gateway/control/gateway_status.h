@@ -39,7 +39,7 @@ struct StreamFigures {
 template <>
 inline constexpr auto kFieldsOf<StreamFigures> = field::table<StreamFigures>(
     field::flag("on", "streams are switched on", &StreamFigures::on),
-    field::flag("taking", "new TCP connections are taken over now", &StreamFigures::taking),
+    field::flag("intercepting", "new TCP connections are taken over now", &StreamFigures::taking),
     field::gauge("open", FieldUnit::kNone, "connections that are open", &StreamFigures::open),
     field::gauge("limit", FieldUnit::kNone, "connections that there may be", &StreamFigures::most),
     field::counter("accepted", FieldUnit::kNone, "connections of hosts here that were taken over",
@@ -49,12 +49,12 @@ inline constexpr auto kFieldsOf<StreamFigures> = field::table<StreamFigures>(
                    &StreamFigures::connected),
     field::counter("closed", FieldUnit::kNone, "connections that came to their end in order",
                    &StreamFigures::closed),
-    field::counter("turned_away", FieldUnit::kNone,
+    field::counter("rejected", FieldUnit::kNone,
                    "connections that were reset at once: no peer could take them any more, or "
                    "there was no room",
                    &StreamFigures::refusedHere),
-    field::counter("lifted", FieldUnit::kNone,
-                   "times that new connections were left to the packet lane for want of room",
+    field::counter("bypassed", FieldUnit::kNone,
+                   "times that new connections were left as packets for want of room",
                    &StreamFigures::lifts),
     field::counter("ended_reset", FieldUnit::kNone, "connections that a host has reset",
                    &StreamFigures::reset),
@@ -67,7 +67,7 @@ inline constexpr auto kFieldsOf<StreamFigures> = field::table<StreamFigures>(
                    &StreamFigures::timedOut),
     field::counter("ended_limit", FieldUnit::kNone,
                    "that ended at a bound on their number or memory", &StreamFigures::limit),
-    field::counter("ended_gone", FieldUnit::kNone,
+    field::counter("ended_session_lost", FieldUnit::kNone,
                    "that ended with the session, or because it had no path for too long",
                    &StreamFigures::gone),
     field::counter("ended_forbidden", FieldUnit::kNone,

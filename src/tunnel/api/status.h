@@ -82,7 +82,7 @@ inline constexpr auto kFieldsOf<PeerStatus> = field::table<PeerStatus>(
                 &PeerStatus::group),
     field::flag("in_use", "packets for its prefixes go to it, and not to another peer of its group",
                 &PeerStatus::inUse),
-    field::counter("failed_renewals", FieldUnit::kNone,
+    field::counter("failed_rekeys", FieldUnit::kNone,
                    "how often handshakes for fresh keys came to nothing",
                    &PeerStatus::failedRenewals));
 

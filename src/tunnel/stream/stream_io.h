@@ -103,18 +103,19 @@ inline constexpr auto kFieldsOf<StreamCounts> = field::table<StreamCounts>(
                    "streams that ended at a bound on number or memory",
                    &StreamCounts::streamsLimited),
     field::counter(
-        "streams_gone", FieldUnit::kNone,
-        "streams that ended with their session, or because it had no path for `repair-time`",
+        "streams_session_lost", FieldUnit::kNone,
+        "streams that ended with their session, or because it had no path for `delivery-timeout`",
         &StreamCounts::streamsGone),
     field::counter("streams_forbidden", FieldUnit::kNone,
                    "streams with a source that is none of the peer's, or a destination that is not "
                    "for streams",
                    &StreamCounts::streamsForbidden),
-    field::counter("streams_turned_away", FieldUnit::kNone,
-                   "streams of the peer that were refused before they began: beyond its ration, or "
-                   "there were too "
-                   "many; one that comes again counts again",
-                   &StreamCounts::streamsTurnedAway));
+    field::counter(
+        "streams_rejected", FieldUnit::kNone,
+        "streams of the peer that were refused before they began: beyond its rate limit, or "
+        "there were too "
+        "many; one that comes again counts again",
+        &StreamCounts::streamsTurnedAway));
 
 /// One stream, as shown to the operator.
 struct StreamStatus {

@@ -120,7 +120,7 @@ inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
     field::unlisted(&SubflowStatus::route), field::unlisted(&SubflowStatus::proven),
     field::text("state", "`validating`, `active`, `suspect`, `failed`, `closed`",
                 &SubflowStatus::state),
-    field::text("dead_way",
+    field::text("dead_direction",
                 "which direction of a silent path is dead while the other works: `out`, to the "
                 "peer; `in`, from it",
                 &SubflowStatus::deadWay),

@@ -152,7 +152,7 @@ TEST(Field, EachCauseOfADropHasItsOwnName) {
   std::map<std::string, int> names;
   for (const DropInfo& drop : kDrops) ++names[drop.info.name];
   EXPECT_EQ(names.size(), kDropCount);
-  EXPECT_STREQ(dropName(Drop::kBadSeal), "bad_seal");
+  EXPECT_STREQ(dropName(Drop::kBadSeal), "decrypt_failed");
 }
 
 }  // namespace

@@ -759,7 +759,7 @@ TEST_F(GatewayStreamsTest, TheEndOfAGatewayResetsBothEnds) {
   EXPECT_FALSE(edge_.host.streams()->taking()) << "without the peer all stay packets";
 }
 
-// Found by review: the near gateway was told only of max-per-peer, and connections beyond
+// Found by review: the near gateway was told only of max-streams-per-peer, and connections beyond
 // max-connections were reset.
 TEST_F(GatewayStreamsTest, APeerOpensNoMoreStreamsThanThereMayBeConnections) {
   hub_.config.streams.most = 4;  // of few, half are for what the peer does not know yet

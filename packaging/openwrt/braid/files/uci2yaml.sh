@@ -12,6 +12,18 @@ braid_quoted() {
 	printf "'%s'" "$(printf '%s' "$1" | tr '\n' ' ' | sed "s/'/''/g")"
 }
 
+# The options of a section that become a line each. Written from the table of settings (src/gateway/config/settings.cc),
+# and compared with it by settings_test.
+braid_settings() {
+	case "$1" in
+	device) echo name mode mtu bridge ageing_time flood_limit ;;
+	tunnel) echo controller initial_window scheduler cipher mtu max_mtu rekey_after rekey_packets codel_target codel_interval queue_limit reorder_timeout reorder_limit delivery_timeout max_flows flow_idle_timeout max_subflows ecn_proxy failback_delay ;;
+	tunnel.ack-shim) echo enabled alpha phi gamma rto_min inactivity max_flows replay sack_gap ;;
+	streams) echo enabled source max_connections max_streams_per_peer new_streams_per_peer receive_window peer_receive_limit total_receive_limit ;;
+	recovery) echo policy k_max m_max alpha beta alpha1 beta1 alpha2 beta2 decode_buffer trace ;;
+	esac
+}
+
 # braid_options SECTION INDENT OPTION...: a line for each of the options that the section has.
 braid_options() {
 	local section="$1" indent="$2" option value
@@ -95,7 +107,7 @@ braid_gateway() {
 
 braid_device() {
 	echo "device:"
-	braid_options "$1" '  ' name mode mtu bridge mac_age flood_limit
+	braid_options "$1" '  ' $(braid_settings device)
 	braid_list "$1" '  ' address addresses
 	braid_list "$1" '  ' route routes
 	braid_list "$1" '  ' network networks
@@ -116,8 +128,7 @@ braid_exclusion() {
 braid_tunnel() {
 	braid_tunnels=$((braid_tunnels + 1))
 	echo "tunnel:"
-	braid_options "$1" '  ' controller initial_window scheduler cipher mtu max_mtu rekey_after rekey_packets \
-		codel_target codel_interval ecn_proxy queue_limit hold_time hold_limit repair_time return_after max_flows flow_idle max_subflows
+	braid_options "$1" '  ' $(braid_settings tunnel)
 	braid_map "$1" '  ' amp amp_gamma:gamma amp_tau:tau amp_beta:beta amp_cwnd_min:cwnd-min amp_bdp:bdp \
 		amp_mark_threshold:mark-threshold
 }
@@ -125,7 +136,7 @@ braid_tunnel() {
 braid_shim() {
 	[ "$braid_tunnels" -gt 0 ] || echo "tunnel:"
 	echo "  ack-shim:"
-	braid_options "$1" '    ' enabled alpha phi gamma rto_min inactivity max_flows replay sack_gap
+	braid_options "$1" '    ' $(braid_settings tunnel.ack-shim)
 	local braid_exclusions=0
 	config_foreach braid_exclusion ack_shim_exclude
 }
@@ -144,7 +155,7 @@ braid_stream_exclusion() {
 
 braid_streams() {
 	echo "streams:"
-	braid_options "$1" '  ' enabled source max_connections max_per_peer new_per_peer hold_limit peer_hold_limit total_hold_limit
+	braid_options "$1" '  ' $(braid_settings streams)
 	local braid_matches=0 braid_exclusions=0
 	config_foreach braid_stream_match streams_match
 	config_foreach braid_stream_exclusion streams_exclude
@@ -169,7 +180,7 @@ braid_class() {
 
 braid_recovery() {
 	echo "recovery:"
-	braid_options "$1" '  ' policy k_max m_max alpha beta alpha1 beta1 alpha2 beta2 decode_buffer trace
+	braid_options "$1" '  ' $(braid_settings recovery)
 	local braid_classes=0
 	config_foreach braid_class class
 }

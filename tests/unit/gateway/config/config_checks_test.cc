@@ -115,7 +115,7 @@ TEST(ConfigChecks, ANetworkIsOnOneSide) {
 }
 
 TEST(ConfigChecks, TunHasNoFrames) {
-  for (const char* key : {"ethertypes: [ipv4]", "mac-age: 60s", "flood-limit: 10"}) {
+  for (const char* key : {"ethertypes: [ipv4]", "ageing-time: 60s", "flood-limit: 10"}) {
     std::string name(key, std::string_view(key).find(':'));
     std::string column = std::to_string(5 + name.size());
     expectError(

@@ -27,13 +27,19 @@ TEST(ConfigErrors, Keys) {
       "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, uplinks, "
       "listen, peers, peers-folder, control, "
       "recovery, tunnel, streams, forwarding, nat, forwards, state, log");
+  expectErrorBehind("tunnel: {repair-time: 3s}\n",
+                    "e.yaml:12:10: tunnel.'repair-time': has another name now; write "
+                    "'delivery-timeout'");
+  expectErrorBehind("streams: {hold-limit: 1MiB}\n",
+                    "e.yaml:12:11: streams.'hold-limit': has another name now; write "
+                    "'receive-window'");
   expectErrorBehind("    keepaliv: 1s\n",
                     "e.yaml:12:5: peers[0].'keepaliv': unknown key; did you mean 'keepalive'?");
   expectErrorBehind("log: {level: info, level: debug}\n",
                     "e.yaml:12:20: log.level: given twice, first in line 12; remove one of them");
   expectErrorBehind("workers: 2\n",
                     "e.yaml:12:1: workers: this key is gone; remove it; more cores are for shards: "
-                    "several daemons, each with a part of the peers (see fleet.md)");
+                    "several daemons, each with a part of the peers (docs/guide.md)");
   expectErrorBehind("log: {workers: 2}\n",
                     "e.yaml:12:7: log.'workers': unknown key; known here: level");
   expectErrorBehind("log:\n", "e.yaml:12:1: log: has no value; give it one, or remove the key");

@@ -73,7 +73,7 @@ TEST(NeedsRestart, NamesEachKeyThatIsFixed) {
            {"tunnel.cipher", [](Config& c) { c.cipher = AeadKind::kAes256Gcm; }},
            {"recovery.decode-buffer", [](Config& c) { c.tunnel.decodeBuffer = 0; }},
            {"streams.enabled", [](Config& c) { c.tunnel.streams.on = true; }},
-           {"streams.total-hold-limit", [](Config& c) { c.tunnel.streams.allHeldBytes = 1; }},
+           {"streams.total-receive-limit", [](Config& c) { c.tunnel.streams.allHeldBytes = 1; }},
            {"control.socket", [](Config& c) { c.control.socket = "/run/x.sock"; }},
            {"control.group", [](Config& c) { c.control.group = "adm"; }},
            {"state", [](Config& c) { c.state = "/x.state"; }},

@@ -30,12 +30,12 @@ TEST(ConfigStreams, ASectionSwitchesThemOnForTheWeb) {
 }
 
 TEST(ConfigStreams, EveryKeyIsRead) {
-  Config config =
-      configOf(withStreams("enabled: off, source: own, max-connections: 99, max-per-peer: 50, "
-                           "new-per-peer: 70, hold-limit: 1MiB, "
-                           "peer-hold-limit: 4MiB, total-hold-limit: 16MiB, "
-                           "match: [{ports: 1-1023}, {network: 10.7.0.0/16}], exclude: [{network: "
-                           "'fd00::/8', ports: 22}]"));
+  Config config = configOf(
+      withStreams("enabled: off, source: own, max-connections: 99, max-streams-per-peer: 50, "
+                  "new-streams-per-peer: 70, receive-window: 1MiB, "
+                  "peer-receive-limit: 4MiB, total-receive-limit: 16MiB, "
+                  "match: [{ports: 1-1023}, {network: 10.7.0.0/16}], exclude: [{network: "
+                  "'fd00::/8', ports: 22}]"));
   const StreamOptions& lane = config.tunnel.streams;
   EXPECT_FALSE(lane.on);
   EXPECT_EQ(config.streams.source, StreamsConfig::Source::kOwn);
@@ -64,12 +64,12 @@ TEST(ConfigStreams, MistakesNameTheirPlaceAndARemedy) {
               "e.yaml:12:21: streams.exclude[0]: excludes every connection; add network or ports, "
               "or set enabled: "
               "off");
-  expectError("peer-hold-limit: 4GiB",
-              "e.yaml:12:28: streams.peer-hold-limit: is more than total-hold-limit; raise "
-              "total-hold-limit as well");
-  expectError("hold-limit: 8MiB, peer-hold-limit: 4MiB",
-              "e.yaml:12:23: streams.hold-limit: is more than peer-hold-limit; raise "
-              "peer-hold-limit as well");
+  expectError("peer-receive-limit: 4GiB",
+              "e.yaml:12:31: streams.peer-receive-limit: is more than total-receive-limit; raise "
+              "total-receive-limit as well");
+  expectError("receive-window: 8MiB, peer-receive-limit: 4MiB",
+              "e.yaml:12:27: streams.receive-window: is more than peer-receive-limit; raise "
+              "peer-receive-limit as well");
 }
 
 }  // namespace

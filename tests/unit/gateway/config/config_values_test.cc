@@ -50,8 +50,10 @@ TEST(ConfigValues, EveryTunnelKeyReachesItsOption) {
       "tunnel:\n"
       "  controller: newreno\n  scheduler: ecf\n  cipher: chacha20-poly1305\n  ecn-proxy: off\n"
       "  mtu: 1400\n  max-mtu: 9000\n  rekey-after: 10min\n  rekey-packets: 65536\n"
-      "  codel-target: 2.5ms\n  codel-interval: 50ms\n  queue-limit: 1MiB\n  hold-time: 250ms\n"
-      "  hold-limit: 2MB\n  repair-time: 1500ms\n  max-flows: 100\n  flow-idle: 2min\n"
+      "  codel-target: 2.5ms\n  codel-interval: 50ms\n  queue-limit: 1MiB\n  reorder-timeout: "
+      "250ms\n"
+      "  reorder-limit: 2MB\n  delivery-timeout: 1500ms\n  max-flows: 100\n  flow-idle-timeout: "
+      "2min\n"
       "  max-subflows: 64\n");
   const TunnelOptions& t = c.tunnel;
   EXPECT_EQ(t.scheduler, "ecf");
@@ -160,7 +162,7 @@ TEST(ConfigValues, WhatATapDeviceBridges) {
   EXPECT_EQ(usual.macAge, 300s);
   EXPECT_EQ(usual.floodLimit, 1000u);
   BridgeOptions own =
-      bridgeOf(", ethertypes: [ipv6, '0x8863', 0x88B5, stp], mac-age: 3s, flood-limit: 20000");
+      bridgeOf(", ethertypes: [ipv6, '0x8863', 0x88B5, stp], ageing-time: 3s, flood-limit: 20000");
   EXPECT_THAT(own.etherTypes, ElementsAre(0x86dd, 0x8863, 0x88b5));
   EXPECT_FALSE(own.allTypes);
   EXPECT_TRUE(own.spanningTree);

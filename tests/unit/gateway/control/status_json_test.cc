@@ -27,7 +27,7 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
   s.timeouts = 20;
   EXPECT_EQ(subflowJson(s),
             json::parse(R"({"id":3,"uplink":"lte","local":"10.0.0.1:5","remote":"192.0.2.1:4433",
-    "state":"active","dead_way":"in","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"queue_delay_ms":2.5,"window_bytes":1,"in_flight_bytes":2,
+    "state":"active","dead_direction":"in","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"queue_delay_ms":2.5,"window_bytes":1,"in_flight_bytes":2,
     "pacing_bytes_per_s":3.0,"delivery_bytes_per_s":4.0,"delivered_bytes":21,"sent_packets":5,"sent_bytes":6,"received_packets":7,
     "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ecn":"capable","ce_marks":12,"use":"backup","weight":3,"limit_bytes_per_s":625000,
     "resting":true,"suppressed":true,"mtu_bytes":1400,
@@ -59,11 +59,11 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
     "inner_received_packets":5,"inner_received_bytes":6,"retransmitted":7,"held_packets":8,"held_bytes":9,
     "subflow_count":2,"flow_count":3,"recovery":"cofuso","blocks":10,"parities_received":11,
     "blocks_decoded":12,"packets_decoded":13,"blocks_evicted":14,"suppressions":15,"whole_parities":16,
-    "protocol_version":17,"key_age_s":0.5,"key_generation":17,"failed_renewals":18,
+    "protocol_version":17,"key_age_s":0.5,"key_generation":17,"failed_rekeys":18,
     "order_memory_bytes":19,"decode_memory_bytes":20,"stream_count":21,"streams_held_bytes":22,"streams_opened":23,
     "streams_accepted":24,"streams_done":25,"streams_sent_bytes":26,"streams_received_bytes":27,"streams_reset":28,
-    "streams_refused":29,"streams_unreachable":30,"streams_timed_out":31,"streams_limited":32,"streams_gone":33,
-     "streams_forbidden":34,"streams_turned_away":35,"sent_bytes":36,"received_bytes":37,"group":"hubs","in_use":false})"));
+    "streams_refused":29,"streams_unreachable":30,"streams_timed_out":31,"streams_limited":32,"streams_session_lost":33,
+     "streams_forbidden":34,"streams_rejected":35,"sent_bytes":36,"received_bytes":37,"group":"hubs","in_use":false})"));
 }
 
 TEST(StatusJson, FlowAndGateway) {
