@@ -68,8 +68,8 @@ TEST(TcpWindow, ALossHalvesTheWindowOfARunningFlow) {
       << "a segment a round trip";
 }
 
-// The behaviour of ns-3 (evaluation/ns3/README.md): the last ACK covers all of the old window, which
-// is twice the new one.
+// The behaviour of ns-3 (evaluation/ns3/README.md): the last ACK covers all of the old window,
+// which is twice the new one.
 TEST(TcpWindow, TheEndOfARecoveryGrowsTheWindowOnlyIfAsked) {
   for (bool grows : {false, true}) {
     Lab lab({.tcp = {.growAfterRecovery = grows}, .forth = kWire, .back = kWire});
