@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <thread>
 
 #include "gateway/config/config_fragments.h"
 #include "gateway/config/config_sections.h"
@@ -112,10 +111,6 @@ std::string ConfigError::toString() const {
   if (line > 0) text += ":" + std::to_string(line) + ":" + std::to_string(column);
   if (!key.empty()) text += ": " + key;
   return text + ": " + problem + "; " + remedy;
-}
-
-unsigned workersOf(const Config& config) {
-  return config.workers ? config.workers : workersFor(std::thread::hardware_concurrency());
 }
 
 ConfigResult loadConfig(const std::string& path, const LoadOptions& options, ConfigNode* tree) {

@@ -30,6 +30,13 @@ std::string codes(const Names& names) {
   return out;
 }
 
+/// A number without an exponent or useless digits.
+template <typename T>
+std::string plain(T value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
 /// Takes the default from a Config that nobody has changed.
 inline SettingValue made(SettingValue value) {
   value.fallback = code(value.show(Config{}));
@@ -42,7 +49,7 @@ SettingValue number(At at, uint64_t low, uint64_t high, const char* unit = "") {
                [=](const ConfigValue& from, Config& to, ConfigDiagnostics& out) {
                  assign(at(to), readNumber(from, low, high, out));
                },
-               [=](const Config& of) { return std::to_string(at(of)); }});
+               [=](const Config& of) { return plain(at(of)); }});
 }
 
 template <typename At>
@@ -97,10 +104,7 @@ SettingValue fraction(At at) {
                [=](const ConfigValue& from, Config& to, ConfigDiagnostics& out) {
                  assign(at(to), readFraction(from, out));
                },
-               [=](const Config& of) {
-                 char text[32];
-                 return std::string(text, std::to_chars(text, text + sizeof text, at(of)).ptr);
-               }});
+               [=](const Config& of) { return plain(at(of)); }});
 }
 
 /// A name that is kept as it is.

@@ -60,7 +60,7 @@ TEST_F(ProtectionMarksTest, ASearchEndsWhereItIsTold) {
   send();
   PacketNumber c = send();
   EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, a + 2), a + 1);
-  dataTracker.refuseCopy(&datum(a + 1));
+  dataTracker.refuseCopy(datum(a + 1));
   EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, a + 2), none());
   EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, c + 1), c);
   EXPECT_EQ(firstUncoded(0), a);
@@ -80,13 +80,13 @@ TEST_F(ProtectionMarksTest, AcknowledgedPacketsNeedNothing) {
 TEST_F(ProtectionMarksTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
   PacketNumber a = send();
   PacketNumber b = send();
-  dataTracker.refuseCopy(&datum(a));
+  dataTracker.refuseCopy(datum(a));
   EXPECT_EQ(firstUncopied(0), b);
   EXPECT_EQ(firstUncoded(0), b);
   EXPECT_FALSE(isCodable(a));
   EXPECT_EQ(newestUnacked(0), b);
   EXPECT_EQ(path().uncoded, 1u);
-  dataTracker.refuseCopy(&datum(b));
+  dataTracker.refuseCopy(datum(b));
   EXPECT_EQ(newestUnacked(0), b) << "a probe copies it all the same";
   EXPECT_EQ(path().uncopied + path().uncoded, 0u);
 }
@@ -94,15 +94,15 @@ TEST_F(ProtectionMarksTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
 TEST_F(ProtectionMarksTest, WhatIsCodedMayBeCopied) {
   PacketNumber a = send();
   PacketNumber b = send();
-  dataTracker.refuseCode(&datum(a));
+  dataTracker.refuseCode(datum(a));
   EXPECT_EQ(firstUncoded(0), b);
   EXPECT_EQ(firstUncopied(0), a);
 }
 
 TEST_F(ProtectionMarksTest, CopiesAndParitiesAreNotProtected) {
   PacketNumber a = send();
-  dataTracker.refuseCopy(&datum(a));
-  PacketNumber copy = carry({&datum(a)}, SentPacket::Role::kCopy);
+  dataTracker.refuseCopy(datum(a));
+  PacketNumber copy = carry({datum(a)}, SentPacket::Role::kCopy);
   carry({}, SentPacket::Role::kParity);
   EXPECT_EQ(firstUncopied(0), none());
   EXPECT_EQ(firstUncoded(0), none());
@@ -136,7 +136,7 @@ TEST_F(ProtectionMarksTest, RecoveredDataNeedsNothing) {
 TEST_F(ProtectionMarksTest, ADatagramIsCodedWholeOrNotAtAll) {
   PacketNumber a = carry({make(flow), make(flow)});
   EXPECT_TRUE(isCodable(a));
-  dataTracker.onRecovered(&datum(a));
+  dataTracker.onRecovered(datum(a));
   EXPECT_FALSE(isCodable(a)) << "its symbol can not be made any more";
   EXPECT_EQ(firstUncoded(0), none());
   EXPECT_EQ(firstUncopied(0), a) << "what is left of it can be copied";
@@ -146,9 +146,9 @@ TEST_F(ProtectionMarksTest, SixPacketsOfOneDatagram) {
   PacketNumber a = carry({make(flow), make(flow), make(flow), make(flow), make(flow), make(flow)});
   EXPECT_TRUE(isCodable(a));
   EXPECT_TRUE(s->sender().flight().isDataMissing(a));
-  for (size_t i = 0; i < 5; ++i) dataTracker.onRecovered(&datum(a, i));
+  for (size_t i = 0; i < 5; ++i) dataTracker.onRecovered(datum(a, i));
   EXPECT_TRUE(s->sender().flight().isDataMissing(a));
-  dataTracker.onRecovered(&datum(a, 5));
+  dataTracker.onRecovered(datum(a, 5));
   EXPECT_FALSE(s->sender().flight().isDataMissing(a));
 }
 
@@ -194,10 +194,10 @@ TEST_F(ProtectionMarksTest, APathTellsWhatIsUnprotected) {
   EXPECT_EQ(p.unacked, 1u);
   EXPECT_EQ(p.oldestUncoded, first);
   EXPECT_EQ(p.newestSent, first + 2ms);
-  dataTracker.refuseCode(&datum(a));
+  dataTracker.refuseCode(datum(a));
   EXPECT_EQ(path().oldestUncoded, first + 1ms);
-  dataTracker.refuseCopy(&datum(a));
-  dataTracker.refuseCopy(&datum(b));
+  dataTracker.refuseCopy(datum(a));
+  dataTracker.refuseCopy(datum(b));
   EXPECT_EQ(path().oldestUncoded, first + 2ms);
   EXPECT_EQ(path().uncoded, 1u);
   EXPECT_EQ(path(0, 2).uncoded, 1u);
@@ -255,7 +255,7 @@ TEST_F(ProtectionMarksTest, ManyProtectionPacketsDoNotHideTheDataBelow) {
 
 TEST_F(ProtectionMarksTest, AllCopiedAndUnackedIsStillUnacked) {
   PacketNumber a = send();
-  dataTracker.refuseCopy(&datum(a));
+  dataTracker.refuseCopy(datum(a));
   EXPECT_EQ(path().uncopied, 0u);
   EXPECT_EQ(path().uncoded, 0u);
   EXPECT_EQ(path().unacked, 1u);
