@@ -44,15 +44,22 @@
 #include "tunnel/session/path_manager.h"
 #include "tunnel/session/peer_events.h"
 #include "tunnel/session/session_options.h"
-#include "tunnel/session/session_queues.h"
 #include "tunnel/session/session_status.h"
-#include "tunnel/session/shared_resources.h"
 #include "tunnel/subflow/route.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/key_ring.h"
 #include "tunnel/wire/secrets.h"
 
 namespace braid {
+
+/// What the sessions of all peers share. nullptr: there is none, and quotas have no bound.
+struct SharedResources {
+  MemoryQuota* orderMemory = nullptr;   ///< bytes: receive state of the peers' flows
+  MemoryQuota* decodeMemory = nullptr;  ///< bytes: what is kept for decoding
+  MemoryQuota* streamMemory = nullptr;  ///< bytes: what is held for the readers of streams
+  StreamRegistry* streams = nullptr;    ///< where the driver meets streams; nullptr: no streams
+  TraceSink* trace = nullptr;           ///< may be set and cleared at any time
+};
 
 /// What a session uses and does not own. All of it must outlive the session.
 struct SessionContext {
