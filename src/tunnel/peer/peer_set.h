@@ -64,9 +64,10 @@ class PeerSet {
   bool onReturnCall(const Route& from, const RestartNotice& call, Time now);
   /// A handshake that a peer began is done. A peer that is no longer configured gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  /// The kernel refused a datagram. Calls visit(Peer&) for the peer of its session, or, if it is of
-  /// a handshake, for the peers with a handshake on its route. Wakes the peer if that returns true.
-  /// Other peers on the route, and the HandshakeServer, notice it with their own next datagram.
+  /// The kernel refused a datagram. Calls visit(Peer&) with the peer of its session, or with each
+  /// peer that has a handshake on its route if it is a handshake datagram. Wakes the peer if that
+  /// returns true. Other peers on the route, and the HandshakeServer, notice it with their own next
+  /// datagram.
   template <typename F>
   void forSender(const Datagram& refused, F&& visit) {
     auto tell = [&](Peer& peer) {
