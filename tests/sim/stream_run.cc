@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include "scheduler/path/path_scheduler.h"
 #include "simnet/tcp_flow.h"
 #include "simnet/world.h"
 
