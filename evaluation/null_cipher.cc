@@ -13,13 +13,12 @@ namespace {
 
 class NullCipher final : public AeadCipher {
  public:
-  bool seal(const AeadNonce&, ByteView, std::span<const ByteView> pieces, uint8_t* out,
-            unsigned) override {
+  bool seal(const AeadNonce&, ByteView, std::span<const ByteView> pieces, uint8_t* out) override {
     for (ByteView piece : pieces) out = std::copy(piece.begin(), piece.end(), out);
     std::fill_n(out, kTagSize, uint8_t{0});
     return true;
   }
-  bool open(const AeadNonce&, ByteView, ByteSpan, unsigned) override { return true; }
+  bool open(const AeadNonce&, ByteView, ByteSpan) override { return true; }
 };
 
 }  // namespace

@@ -202,7 +202,8 @@ void Tunnel::Parts::takeOutcomes(Time now) {
 
 void Tunnel::onTimer(Time now) {
   now = parts_->forward(now);
-  parts_->peers_.onTimer(now, [this](const Peer& peer) { parts_->settle(peer); });
+  parts_->peers_.onTimer(
+      now, [this] { parts_->settle(); }, [this](const Peer& peer) { parts_->settle(peer); });
   parts_->groups_.onTimer(now);
   parts_->settle();
   parts_->forwarder_.onTimer(now);

@@ -250,7 +250,6 @@ void Peer::onTimer(Time now) {
   if (comesUp()) setUp(true, "is up again");
   if (waiting_.deadline() <= now || (up_ && !waiting_.empty() && mayGo(this->session())))
     sendWaiting();
-  connect(now);
 }
 
 Time Peer::nextDeadline(Time now) const {

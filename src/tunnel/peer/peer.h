@@ -111,7 +111,10 @@ class Peer final {
   bool onSendError(const Route& route, Time now);
   /// The kernel refused a datagram of this size. True when a session has a subflow there.
   bool onTooBig(const Route& route, size_t size, Time now);
+  /// Timers of the sessions and of staged packets. connect() must follow.
   void onTimer(Time now);
+  /// Begins, continues or ends the handshakes that this gateway begins itself.
+  void connect(Time now);
   /// Sends CLOSE in every session. No new session begins.
   void close();
 
@@ -136,7 +139,6 @@ class Peer final {
   bool comesUp() const { return !up_ && session() && session_->anyUsable(); }
   bool crosses(const Session& candidate, Time now) const;
   SessionIndex::Handle makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now);
-  void connect(Time now);
   void stepRace(Time now);
   void settleRenewal(Session& session, Time now);
   void openSubflows(Time now);

@@ -77,10 +77,12 @@ class PeerSet {
     std::optional<DatagramHeader> header = readHeader(refused.bytes.view());
     if (Peer* peer = header ? find(header->session).peer : nullptr) tell(*peer);
   }
-  /// Timer call of the peers that are awake or due. Calls after(Peer&) after each of them. It may
-  /// wake others: where frames are bridged, packets that one peer releases may be sent to another.
-  template <typename F>
-  void onTimer(Time now, F&& after) {
+  /// Timer call of the peers that are awake or due. settle() is called before each of them goes on
+  /// with its handshakes, because a new session must not take packets whose time of waiting is
+  /// over; after(Peer&) is called at its end. Both may wake other peers: where frames are bridged,
+  /// packets that one peer releases may be sent to another.
+  template <typename Settle, typename After>
+  void onTimer(Time now, Settle&& settle, After&& after) {
     settingsAreNew_ = false;
     wakeDue(now);
     for (Place next = 0;;) {
@@ -89,6 +91,8 @@ class PeerSet {
       next = *at + 1;
       Peer& peer = *peers_[*at].peer;
       peer.onTimer(now);
+      settle();
+      peer.connect(now);
       after(peer);
     }
   }

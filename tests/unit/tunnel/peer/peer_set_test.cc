@@ -43,7 +43,9 @@ struct PeerSetTest : testing::Test {
   }
   /// One turn of a driver. Returns the number of datagrams sent.
   size_t turn() {
-    if (peers.nextDeadline(now) <= now) peers.onTimer(now, [](const Peer&) {});
+    if (peers.nextDeadline(now) <= now)
+      peers.onTimer(
+          now, [] {}, [](const Peer&) {});
     size_t sent = 0;
     for (Datagram d; peers.pollDatagram(d, now);) ++sent;
     return sent;
@@ -59,7 +61,8 @@ struct PeerSetTest : testing::Test {
   /// A timer call without a deadline of the peers, as another part of the tunnel may cause it.
   /// After it all peers that can be at rest are at rest.
   void settle() {
-    peers.onTimer(now, [](const Peer&) {});
+    peers.onTimer(
+        now, [] {}, [](const Peer&) {});
     turn();
   }
 };
