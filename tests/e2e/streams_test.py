@@ -677,7 +677,8 @@ class SiteToSite(PairCase):
         for gateway in cls.lab.gateways():
             gateway.start()
         for gateway in cls.lab.gateways():
-            cls.lab.wait_for(lambda gateway=gateway: (gateway.status() or {"streams": {}})["streams"].get("intercepting"),
+            cls.lab.wait_for(lambda gateway=gateway: (gateway.status() or
+                                                      {"streams": {}})["streams"].get("intercepting"),
                              f"{gateway.name} to take connections over")
 
     def test_bytes_cross_and_the_server_sees_the_client(self):
@@ -854,7 +855,8 @@ class Openings(PairCase):
     def test_a_peer_opens_no_more_streams_than_its_ration(self):
         site = self.lab.sites[1]
         site.gateway.stop()
-        self.eventually(lambda: self.lab.edge_gateway.status()["streams"]["intercepting"], "connections to be taken over")
+        self.eventually(lambda: self.lab.edge_gateway.status()["streams"]["intercepting"],
+                        "connections to be taken over")
         before, _ = self.counts()
         attack = site.edge.popen(
             self.lab.binary("openings"), "--to", f"{PUBLIC[0]}:{GATEWAY_PORT}",

@@ -28,7 +28,8 @@ SOCKETS = 128
 SEED = 1
 CAUSES = ["runt_datagram", "unknown_type", "unknown_version", "unknown_session", "unknown_subflow", "decrypt_failed",
           "replay",
-          "bad_frame", "handshake_decrypt_failed", "handshake_replay", "handshake_limit", "handshake_unexpected", "restart_notice"]
+          "bad_frame", "handshake_decrypt_failed", "handshake_replay", "handshake_limit", "handshake_unexpected",
+          "restart_notice"]
 
 
 class Questions:

@@ -23,7 +23,8 @@ PORT = {"queue_bytes": 128 * 1024, "ecn_threshold_bytes": 32 * 1024}
 LINKS = [Link("path1", 1000, 0.3, more=PORT), Link("path2", 1000, 0.3, more=PORT),
          Link("path3", 1000, 0.3, 0.01, more=PORT)]
 # The settings of conf/rack.yaml for a fabric.
-RACK = {"tunnel": {"codel-target": "500us", "codel-interval": "10ms", "reorder-timeout": "20ms", "delivery-timeout": "500ms"}}
+RACK = {"tunnel": {"codel-target": "500us", "codel-interval": "10ms", "reorder-timeout": "20ms",
+                   "delivery-timeout": "500ms"}}
 SMALLEST, LARGEST = 10_000, 100_000  # bytes of a flow
 CONNECTIONS = 8  # persistent connections, used one after the other
 FLOWS, QUICK_FLOWS = 3000, 200  # of one run
