@@ -76,7 +76,7 @@ class ColdRun:
 
     def measure(self, phase):
         _wait_for_a_free_machine()
-        self.phases[phase] = self._build() if phase == "build" else self._test()
+        self.phases[phase] = {"build": self._build, "test": self._test, "demo": self._demo}[phase]()
         self._file.parent.mkdir(parents=True, exist_ok=True)
         kept = {"commit": self.commit, "machine": self._machine, "phases": self.phases}
         self._file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
@@ -96,6 +96,16 @@ class ColdRun:
         if script.returncode != 0:
             sys.exit(f"target: scripts/test of {self.commit} does not build")
         return clock.read()
+
+    def _demo(self):
+        """scripts/demo in another new clone. What it installs counts only where it was not there before."""
+        folder = self._folder.with_name(f"{self._folder.name}-demo")
+        clone(self.commit, folder)
+        keep = {name: value for name, value in os.environ.items() if not name.startswith("BRAID_")}
+        clock = _Clock()
+        done = subprocess.run([folder / "scripts" / "demo"], cwd=folder, stdout=sys.stderr, check=False,
+                              env={**keep, "CCACHE_DISABLE": "1"})
+        return {**clock.read(), "exit": done.returncode}
 
     def _test(self):
         if not (self._folder / "build").exists():
@@ -152,6 +162,24 @@ def cold_tests(baseline, side, phase, again):
     seconds = {name: sum(run.phases[each]["seconds"] for each in PHASES) for name, run in runs.items()}
     detail["seconds of both"] = seconds
     return seconds["here"] / seconds["baseline"], detail
+
+
+@target("house.5b", "a cold scripts/test (new clone, no compiler cache, nothing else running), wall time; in the detail "
+        "a cold scripts/demo, which may take 5", "minutes", at_most=20, options=[
+            option("--again", always, action="store_true", help="measure anew what an earlier call has kept")])
+def cold_minutes(again):
+    if uncommitted():
+        sys.exit("target: commit first: a clone has nothing of what is not committed")
+    run = ColdRun(full_hash("HEAD"))
+    for phase in (*PHASES, "demo"):
+        if again or phase not in run.phases:
+            run.measure(phase)
+    demo = run.phases["demo"]
+    detail = {"commit": run.commit, **run.phases, "demo_minutes": round(demo["seconds"] / 60, 1)}
+    test = run.phases["test"]
+    require(detail, test["exit"] == 0, f"all tests passed: failed are {test['failed']}")
+    require(detail, demo["exit"] == 0, "scripts/demo to its end")
+    return round(sum(run.phases[phase]["seconds"] for phase in PHASES) / 60, 1), detail
 
 
 RUNS = 20
