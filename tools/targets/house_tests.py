@@ -164,7 +164,7 @@ def cold_tests(baseline, side, phase, again):
     return seconds["here"] / seconds["baseline"], detail
 
 
-@target("house.5b", "a cold scripts/test (new clone, no compiler cache, nothing else running), wall time; in the detail "
+@target("house.5b", "a cold scripts/test (new clone, no compiler cache, nothing else running), wall time; in detail "
         "a cold scripts/demo, which may take 5", "minutes", at_most=20, options=[
             option("--again", always, action="store_true", help="measure anew what an earlier call has kept")])
 def cold_minutes(again):

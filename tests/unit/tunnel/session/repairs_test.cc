@@ -1,6 +1,5 @@
 #include "tunnel/session/repairs.h"
 
-#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
 namespace braid::repairs_test {
@@ -9,7 +8,6 @@ namespace {
 struct RepairsTest : SubflowBench {
   ProtectOptions protectOptions;
   RecoveryPolicies policies;
-  KeptPackets packets;
   std::optional<Repairs> repairs;
   Subflow* path = nullptr;
 

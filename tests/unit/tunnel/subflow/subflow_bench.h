@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/unit/tunnel/queue/some_flows.h"
+#include "tests/unit/tunnel/session/kept_packets.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/subflow/subflow.h"
@@ -25,7 +26,8 @@ struct SubflowBench : testing::Test {
   SubflowOptions options;
   SomeFlows flows;
   Flow& flow = flows.make();
-  DataTracker dataTracker{3s};
+  KeptPackets packets;  // what the data tracker reports
+  DataTracker dataTracker{3s, &packets.in()};
   ControllerGroup group;
   SubflowEvents events;
   SecretRandom random{knownKey(3)};
