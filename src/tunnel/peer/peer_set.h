@@ -77,10 +77,10 @@ class PeerSet {
     std::optional<DatagramHeader> header = readHeader(refused.bytes.view());
     if (Peer* peer = header ? find(header->session).peer : nullptr) tell(*peer);
   }
-  /// Timer call of the peers that are awake or due. settle() is called before each of them goes on
-  /// with its handshakes, because a new session must not take packets whose time of waiting is
-  /// over; after(Peer&) is called at its end. Both may wake other peers: where frames are bridged,
-  /// packets that one peer releases may be sent to another.
+  /// Timer call of the peers that are awake or due. Calls settle() before each of them continues
+  /// its handshakes: a new session must not take staged packets that have expired. Calls
+  /// after(Peer&) at the end of each. Both may wake other peers: where frames are bridged, packets
+  /// that one peer releases may be sent to another.
   template <typename Settle, typename After>
   void onTimer(Time now, Settle&& settle, After&& after) {
     settingsAreNew_ = false;

@@ -99,6 +99,23 @@ TEST_F(PeerSetTest, WhatHappensToAPeerWakesThatPeerUntilAPollGivesNothing) {
   EXPECT_EQ(peers.awake(), 0u) << "the session waits for the peer's first datagram";
 }
 
+// Otherwise a session that begins in the same timer call would send staged packets that have
+// expired, instead of having them answered.
+TEST_F(PeerSetTest, APeerGoesOnWithItsHandshakesAfterItsEventsAreHandled) {
+  settle();  // the other peers rest
+  const size_t first = handshakes.made.size();
+  for (size_t i = 0, failed = 0; i < 100; ++i, now += 1s) {
+    const size_t made = handshakes.made.size();
+    // The last handshake fails, so that another begins after a pause.
+    if (failed < made) handshakes.made[made - 1]->now = Handshake::State::kFailed;
+    failed = made;
+    peers.wake(peer(kCalled));
+    peers.onTimer(
+        now, [&] { EXPECT_EQ(handshakes.made.size(), made); }, [](const Peer&) {});
+  }
+  EXPECT_GE(handshakes.made.size(), first + 2);
+}
+
 TEST_F(PeerSetTest, APeerAtRestIsAwakeWhenItsDeadlineComes) {
   settle();
   handshakes.made.at(0)->timer = now + 300ms;
