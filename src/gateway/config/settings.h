@@ -49,7 +49,7 @@ std::vector<std::string_view> keysOf(std::string_view section);
 /// The present name of a key that was renamed; empty: it was not.
 std::string_view renamedTo(std::string_view section, std::string_view key);
 
-/// What to do in the place of a key that older releases had; empty: there was none.
+/// What to do about a key that only older releases had; empty: there was none.
 std::string_view goneFor(std::string_view section, std::string_view key);
 
 /// Reads the single values of a section; those that the table leaves to the section's code are

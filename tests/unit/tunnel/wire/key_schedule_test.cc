@@ -407,7 +407,7 @@ TEST_P(KeyScheduleTest, reorderingAcrossChangesLosesNothing) {
 
 TEST_P(KeyScheduleTest, aCipherThatFailsEndsTheKeys) {
   EXPECT_FALSE(a.keys.spent());
-  // These keys cannot seal, as if OpenSSL had failed.
+  // Keys that only open cannot seal, as if OpenSSL had failed.
   KeyScheduleAccess::sealingKeys(a.keys) =
       Aead(GetParam(), Aead::Use::kOpen, Bytes(aeadKeySize(GetParam())), Bytes(Aead::kIvSize));
   EXPECT_FALSE(a.keys.spent());
