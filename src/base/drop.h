@@ -115,7 +115,7 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "or one of a peer, and there is no memory for its order"},
     {Drop::kExpired, "expired", "TCP packet not delivered within `delivery-timeout`"},
     {Drop::kLostDatagram, "lost_datagram",
-     "UDP or other packet lost on a path; not sent again by design, or not in time"},
+     "UDP or other packet lost on a path and not repaired in time"},
     {Drop::kHoldOverflow, "reorder_overflow",
      "not dropped, but delivered out of order: `reorder-limit` reached, a hole of 4096 packets, or "
      "of the peer that holds most when all peers hold a quarter of the buffers, or when memory "

@@ -80,9 +80,7 @@ void DataTracker::onLost(UnitRef datum, Time now, bool copy) {
   DataUnit& d = *datum.unit_;
   --d.copies;
   if (!d.isInFlight() || (d.copies > 0 && (copy || d.mayCopy()))) return;
-  bool timely = d.delivery == Delivery::kTimely;
-  if (timely && d.copies > 0) return;
-  if (timely || isTooLate(d, now)) return giveUp(datum, lateCause(d));
+  if (isTooLate(d, now)) return giveUp(datum, lateCause(d));
   enqueue(d);
 }
 

@@ -32,7 +32,8 @@ namespace braid {
 /// Only the data tracker writes to a data unit. Other code tells it what it learns of a unit.
 class DataTracker final : private QuotaUser {
  public:
-  /// A timely datagram (UDP, ICMP) that is older than this is of no use to a call or a game.
+  /// A timely datagram (UDP, ICMP) that is older than this is of no use to a call or a game, and is
+  /// not sent again. Chosen: what the jitter buffer of a call absorbs.
   static constexpr Duration kTimely = 200ms;
 
   /// TCP packets are repaired until `repairTime` after they were first sent. `events`: gets the
@@ -79,13 +80,13 @@ class DataTracker final : private QuotaUser {
   void onRecovered(UnitRef datum);
   /// A datagram that carried the unit is lost. The unit is queued for repair when no other datagram
   /// with it is in flight, or only its copy; then the repair waits for news of the copy until
-  /// answerDue. A timely datagram is given up instead, and so is a unit that is too old. `copy`:
-  /// the lost datagram was the copy.
+  /// answerDue. A unit that is too old is given up instead (isTooLate()). `copy`: the lost datagram
+  /// was the copy.
   void onLost(UnitRef datum, Time now, bool copy = false);
   /// The datagram that carried the unit may still arrive, but its subflow is silent: queues the
   /// unit to be sent on another subflow unless another datagram with it is in flight. The old
   /// datagram no longer counts as in flight: onLost() must not follow for it, and its onDelivered()
-  /// is not `counted`. A unit that is too old is given up instead (a timely one after kTimely).
+  /// is not `counted`. A unit that is too old is given up instead (isTooLate()).
   /// `copy`: the datagram was a copy, which says nothing about the path that the unit itself was
   /// sent on.
   void onMoved(UnitRef datum, Time now, bool copy = false);

@@ -16,7 +16,8 @@ enum class Delivery : uint8_t {
   /// Protocols over UDP that take reordering for loss (QUIC, VPNs): in order and repaired, but only
   /// for orderPatience().
   kOrdered,
-  kTimely,  ///< other datagrams: each delivered as it arrives, none sent again
+  /// Other datagrams: each delivered as it arrives, and repaired for DataTracker::kTimely.
+  kTimely,
   kStream,  ///< a range of a stream's bytes: repaired until it arrives or the stream ends
 };
 

@@ -179,13 +179,20 @@ TEST_F(DataLedgerTest, NeighboursGivenUpAreOneSkip) {
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
-TEST_F(DataLedgerTest, ALostDatagramIsNotSentAgain) {
+TEST_F(DataLedgerTest, ALostDatagramIsSentAgainOnlyWhileItIsTimely) {
   UnitRef d = send(false);
-  dataTracker.onLost(d, now);
-  EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
+  dataTracker.onLost(d, now + DataTracker::kTimely);
+  EXPECT_EQ(dataTracker.nextRepair(now + DataTracker::kTimely), d);
+  EXPECT_EQ(drops(Drop::kLostDatagram), 0u);
+  EXPECT_EQ(dataTracker.nextRepair(now + DataTracker::kTimely + 1ns), nullptr);
   EXPECT_EQ(drops(Drop::kLostDatagram), 1u);
+  UnitRef late = send(false);
+  dataTracker.onLost(late, now + DataTracker::kTimely + 1ns);
+  EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
+  EXPECT_EQ(drops(Drop::kLostDatagram), 2u);
   EXPECT_FALSE(dataTracker.takeSkip());
   dataTracker.forget(d);
+  dataTracker.forget(late);
 }
 
 TEST_F(DataLedgerTest, ADatagramMovesOnlyWhileItIsTimely) {
