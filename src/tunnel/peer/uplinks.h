@@ -13,7 +13,7 @@
 #include "inet/addresses.h"
 #include "scheduler/path/path_tiers.h"
 #include "scheduler/rate/pacer.h"
-#include "tunnel/api/io.h"
+#include "tunnel/api/options.h"
 #include "tunnel/api/status.h"
 #include "tunnel/subflow/route.h"
 

@@ -1,4 +1,4 @@
-#include "tunnel/peer/staged_packets.h"
+#include "tunnel/peer/peer.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "tunnel/stream/limits.h"
+#include "tunnel/stream/session_streams.h"
 
 namespace braid::stream_desk_test {
 namespace {
