@@ -85,7 +85,7 @@ struct KnownInitiator {
   static constexpr size_t kMostRoutes = 8;
 
   Pin pin{};
-  RestartNotice call;         ///< ends the peer's session
+  RestartNotice notice;       ///< ends the peer's session
   std::vector<Route> routes;  ///< where the peer has proven that it receives
 
   bool operator==(const KnownInitiator&) const = default;

@@ -170,7 +170,7 @@ class Peer final {
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A restart notice arrived. True when it ends the session that this side began: then a new one
   /// begins. A notice is valid once.
-  bool onReturnCall(const RestartNotice& call, Time now);
+  bool onRestartNotice(const RestartNotice& notice, Time now);
   /// A handshake that the peer began is done.
   void onAccepted(const SessionSecrets& secrets, Time now);
   /// A datagram for a session of this peer. Returns nullopt when it was used, else why not.

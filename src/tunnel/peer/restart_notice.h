@@ -79,7 +79,7 @@ inline bool RestartNotices::pollDatagram(PacketPool& pool, Datagram& out, Time n
   Packet packet = pool.allocate();
   bool sent = static_cast<bool>(packet);
   if (sent) {
-    writeReturnCall(initiator.call, packet);
+    writeRestartNotice(initiator.notice, packet);
     out = {initiator.routes[call.route], Ecn::kNotEct, std::move(packet)};
   }
   if (++call.route == initiator.routes.size()) {

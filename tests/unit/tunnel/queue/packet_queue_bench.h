@@ -77,13 +77,13 @@ struct PacketLaneBench {
     DrrCursor walk(round);
     Candidate offer = walk.offer(now);
     if (!offer.unit) return nullptr;
-    UnitRef datum = dataTracker.create(*offer.flow, walk.take(), now);
-    dataTracker.onSent(datum, 0_subflow, 0_pn);
-    return datum;
+    UnitRef unit = dataTracker.create(*offer.flow, walk.take(), now);
+    dataTracker.onSent(unit, 0_subflow, 0_pn);
+    return unit;
   }
-  void deliver(UnitRef datum) {
-    dataTracker.onDelivered(datum, true);
-    dataTracker.forget(datum);
+  void deliver(UnitRef unit) {
+    dataTracker.onDelivered(unit, true);
+    dataTracker.forget(unit);
   }
   const Flow* flow(uint16_t n) const { return flows.find(key(n)); }
   uint64_t drops(Drop cause) const { return lane.drops()[static_cast<size_t>(cause)]; }

@@ -4,10 +4,10 @@
 
 #include "tests/unit/tunnel/subflow/carrying_subflow.h"
 
-namespace braid::protection_marks_test {
+namespace braid::cursors_test {
 namespace {
 
-struct ProtectionMarksTest : CarryingSubflow {
+struct ProtectionCursorsTest : CarryingSubflow {
   ProtectionCursors marks;
 
   void SetUp() override {
@@ -35,7 +35,7 @@ struct ProtectionMarksTest : CarryingSubflow {
 
 // ---- which packets
 
-TEST_F(ProtectionMarksTest, NothingBeforeDataIsInFlight) {
+TEST_F(ProtectionCursorsTest, NothingBeforeDataIsInFlight) {
   EXPECT_EQ(firstUncopied(0), none());
   EXPECT_EQ(firstUncoded(0), none());
   EXPECT_EQ(newestUnacked(0), none());
@@ -44,7 +44,7 @@ TEST_F(ProtectionMarksTest, NothingBeforeDataIsInFlight) {
   EXPECT_EQ(newestUnacked(0), none());
 }
 
-TEST_F(ProtectionMarksTest, TheOldestInFlightIsFirst) {
+TEST_F(ProtectionCursorsTest, TheOldestInFlightIsFirst) {
   PacketNumber a = send();
   PacketNumber b = send();
   EXPECT_EQ(firstUncopied(0), a);
@@ -55,18 +55,18 @@ TEST_F(ProtectionMarksTest, TheOldestInFlightIsFirst) {
   EXPECT_EQ(newestUnacked(0), b);
 }
 
-TEST_F(ProtectionMarksTest, ASearchEndsWhereItIsTold) {
+TEST_F(ProtectionCursorsTest, ASearchEndsWhereItIsTold) {
   PacketNumber a = send();
   send();
   PacketNumber c = send();
   EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, a + 2), a + 1);
-  dataTracker.refuseCopy(datum(a + 1));
+  dataTracker.refuseCopy(unit(a + 1));
   EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, a + 2), none());
   EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, c + 1), c);
   EXPECT_EQ(firstUncoded(0), a);
 }
 
-TEST_F(ProtectionMarksTest, AcknowledgedPacketsNeedNothing) {
+TEST_F(ProtectionCursorsTest, AcknowledgedPacketsNeedNothing) {
   PacketNumber a = send();
   PacketNumber b = send();
   ack(a);
@@ -77,32 +77,32 @@ TEST_F(ProtectionMarksTest, AcknowledgedPacketsNeedNothing) {
   EXPECT_EQ(newestUnacked(0), none());
 }
 
-TEST_F(ProtectionMarksTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
+TEST_F(ProtectionCursorsTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
   PacketNumber a = send();
   PacketNumber b = send();
-  dataTracker.refuseCopy(datum(a));
+  dataTracker.refuseCopy(unit(a));
   EXPECT_EQ(firstUncopied(0), b);
   EXPECT_EQ(firstUncoded(0), b);
   EXPECT_FALSE(isCodable(a));
   EXPECT_EQ(newestUnacked(0), b);
   EXPECT_EQ(path().uncoded, 1u);
-  dataTracker.refuseCopy(datum(b));
+  dataTracker.refuseCopy(unit(b));
   EXPECT_EQ(newestUnacked(0), b) << "a probe copies it all the same";
   EXPECT_EQ(path().uncopied + path().uncoded, 0u);
 }
 
-TEST_F(ProtectionMarksTest, WhatIsCodedMayBeCopied) {
+TEST_F(ProtectionCursorsTest, WhatIsCodedMayBeCopied) {
   PacketNumber a = send();
   PacketNumber b = send();
-  dataTracker.refuseCode(datum(a));
+  dataTracker.refuseCode(unit(a));
   EXPECT_EQ(firstUncoded(0), b);
   EXPECT_EQ(firstUncopied(0), a);
 }
 
-TEST_F(ProtectionMarksTest, CopiesAndParitiesAreNotProtected) {
+TEST_F(ProtectionCursorsTest, CopiesAndParitiesAreNotProtected) {
   PacketNumber a = send();
-  dataTracker.refuseCopy(datum(a));
-  PacketNumber copy = carry({datum(a)}, SentPacket::Role::kCopy);
+  dataTracker.refuseCopy(unit(a));
+  PacketNumber copy = carry({unit(a)}, SentPacket::Role::kCopy);
   carry({}, SentPacket::Role::kParity);
   EXPECT_EQ(firstUncopied(0), none());
   EXPECT_EQ(firstUncoded(0), none());
@@ -110,7 +110,7 @@ TEST_F(ProtectionMarksTest, CopiesAndParitiesAreNotProtected) {
   EXPECT_EQ(newestUnacked(0), a);
 }
 
-TEST_F(ProtectionMarksTest, LostPacketsAreRepairedNotProtected) {
+TEST_F(ProtectionCursorsTest, LostPacketsAreRepairedNotProtected) {
   PacketNumber a = send();
   lose(a);
   ASSERT_NE(dataTracker.nextRepair(now), nullptr);
@@ -118,7 +118,7 @@ TEST_F(ProtectionMarksTest, LostPacketsAreRepairedNotProtected) {
   EXPECT_EQ(newestUnacked(0), none());
 }
 
-TEST_F(ProtectionMarksTest, MovedPacketsAreNot) {
+TEST_F(ProtectionCursorsTest, MovedPacketsAreNot) {
   PacketNumber a = send();
   s->sender().moveData(const_cast<SentPacket&>(sent().at(a)), now);
   EXPECT_EQ(firstUncopied(0), none());
@@ -126,33 +126,33 @@ TEST_F(ProtectionMarksTest, MovedPacketsAreNot) {
   EXPECT_FALSE(isCodable(a));
 }
 
-TEST_F(ProtectionMarksTest, RecoveredDataNeedsNothing) {
+TEST_F(ProtectionCursorsTest, RecoveredDataNeedsNothing) {
   PacketNumber a = send();
   ASSERT_TRUE(s->sender().onRecovered(a));
   EXPECT_EQ(firstUncopied(0), none());
   EXPECT_EQ(newestUnacked(0), none());
 }
 
-TEST_F(ProtectionMarksTest, ADatagramIsCodedWholeOrNotAtAll) {
+TEST_F(ProtectionCursorsTest, ADatagramIsCodedWholeOrNotAtAll) {
   PacketNumber a = carry({make(flow), make(flow)});
   EXPECT_TRUE(isCodable(a));
-  dataTracker.onRecovered(datum(a));
+  dataTracker.onRecovered(unit(a));
   EXPECT_FALSE(isCodable(a)) << "its symbol can not be made any more";
   EXPECT_EQ(firstUncoded(0), none());
   EXPECT_EQ(firstUncopied(0), a) << "what is left of it can be copied";
 }
 
-TEST_F(ProtectionMarksTest, SixPacketsOfOneDatagram) {
+TEST_F(ProtectionCursorsTest, SixPacketsOfOneDatagram) {
   PacketNumber a = carry({make(flow), make(flow), make(flow), make(flow), make(flow), make(flow)});
   EXPECT_TRUE(isCodable(a));
   EXPECT_TRUE(s->sender().flight().isDataMissing(a));
-  for (size_t i = 0; i < 5; ++i) dataTracker.onRecovered(datum(a, i));
+  for (size_t i = 0; i < 5; ++i) dataTracker.onRecovered(unit(a, i));
   EXPECT_TRUE(s->sender().flight().isDataMissing(a));
-  dataTracker.onRecovered(datum(a, 5));
+  dataTracker.onRecovered(unit(a, 5));
   EXPECT_FALSE(s->sender().flight().isDataMissing(a));
 }
 
-TEST_F(ProtectionMarksTest, EachClassSeesItsOwn) {
+TEST_F(ProtectionCursorsTest, EachClassSeesItsOwn) {
   PacketNumber a = send();
   PacketNumber b = send(other);
   PacketNumber both = carry({make(flow), make(other)});
@@ -166,7 +166,7 @@ TEST_F(ProtectionMarksTest, EachClassSeesItsOwn) {
   EXPECT_EQ(path(2).uncoded, 2u);
 }
 
-TEST_F(ProtectionMarksTest, NumbersThatAreForgottenAreNotMissing) {
+TEST_F(ProtectionCursorsTest, NumbersThatAreForgottenAreNotMissing) {
   PacketNumber a = send();
   ack(a);
   EXPECT_FALSE(s->sender().flight().isDataMissing(a));
@@ -177,7 +177,7 @@ TEST_F(ProtectionMarksTest, NumbersThatAreForgottenAreNotMissing) {
 
 // ---- what a policy sees
 
-TEST_F(ProtectionMarksTest, APathTellsWhatIsUnprotected) {
+TEST_F(ProtectionCursorsTest, APathTellsWhatIsUnprotected) {
   Time first = now;
   PacketNumber a = send();
   now += 1ms;
@@ -194,16 +194,16 @@ TEST_F(ProtectionMarksTest, APathTellsWhatIsUnprotected) {
   EXPECT_EQ(p.unacked, 1u);
   EXPECT_EQ(p.oldestUncoded, first);
   EXPECT_EQ(p.newestSent, first + 2ms);
-  dataTracker.refuseCode(datum(a));
+  dataTracker.refuseCode(unit(a));
   EXPECT_EQ(path().oldestUncoded, first + 1ms);
-  dataTracker.refuseCopy(datum(a));
-  dataTracker.refuseCopy(datum(b));
+  dataTracker.refuseCopy(unit(a));
+  dataTracker.refuseCopy(unit(b));
   EXPECT_EQ(path().oldestUncoded, first + 2ms);
   EXPECT_EQ(path().uncoded, 1u);
   EXPECT_EQ(path(0, 2).uncoded, 1u);
 }
 
-TEST_F(ProtectionMarksTest, AGlanceAtAPathCountsNothing) {
+TEST_F(ProtectionCursorsTest, AGlanceAtAPathCountsNothing) {
   send();
   RecoveryPath p = recoveryPath(*s, marks.lastSent(0), now);
   EXPECT_TRUE(p.usable && p.open);
@@ -211,14 +211,14 @@ TEST_F(ProtectionMarksTest, AGlanceAtAPathCountsNothing) {
   EXPECT_EQ(p.uncopied + p.uncoded + p.unacked, 0u);
 }
 
-TEST_F(ProtectionMarksTest, APathThatIsNotOpenTellsWhenItIs) {
+TEST_F(ProtectionCursorsTest, APathThatIsNotOpenTellsWhenItIs) {
   while (s->admission().isOpen(now)) send();
   RecoveryPath full = recoveryPath(*s, marks.lastSent(0), now);
   EXPECT_FALSE(full.open);
   EXPECT_EQ(full.opensAt, s->admission().opensAt());
 }
 
-TEST_F(ProtectionMarksTest, APathThatRestsIsNotUsable) {
+TEST_F(ProtectionCursorsTest, APathThatRestsIsNotUsable) {
   ASSERT_TRUE(path().usable);
   s->admission().setRole(PathRole::kOverflow, now);
   EXPECT_FALSE(path().usable);
@@ -226,7 +226,7 @@ TEST_F(ProtectionMarksTest, APathThatRestsIsNotUsable) {
   EXPECT_FALSE(path().usable);
 }
 
-TEST_F(ProtectionMarksTest, EachClassHasItsLastData) {
+TEST_F(ProtectionCursorsTest, EachClassHasItsLastData) {
   EXPECT_EQ(path(0).lastSent, Time::min());
   marks.noteData(0, now);
   now += 1ms;
@@ -236,7 +236,7 @@ TEST_F(ProtectionMarksTest, EachClassHasItsLastData) {
   EXPECT_EQ(path(2).lastSent, now);
 }
 
-TEST_F(ProtectionMarksTest, UnprotectedPacketsAreCountedUpToTheMost) {
+TEST_F(ProtectionCursorsTest, UnprotectedPacketsAreCountedUpToTheMost) {
   for (int i = 0; i < 9; ++i) send();
   EXPECT_EQ(path(0, 5).uncoded, 5u);
   EXPECT_EQ(path(0, 9).uncoded, 9u);
@@ -244,7 +244,7 @@ TEST_F(ProtectionMarksTest, UnprotectedPacketsAreCountedUpToTheMost) {
 
 // Found by code review: the search for the newest packet ended after 64 packets, and nothing behind
 // that was protected.
-TEST_F(ProtectionMarksTest, ManyProtectionPacketsDoNotHideTheDataBelow) {
+TEST_F(ProtectionCursorsTest, ManyProtectionPacketsDoNotHideTheDataBelow) {
   PacketNumber a = send();
   for (int i = 0; i < 100; ++i) carry({}, SentPacket::Role::kParity);
   EXPECT_EQ(newestUnacked(0), none()) << "too far back for a probe";
@@ -253,16 +253,16 @@ TEST_F(ProtectionMarksTest, ManyProtectionPacketsDoNotHideTheDataBelow) {
   EXPECT_EQ(path().uncoded, 1u);
 }
 
-TEST_F(ProtectionMarksTest, AllCopiedAndUnackedIsStillUnacked) {
+TEST_F(ProtectionCursorsTest, AllCopiedAndUnackedIsStillUnacked) {
   PacketNumber a = send();
-  dataTracker.refuseCopy(datum(a));
+  dataTracker.refuseCopy(unit(a));
   EXPECT_EQ(path().uncopied, 0u);
   EXPECT_EQ(path().uncoded, 0u);
   EXPECT_EQ(path().unacked, 1u);
   EXPECT_EQ(path().newestSent, now);
 }
 
-TEST_F(ProtectionMarksTest, LossesShowInThePath) {
+TEST_F(ProtectionCursorsTest, LossesShowInThePath) {
   lose(send());
   RecoveryPath p = path();
   EXPECT_EQ(p.lost, 1u);
@@ -275,7 +275,7 @@ TEST_F(ProtectionMarksTest, LossesShowInThePath) {
   EXPECT_DOUBLE_EQ(status.lossMetric, 0.5 * 1 / 5 + 0.5);
 }
 
-TEST_F(ProtectionMarksTest, ABurstShowsInThePath) {
+TEST_F(ProtectionCursorsTest, ABurstShowsInThePath) {
   PacketNumber a = send();
   send();
   send();
@@ -285,4 +285,4 @@ TEST_F(ProtectionMarksTest, ABurstShowsInThePath) {
 }
 
 }  // namespace
-}  // namespace braid::protection_marks_test
+}  // namespace braid::cursors_test

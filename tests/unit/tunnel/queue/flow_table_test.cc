@@ -1,7 +1,7 @@
 // The flow table: flow numbers, eviction when it is full, removal of idle flows, classes.
 
-#include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/queue/flow_table.h"
+#include "tests/unit/tunnel/wire/number_literals.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "tunnel/queue/drr.h"
 #include "tunnel/wire/frames.h"
 
-namespace braid::inner_flows_test {
+namespace braid::flow_table_test {
 namespace {
 
 constexpr Time at(Duration d) {
@@ -37,23 +37,23 @@ FlowKey between(uint8_t source, uint8_t destination, uint16_t n) {
 struct Bench final : Lane {
   PacketPool pool{100, 10};
   Flow* full = nullptr;  // the flow with a data unit
-  Packet unit;
+  Packet waiting;
   DrrScheduler round;
   DataTracker dataTracker{3s};
   InnerFlowTable flows;
 
   explicit Bench(FlowTableOptions options = {}) : flows(options, 1) {}
 
-  const Packet* prepare(Flow& flow, Time) override { return &flow == full ? &unit : nullptr; }
+  const Packet* prepare(Flow& flow, Time) override { return &flow == full ? &waiting : nullptr; }
   Packet handOut(Flow&) override {
     full = nullptr;
-    return std::move(unit);
+    return std::move(waiting);
   }
   void queue(Flow& flow) {
     full = &flow;
-    unit = pool.allocate();
-    unit.append(100);
-    round.onData(flow, unit.size());
+    waiting = pool.allocate();
+    waiting.append(100);
+    round.onData(flow, waiting.size());
   }
 
   Flow* use(uint16_t n, Time now = at(1s), bool reliable = true, uint8_t recoveryClass = 0) {
@@ -75,13 +75,13 @@ struct Bench final : Lane {
   const Flow* flow(uint16_t n) const { return flows.find(key(n)); }
   /// Sends the flow's data unit.
   UnitRef send(Flow& flow) {
-    UnitRef datum = dataTracker.create(flow, pool.allocate(), at(1s));
-    dataTracker.onSent(datum, 0_subflow, 0_pn);
-    return datum;
+    UnitRef unit = dataTracker.create(flow, pool.allocate(), at(1s));
+    dataTracker.onSent(unit, 0_subflow, 0_pn);
+    return unit;
   }
-  void deliver(UnitRef datum) {
-    dataTracker.onDelivered(datum, true);
-    dataTracker.forget(datum);
+  void deliver(UnitRef unit) {
+    dataTracker.onDelivered(unit, true);
+    dataTracker.forget(unit);
   }
 };
 
@@ -166,10 +166,10 @@ TEST(InnerFlowTable, AFlowThatIsOfferedOrWasPassedIsNeitherEvictedNorForgotten) 
 TEST(InnerFlowTable, ANumberGoesOnWithItsDsn) {
   Bench b({.maxFlows = 1});
   auto send = [&](uint16_t n, bool reliable) {
-    UnitRef datum = b.send(*b.use(n, at(1s), reliable));
-    EXPECT_EQ(datum->slot, reliable ? 0_flow : kDatagramFlow);
-    Dsn dsn = datum->dsn;
-    b.deliver(datum);
+    UnitRef unit = b.send(*b.use(n, at(1s), reliable));
+    EXPECT_EQ(unit->slot, reliable ? 0_flow : kDatagramFlow);
+    Dsn dsn = unit->dsn;
+    b.deliver(unit);
     return dsn;
   };
   EXPECT_EQ(send(1, true), 0_dsn);
@@ -344,4 +344,4 @@ TEST(InnerFlowTable, AForgottenFlowCountsForNoHost) {
 }
 
 }  // namespace
-}  // namespace braid::inner_flows_test
+}  // namespace braid::flow_table_test

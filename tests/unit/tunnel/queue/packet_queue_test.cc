@@ -7,9 +7,9 @@
 
 #include "base/random.h"
 #include "inet/ip.h"
-#include "tests/unit/tunnel/queue/packet_lane_bench.h"
+#include "tests/unit/tunnel/queue/packet_queue_bench.h"
 
-namespace braid::packet_lane_test {
+namespace braid::packet_queue_test {
 namespace {
 
 using Bench = PacketLaneBench;
@@ -18,11 +18,11 @@ TEST(PacketQueues, OneFlowIsAFifo) {
   Bench b;
   for (size_t size : {300, 400, 500}) b.in(1, size);
   for (size_t size : {300, 400, 500}) {
-    UnitRef datum = b.send();
-    ASSERT_NE(datum, nullptr);
-    EXPECT_EQ(datum->packet.size(), size);
-    EXPECT_EQ(datum->flow->key(), key(1));
-    b.deliver(datum);
+    UnitRef unit = b.send();
+    ASSERT_NE(unit, nullptr);
+    EXPECT_EQ(unit->packet.size(), size);
+    EXPECT_EQ(unit->flow->key(), key(1));
+    b.deliver(unit);
   }
   EXPECT_EQ(b.out(), -1);
   EXPECT_EQ(b.flow(1)->queue.counts().packets, 3u);
@@ -234,15 +234,15 @@ TEST(PacketQueues, WhatIsInTheHandIsSafe) {
 TEST(PacketQueues, TheByteBoundHoldsDuringATurn) {
   Bench b({.queueBytes = 2 * Bench::kBuffer});
   b.in(1);
-  UnitRef datum = b.send();
-  b.round.claim(*datum->flow);
+  UnitRef unit = b.send();
+  b.round.claim(*unit->flow);
   DrrCursor walk(b.round);
   ASSERT_TRUE(walk.offer(at(1s)).isClaim());
   for (int i = 0; i < 5; ++i) b.in(2);
   EXPECT_LE(b.round.bytes(), 2000u);
   walk.endClaim(0, false);
   EXPECT_EQ(b.out(), 2);
-  b.deliver(datum);
+  b.deliver(unit);
 }
 
 TEST(PacketQueues, TheByteBoundHoldsForFlowsThatWerePassed) {
@@ -281,7 +281,7 @@ struct LanePair {
   }
 };
 
-TEST(PacketLaneBudget, OneAloneTakesAllAndThenLosesItsOwn) {
+TEST(PacketQueueBudget, OneAloneTakesAllAndThenLosesItsOwn) {
   LanePair b;
   b.in(b.lane, 1, 8);
   EXPECT_EQ(LanePair::drops(b.lane), 0u);
@@ -292,7 +292,7 @@ TEST(PacketLaneBudget, OneAloneTakesAllAndThenLosesItsOwn) {
 }
 
 // Found by review: the queues of four slow edges caused all peers' packets to be refused.
-TEST(PacketLaneBudget, WhoKeepsMostGivesWay) {
+TEST(PacketQueueBudget, WhoKeepsMostGivesWay) {
   LanePair b;
   b.in(b.lane, 1, 8);
   b.in(b.other, 1, 1);
@@ -305,7 +305,7 @@ TEST(PacketLaneBudget, WhoKeepsMostGivesWay) {
   EXPECT_LE(b.queued(), 8u);
 }
 
-TEST(PacketLaneBudget, WhatLeavesOrDiesIsGivenBack) {
+TEST(PacketQueueBudget, WhatLeavesOrDiesIsGivenBack) {
   LanePair b;
   b.in(b.lane, 1, 3);
   {
@@ -323,7 +323,7 @@ TEST(PacketLaneBudget, WhatLeavesOrDiesIsGivenBack) {
   EXPECT_EQ(b.queued(), 0u);
 }
 
-TEST(PacketLaneProperty, NothingIsLostUncounted) {
+TEST(PacketQueueProperty, NothingIsLostUncounted) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Random random(seed);
@@ -341,16 +341,16 @@ TEST(PacketLaneProperty, NothingIsLostUncounted) {
       } else {
         const Packet* shown = random.chance(0.5) ? DrrCursor(b.round).offer(now).unit : nullptr;
         const uint8_t* bytes = shown ? shown->data() : nullptr;
-        UnitRef datum = b.send(now);
-        ASSERT_TRUE(!bytes || datum->packet.data() == bytes);
-        if (!datum) continue;
+        UnitRef unit = b.send(now);
+        ASSERT_TRUE(!bytes || unit->packet.data() == bytes);
+        if (!unit) continue;
         ++out;
-        ASSERT_EQ(datum->flow->key(), key(load16(datum->packet.data() + 20)));
-        ASSERT_EQ(datum->dsn, dsn[datum->slot]++) << "a slot's DSNs have no gap and no repeat";
+        ASSERT_EQ(unit->flow->key(), key(load16(unit->packet.data() + 20)));
+        ASSERT_EQ(unit->dsn, dsn[unit->slot]++) << "a slot's DSNs have no gap and no repeat";
         if (random.chance(0.3)) {
-          unacked.push_back(datum);
+          unacked.push_back(unit);
         } else {
-          b.deliver(datum);
+          b.deliver(unit);
         }
       }
       if (!unacked.empty() && random.chance(0.3)) {
@@ -365,11 +365,11 @@ TEST(PacketLaneProperty, NothingIsLostUncounted) {
       ASSERT_EQ(b.round.bytes() > 0, waiting > 0);
       ASSERT_LE(b.flows.size(), 20u);
     }
-    while (UnitRef datum = b.send(now)) b.deliver(datum);
+    while (UnitRef unit = b.send(now)) b.deliver(unit);
     ASSERT_EQ(b.round.bytes(), 0u);
     ASSERT_EQ(b.pool.inUse(), unacked.size());
   }
 }
 
 }  // namespace
-}  // namespace braid::packet_lane_test
+}  // namespace braid::packet_queue_test

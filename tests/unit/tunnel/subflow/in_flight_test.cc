@@ -7,14 +7,14 @@
 #include "tests/unit/tunnel/queue/some_flows.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 
-namespace braid::flight_test {
+namespace braid::in_flight_test {
 namespace {
 
 constexpr Duration kRtt = 40ms;
 
 using Numbers = std::vector<uint64_t>;
 
-struct FlightTest : testing::Test {
+struct InFlightTrackerTest : testing::Test {
   PacketPool pool{1500, 100};
   SomeFlows flows;
   Flow& flow = flows.make();
@@ -52,7 +52,7 @@ struct FlightTest : testing::Test {
   }
 };
 
-TEST_F(FlightTest, OnlyWhatAsksForAnAckIsInFlight) {
+TEST_F(InFlightTrackerTest, OnlyWhatAsksForAnAckIsInFlight) {
   flight.push(100, false, now);
   EXPECT_EQ(flight.bytes(), 0u);
   EXPECT_EQ(flight.oldestPacket(), nullptr);
@@ -61,14 +61,14 @@ TEST_F(FlightTest, OnlyWhatAsksForAnAckIsInFlight) {
   EXPECT_EQ(flight.oldest(), 1_pn);
 }
 
-TEST_F(FlightTest, ASubflowThatOnlyAnswersDoesNotRunOutOfNumbers) {
+TEST_F(InFlightTrackerTest, ASubflowThatOnlyAnswersDoesNotRunOutOfNumbers) {
   for (size_t i = 0; i < 2 * SentPackets::kMaxSpan; ++i) flight.push(100, false, now);
   EXPECT_FALSE(flight.packets().full());
 }
 
 // A lost packet is kept in case its ACK arrives late. While no other ack-eliciting packet is sent,
 // no ACK arrives that would remove it.
-TEST_F(FlightTest, ALossDoesNotUseUpTheNumbersOfASubflowThatOnlyAnswers) {
+TEST_F(InFlightTrackerTest, ALossDoesNotUseUpTheNumbersOfASubflowThatOnlyAnswers) {
   for (int i = 0; i < 4; ++i) send();
   now += kRtt;
   for (PacketNumber pn : {1_pn, 2_pn, 3_pn}) flight.onAcked(pn);
@@ -82,7 +82,7 @@ TEST_F(FlightTest, ALossDoesNotUseUpTheNumbersOfASubflowThatOnlyAnswers) {
   EXPECT_EQ(dataTracker.live(), 1u) << "its data is to be sent again";
 }
 
-TEST_F(FlightTest, WhatAsksForNoAckForgetsALossThatIsOldEnough) {
+TEST_F(InFlightTrackerTest, WhatAsksForNoAckForgetsALossThatIsOldEnough) {
   for (int i = 0; i < 4; ++i) send();
   now += kRtt;
   for (PacketNumber pn : {1_pn, 2_pn, 3_pn}) flight.onAcked(pn);
@@ -97,7 +97,7 @@ TEST_F(FlightTest, WhatAsksForNoAckForgetsALossThatIsOldEnough) {
   EXPECT_FALSE(flight.packets().contains(0_pn));
 }
 
-TEST_F(FlightTest, AcknowledgedDataIsDeliveredAndForgotten) {
+TEST_F(InFlightTrackerTest, AcknowledgedDataIsDeliveredAndForgotten) {
   send();
   EXPECT_TRUE(flight.isDataMissing(0_pn));
   flight.onAcked(0_pn);
@@ -108,7 +108,7 @@ TEST_F(FlightTest, AcknowledgedDataIsDeliveredAndForgotten) {
 }
 
 // In a range the oldest first.
-TEST_F(FlightTest, AnAckSaysOnlyWhatEarlierOnesDidNot) {
+TEST_F(InFlightTrackerTest, AnAckSaysOnlyWhatEarlierOnesDidNot) {
   for (int i = 0; i < 10; ++i) send();
   EXPECT_EQ(newIn({{2, 4}}), (Numbers{2, 3, 4}));
   EXPECT_EQ(newIn({{2, 4}}), Numbers{});
@@ -118,7 +118,7 @@ TEST_F(FlightTest, AnAckSaysOnlyWhatEarlierOnesDidNot) {
 
 // Two ACKs alternate, and each covers what the other does not. A packet counts as reported if any
 // earlier ACK covered it.
-TEST_F(FlightTest, AlternatingAcksDoNotVisitAPacketTwice) {
+TEST_F(InFlightTrackerTest, AlternatingAcksDoNotVisitAPacketTwice) {
   constexpr uint64_t kSent = SentPackets::kMaxSpan - 1;
   flight.push(40, true, now);  // never acknowledged, so no packet is removed
   for (uint64_t pn = 1; pn < kSent; ++pn) flight.push(40, true, now);
@@ -131,7 +131,7 @@ TEST_F(FlightTest, AlternatingAcksDoNotVisitAPacketTwice) {
 }
 
 // A peer may let a path become silent and return any number of times.
-TEST_F(FlightTest, WhatHasBeenMovedIsNotVisitedAgain) {
+TEST_F(InFlightTrackerTest, WhatHasBeenMovedIsNotVisitedAgain) {
   for (int i = 0; i < 100; ++i) flight.push(40, true, now);
   Numbers visited;
   auto visit = [&](PacketNumber pn, const SentPacket&) { visited.push_back(pn.value()); };
@@ -143,7 +143,7 @@ TEST_F(FlightTest, WhatHasBeenMovedIsNotVisitedAgain) {
   EXPECT_EQ(visited.back(), 100u);
 }
 
-TEST_F(FlightTest, DataIsGivenUpAlsoOfWhatLeavesLater) {
+TEST_F(InFlightTrackerTest, DataIsGivenUpAlsoOfWhatLeavesLater) {
   send();
   flight.giveUpData(Drop::kPeerDown);
   send();
@@ -153,7 +153,7 @@ TEST_F(FlightTest, DataIsGivenUpAlsoOfWhatLeavesLater) {
   EXPECT_EQ(dataTracker.drops()[static_cast<size_t>(Drop::kPeerDown)], 2u);
 }
 
-TEST_F(FlightTest, ThePacketThresholdMakesALoss) {
+TEST_F(InFlightTrackerTest, ThePacketThresholdMakesALoss) {
   for (int i = 0; i < 4; ++i) send();
   flight.onAcked(3_pn);
   EXPECT_EQ(detect(), (Numbers{0}));
@@ -167,7 +167,7 @@ TEST_F(FlightTest, ThePacketThresholdMakesALoss) {
   EXPECT_EQ(flight.lossTime(), kNever);
 }
 
-TEST_F(FlightTest, ALostPacketMayStillBeAcknowledged) {
+TEST_F(InFlightTrackerTest, ALostPacketMayStillBeAcknowledged) {
   for (int i = 0; i < 4; ++i) send();
   flight.onAcked(3_pn);
   ASSERT_EQ(detect(), (Numbers{0}));
@@ -176,7 +176,7 @@ TEST_F(FlightTest, ALostPacketMayStillBeAcknowledged) {
   EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
 }
 
-TEST_F(FlightTest, DataIsMovedOnceAndIsNotLostAgain) {
+TEST_F(InFlightTrackerTest, DataIsMovedOnceAndIsNotLostAgain) {
   send();
   send();
   Numbers moved;
@@ -192,7 +192,7 @@ TEST_F(FlightTest, DataIsMovedOnceAndIsNotLostAgain) {
   EXPECT_EQ(dataTracker.queued(), 1u);
 }
 
-TEST_F(FlightTest, GivenUpDataIsNotSentAgain) {
+TEST_F(InFlightTrackerTest, GivenUpDataIsNotSentAgain) {
   send();
   flight.giveUpData(Drop::kPeerDown);
   flight.loseAll(now, [](PacketNumber, const SentPacket&) {});
@@ -200,7 +200,7 @@ TEST_F(FlightTest, GivenUpDataIsNotSentAgain) {
   EXPECT_FALSE(flight.isDataMissing(0_pn));
 }
 
-TEST_F(FlightTest, LostPacketsAreRememberedForAWhile) {
+TEST_F(InFlightTrackerTest, LostPacketsAreRememberedForAWhile) {
   send();
   flight.loseAll(now, [](PacketNumber, const SentPacket&) {});
   flight.trim(100ms, now + 99ms);
@@ -209,7 +209,7 @@ TEST_F(FlightTest, LostPacketsAreRememberedForAWhile) {
   EXPECT_FALSE(flight.packets().contains(0_pn));
 }
 
-TEST_F(FlightTest, NothingBehindTheOldestInFlightIsForgotten) {
+TEST_F(InFlightTrackerTest, NothingBehindTheOldestInFlightIsForgotten) {
   send();
   send();
   flight.onAcked(1_pn);
@@ -220,7 +220,7 @@ TEST_F(FlightTest, NothingBehindTheOldestInFlightIsForgotten) {
   EXPECT_TRUE(flight.packets().empty());
 }
 
-TEST_F(FlightTest, ASilentPathRemembersTheLatestPacketsOnly) {
+TEST_F(InFlightTrackerTest, ASilentPathRemembersTheLatestPacketsOnly) {
   for (uint64_t i = 0; i < InFlightTracker::kMaxSilentSpan + 2; ++i) flight.push(40, true, now);
   Numbers lost;
   flight.abandonOld(now, [&](PacketNumber pn, const SentPacket&) { lost.push_back(pn.value()); });
@@ -229,7 +229,7 @@ TEST_F(FlightTest, ASilentPathRemembersTheLatestPacketsOnly) {
   EXPECT_EQ(flight.bytes(), InFlightTracker::kMaxSilentSpan * 40);
 }
 
-TEST_F(FlightTest, ANumberThatIsLeftOutIsNothingInFlight) {
+TEST_F(InFlightTrackerTest, ANumberThatIsLeftOutIsNothingInFlight) {
   send();
   EXPECT_TRUE(flight.skip(now));
   EXPECT_EQ(send(), 2_pn);
@@ -244,7 +244,7 @@ TEST_F(FlightTest, ANumberThatIsLeftOutIsNothingInFlight) {
   EXPECT_TRUE(flight.packets().empty());
 }
 
-TEST_F(FlightTest, ASubflowThatOnlyAnswersMayLeaveNumbersOut) {
+TEST_F(InFlightTrackerTest, ASubflowThatOnlyAnswersMayLeaveNumbersOut) {
   for (size_t i = 0; i < 2 * SentPackets::kMaxSpan; ++i) {
     flight.push(100, false, now);
     ASSERT_TRUE(flight.skip(now));
@@ -253,7 +253,7 @@ TEST_F(FlightTest, ASubflowThatOnlyAnswersMayLeaveNumbersOut) {
 }
 
 // Steps of two numbers must not jump over the end.
-TEST_F(FlightTest, WhenNoNumberIsFreeNoneIsLeftOut) {
+TEST_F(InFlightTrackerTest, WhenNoNumberIsFreeNoneIsLeftOut) {
   for (size_t i = 0; i + 1 < SentPackets::kMaxSpan; ++i) flight.push(40, true, now);
   EXPECT_FALSE(flight.packets().full());
   EXPECT_TRUE(flight.skip(now));
@@ -265,7 +265,7 @@ TEST_F(FlightTest, WhenNoNumberIsFreeNoneIsLeftOut) {
   EXPECT_TRUE(flight.skip(now));
 }
 
-TEST_F(FlightTest, ProgressBeginsWithTheFirstPacketInFlight) {
+TEST_F(InFlightTrackerTest, ProgressBeginsWithTheFirstPacketInFlight) {
   now += 1s;
   send();
   EXPECT_EQ(flight.progressAt(), now);
@@ -277,7 +277,7 @@ TEST_F(FlightTest, ProgressBeginsWithTheFirstPacketInFlight) {
   EXPECT_EQ(flight.progressAt(), now);
 }
 
-TEST_F(FlightTest, ItsEndReleasesWhatIsLeft) {
+TEST_F(InFlightTrackerTest, ItsEndReleasesWhatIsLeft) {
   {
     InFlightTracker other(dataTracker, now);
     SentPacket& p = other.push(1000, true, now);
@@ -290,4 +290,4 @@ TEST_F(FlightTest, ItsEndReleasesWhatIsLeft) {
 }
 
 }  // namespace
-}  // namespace braid::flight_test
+}  // namespace braid::in_flight_test

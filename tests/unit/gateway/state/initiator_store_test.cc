@@ -8,16 +8,16 @@
 #include <filesystem>
 #include <fstream>
 
-namespace braid::caller_book_test {
+namespace braid::initiator_store_test {
 namespace {
 
 using testing::HasSubstr;
 
-struct CallerBookTest : testing::Test {
+struct InitiatorStoreTest : testing::Test {
   std::filesystem::path folder;
   std::string path;
   void SetUp() override {
-    std::string name = testing::TempDir() + "caller_book_XXXXXX";
+    std::string name = testing::TempDir() + "initiator_store_XXXXXX";
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder = name;
     path = folder / "hub.state.callers";
@@ -43,7 +43,7 @@ struct CallerBookTest : testing::Test {
   }
 };
 
-TEST_F(CallerBookTest, WhatWasSavedIsLoaded) {
+TEST_F(InitiatorStoreTest, WhatWasSavedIsLoaded) {
   EXPECT_TRUE(InitiatorStore(path).load().empty()) << "there is no file";
   EXPECT_EQ(InitiatorStore(path).save({caller(1), caller(2)}), "");
   std::vector<StoredInitiator> loaded = InitiatorStore(path).load();
@@ -51,14 +51,14 @@ TEST_F(CallerBookTest, WhatWasSavedIsLoaded) {
   for (uint8_t n : {1, 2}) EXPECT_TRUE(loaded[n - 1u] == caller(n)) << int{n};
 }
 
-TEST_F(CallerBookTest, IsNobodyElsesToRead) {
+TEST_F(InitiatorStoreTest, IsNobodyElsesToRead) {
   EXPECT_EQ(InitiatorStore(path).save({caller(1)}), "");
   struct stat info {};
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST_F(CallerBookTest, TheSameIsNotWrittenAgain) {
+TEST_F(InitiatorStoreTest, TheSameIsNotWrittenAgain) {
   InitiatorStore book(path);
   EXPECT_EQ(book.save({caller(1)}), "");
   std::filesystem::remove(path);
@@ -69,7 +69,7 @@ TEST_F(CallerBookTest, TheSameIsNotWrittenAgain) {
   EXPECT_TRUE(std::filesystem::exists(path));
 }
 
-TEST_F(CallerBookTest, WhatIsDamagedIsRefused) {
+TEST_F(InitiatorStoreTest, WhatIsDamagedIsRefused) {
   EXPECT_EQ(InitiatorStore(path).save({caller(1)}), "");
   const std::string whole = text();
   for (size_t n = 1; n + 1 < whole.size(); ++n) {
@@ -94,10 +94,10 @@ TEST_F(CallerBookTest, WhatIsDamagedIsRefused) {
   }
 }
 
-TEST_F(CallerBookTest, APlaceThatCannotBeWrittenIsTold) {
+TEST_F(InitiatorStoreTest, APlaceThatCannotBeWrittenIsTold) {
   EXPECT_THAT(InitiatorStore(folder / "missing" / "book").save({caller(1)}),
               HasSubstr("cannot write"));
 }
 
 }  // namespace
-}  // namespace braid::caller_book_test
+}  // namespace braid::initiator_store_test

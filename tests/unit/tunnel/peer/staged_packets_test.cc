@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-namespace braid::waiting_room_test {
+namespace braid::staged_packets_test {
 namespace {
 
-struct WaitingRoomTest : testing::Test {
+struct StagedPacketsTest : testing::Test {
   PacketPool pool{2048, 4096};
   MemoryQuota budget{600};
   DropCounts drops{};
@@ -28,7 +28,7 @@ struct WaitingRoomTest : testing::Test {
   uint64_t dropped() const { return drops[static_cast<size_t>(Drop::kPeerDown)]; }
 };
 
-TEST_F(WaitingRoomTest, IsOpenForAWhileFromEachOpening) {
+TEST_F(StagedPacketsTest, IsOpenForAWhileFromEachOpening) {
   EXPECT_FALSE(room.isOpen(now));
   room.open(now);
   EXPECT_TRUE(room.isOpen(now + StagedPackets::kPatience - 1ns));
@@ -38,7 +38,7 @@ TEST_F(WaitingRoomTest, IsOpenForAWhileFromEachOpening) {
   EXPECT_EQ(room.deadline(), now + StagedPackets::kPatience);
 }
 
-TEST_F(WaitingRoomTest, TheFirstOnesStayAndLeaveInTheirOrder) {
+TEST_F(StagedPacketsTest, TheFirstOnesStayAndLeaveInTheirOrder) {
   room.open(now);
   fill(room, StagedPackets::kMost + 10);
   EXPECT_EQ(dropped(), 10u);
@@ -49,7 +49,7 @@ TEST_F(WaitingRoomTest, TheFirstOnesStayAndLeaveInTheirOrder) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
-TEST_F(WaitingRoomTest, SharesTheBudgetOfQueuesAndWhoHasMostGivesWay) {
+TEST_F(StagedPacketsTest, SharesTheBudgetOfQueuesAndWhoHasMostGivesWay) {
   DropCounts others{};
   StagedPackets second{budget, others}, third{budget, others};
   room.open(now);
@@ -64,4 +64,4 @@ TEST_F(WaitingRoomTest, SharesTheBudgetOfQueuesAndWhoHasMostGivesWay) {
 }
 
 }  // namespace
-}  // namespace braid::waiting_room_test
+}  // namespace braid::staged_packets_test

@@ -4,10 +4,10 @@
 #include "tunnel/fec/fec_receiver.h"
 #include "tunnel/wire/frame_payloads.h"
 
-namespace braid::block_sender_test {
+namespace braid::fec_sender_test {
 namespace {
 
-struct BlockSenderTest : ProtectionBench {
+struct FecSenderTest : ProtectionBench {
   std::vector<ProtectionCursors> marks;
   std::optional<FecSender> blocks;
 
@@ -28,7 +28,7 @@ struct BlockSenderTest : ProtectionBench {
   bool sendParity(Subflow& on) { return blocks->sendParity(0, nullptr, on, out, now); }
 };
 
-TEST_F(BlockSenderTest, AParityGivesALostPacketBack) {
+TEST_F(FecSenderTest, AParityGivesALostPacketBack) {
   Subflow& s = openMarked(0);
   PacketNumber first = send(s, {make(50)});
   PacketNumber lost = send(s, {make(80), make(70)});
@@ -61,14 +61,14 @@ TEST_F(BlockSenderTest, AParityGivesALostPacketBack) {
   EXPECT_TRUE(receiver.hasWord());
 }
 
-TEST_F(BlockSenderTest, WithoutPacketsThereIsNoBlock) {
+TEST_F(FecSenderTest, WithoutPacketsThereIsNoBlock) {
   openMarked(0);
   EXPECT_FALSE(start(2));
   EXPECT_EQ(left(), 0u);
   EXPECT_EQ(blocks->begun(), 0u);
 }
 
-TEST_F(BlockSenderTest, APacketIsInOneBlockOnly) {
+TEST_F(FecSenderTest, APacketIsInOneBlockOnly) {
   Subflow& s = openMarked(0);
   send(s, {make()});
   send(s, {make()});
@@ -79,7 +79,7 @@ TEST_F(BlockSenderTest, APacketIsInOneBlockOnly) {
   EXPECT_EQ(s.status(now).protectedPackets, 2u);
 }
 
-TEST_F(BlockSenderTest, ABlockEndsWhenItsPacketsHaveArrived) {
+TEST_F(FecSenderTest, ABlockEndsWhenItsPacketsHaveArrived) {
   Subflow& s = openMarked(0);
   PacketNumber pn = send(s, {make()});
   send(s, {make()});
@@ -91,7 +91,7 @@ TEST_F(BlockSenderTest, ABlockEndsWhenItsPacketsHaveArrived) {
   EXPECT_EQ(left(), 0u);
 }
 
-TEST_F(BlockSenderTest, ABlockEndsWhenItIsTooLate) {
+TEST_F(FecSenderTest, ABlockEndsWhenItIsTooLate) {
   Subflow& s = openMarked(0);
   send(s, {make()});
   ASSERT_TRUE(start(3));
@@ -101,7 +101,7 @@ TEST_F(BlockSenderTest, ABlockEndsWhenItIsTooLate) {
   EXPECT_EQ(left(), 0u);
 }
 
-TEST_F(BlockSenderTest, ARepairWaitsForTheAnswerToTheParity) {
+TEST_F(FecSenderTest, ARepairWaitsForTheAnswerToTheParity) {
   Subflow& s = openMarked(0);
   UnitRef d = make();
   send(s, {d});
@@ -109,7 +109,7 @@ TEST_F(BlockSenderTest, ARepairWaitsForTheAnswerToTheParity) {
   EXPECT_EQ(d->answerDue, now + s.path().rtt().smoothed() * 9 / 8);
 }
 
-TEST_F(BlockSenderTest, WhatDoesNotFitBesideTheHeaderFollowsAtOnce) {
+TEST_F(FecSenderTest, WhatDoesNotFitBesideTheHeaderFollowsAtOnce) {
   Subflow& s = openMarked(0);
   send(s, {make(s.mtu().current() - kDatagramOverhead)});
   send(s, {make()});
@@ -129,7 +129,7 @@ TEST_F(BlockSenderTest, WhatDoesNotFitBesideTheHeaderFollowsAtOnce) {
   EXPECT_FALSE(blocks->pollTail(out, now));
 }
 
-TEST_F(BlockSenderTest, ATailWithoutItsPathIsDropped) {
+TEST_F(FecSenderTest, ATailWithoutItsPathIsDropped) {
   Subflow& s = openMarked(0);
   send(s, {make(s.mtu().current() - kDatagramOverhead)});
   ASSERT_TRUE(start(1));
@@ -138,7 +138,7 @@ TEST_F(BlockSenderTest, ATailWithoutItsPathIsDropped) {
   EXPECT_FALSE(blocks->pollTail(out, now));
 }
 
-TEST_F(BlockSenderTest, OnlyTheChosenPathIsProtected) {
+TEST_F(FecSenderTest, OnlyTheChosenPathIsProtected) {
   Subflow& a = openMarked(0);
   Subflow& b = openMarked(1);
   send(a, {make()});
@@ -152,4 +152,4 @@ TEST_F(BlockSenderTest, OnlyTheChosenPathIsProtected) {
 }
 
 }  // namespace
-}  // namespace braid::block_sender_test
+}  // namespace braid::fec_sender_test

@@ -12,7 +12,7 @@
 #include <iterator>
 #include <string>
 
-namespace braid::meter_book_test {
+namespace braid::meter_store_test {
 namespace {
 
 using testing::HasSubstr;
@@ -22,13 +22,13 @@ constexpr std::time_t kDay = 86400;
 constexpr std::time_t kNoon = 20000 * kDay + kDay / 2;
 constexpr std::time_t kMidnight = 20001 * kDay;
 
-struct MeterBookTest : testing::Test {
+struct MeterStoreTest : testing::Test {
   std::filesystem::path folder;
   std::string path;
   void SetUp() override {
     ::setenv("TZ", "UTC", 1);
     ::tzset();
-    std::string name = testing::TempDir() + "meter_book_XXXXXX";
+    std::string name = testing::TempDir() + "meter_store_XXXXXX";
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder = name;
     path = folder / "edge.state";
@@ -44,7 +44,7 @@ struct MeterBookTest : testing::Test {
   }
 };
 
-TEST_F(MeterBookTest, CountsSurviveARestartWithinThePeriod) {
+TEST_F(MeterStoreTest, CountsSurviveARestartWithinThePeriod) {
   {
     MeterStore book(path);
     EXPECT_EQ(book.open("lte", kDaily, kNoon).used, 0u);
@@ -60,7 +60,7 @@ TEST_F(MeterBookTest, CountsSurviveARestartWithinThePeriod) {
 }
 
 // A gateway without a clock battery starts in 1970 and learns the time from the network later.
-TEST_F(MeterBookTest, AClockThatWasSetBackDoesNotBeginANewPeriod) {
+TEST_F(MeterStoreTest, AClockThatWasSetBackDoesNotBeginANewPeriod) {
   {
     MeterStore book(path);
     book.open("lte", kDaily, kNoon);
@@ -74,7 +74,7 @@ TEST_F(MeterBookTest, AClockThatWasSetBackDoesNotBeginANewPeriod) {
   EXPECT_EQ(book.open("lte", kDaily, kMidnight).used, 0u);
 }
 
-TEST_F(MeterBookTest, AnotherKindOfPeriodKeepsTheCount) {
+TEST_F(MeterStoreTest, AnotherKindOfPeriodKeepsTheCount) {
   MeterStore book(path);
   book.open("lte", kDaily, kNoon);
   book.note("lte", 7);
@@ -83,7 +83,7 @@ TEST_F(MeterBookTest, AnotherKindOfPeriodKeepsTheCount) {
   EXPECT_EQ(book.find("lte")->until, kMidnight + 6 * 3600);
 }
 
-TEST_F(MeterBookTest, SavesAtOnceAfterMuchAndLaterAfterLittle) {
+TEST_F(MeterStoreTest, SavesAtOnceAfterMuchAndLaterAfterLittle) {
   MeterStore book(path);
   book.open("lte", kDaily, kNoon);
   EXPECT_TRUE(book.wantsSave(kNoon)) << "a new period";
@@ -98,7 +98,7 @@ TEST_F(MeterBookTest, SavesAtOnceAfterMuchAndLaterAfterLittle) {
   EXPECT_EQ(book.find("x"), nullptr) << "not opened, not counted";
 }
 
-TEST_F(MeterBookTest, IsReadableByOwnerAndGroupOnly) {
+TEST_F(MeterStoreTest, IsReadableByOwnerAndGroupOnly) {
   MeterStore book(path);
   struct stat info {};
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
@@ -106,7 +106,7 @@ TEST_F(MeterBookTest, IsReadableByOwnerAndGroupOnly) {
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
 }
 
-TEST_F(MeterBookTest, WhatItDidNotWriteIsSetAside) {
+TEST_F(MeterStoreTest, WhatItDidNotWriteIsSetAside) {
   for (const char* text :
        {"", "{", "[]", "{}", R"({"uplinks":{"lte":1}})",
         R"({"uplinks":{"lte":{"used":-1,"until":1,"period":[0,1,0]}}})",
@@ -131,7 +131,7 @@ TEST_F(MeterBookTest, WhatItDidNotWriteIsSetAside) {
 
 // Found by review: after a power cut an empty file counted as a first start, and a file of zeros
 // made the daemon's start fail.
-TEST_F(MeterBookTest, AfterAPowerCutTheCopyOfSomeMinutesAgoHolds) {
+TEST_F(MeterStoreTest, AfterAPowerCutTheCopyOfSomeMinutesAgoHolds) {
   auto used = [&] {
     MeterStore book(path);
     const MeterStore::Entry* entry = book.find("lte");
@@ -180,7 +180,7 @@ TEST_F(MeterBookTest, AfterAPowerCutTheCopyOfSomeMinutesAgoHolds) {
   EXPECT_LE(used(), 60'000'000u) << "of before the boot after which the clock was set";
 }
 
-TEST_F(MeterBookTest, SaysAtOnceThatItCannotWrite) {
+TEST_F(MeterStoreTest, SaysAtOnceThatItCannotWrite) {
   try {
     MeterStore book(folder / "missing" / "edge.state");
     ADD_FAILURE();
@@ -190,4 +190,4 @@ TEST_F(MeterBookTest, SaysAtOnceThatItCannotWrite) {
 }
 
 }  // namespace
-}  // namespace braid::meter_book_test
+}  // namespace braid::meter_store_test

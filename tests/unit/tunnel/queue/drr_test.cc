@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/unit/tunnel/queue/round_bench.h"
+#include "tests/unit/tunnel/queue/drr_bench.h"
 
-namespace braid::fair_round_test {
+namespace braid::drr_test {
 namespace {
 
 using Order = RoundBench::Order;
@@ -182,7 +182,7 @@ TEST(DrrScheduler, UnitsAboveTheQuantumAreServed) {
             std::count(order.begin(), order.end(), 2));
 }
 
-TEST(FairRoundProperty, BackloggedFlowsGetEqualShares) {
+TEST(DrrSchedulerProperty, BackloggedFlowsGetEqualShares) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Random random(seed);
@@ -213,7 +213,7 @@ TEST(FairRoundProperty, BackloggedFlowsGetEqualShares) {
   }
 }
 
-TEST(FairRoundProperty, SparseFlowNeverWaitsForMoreThanOneUnit) {
+TEST(DrrSchedulerProperty, SparseFlowNeverWaitsForMoreThanOneUnit) {
   RoundBench b;
   for (int n : {1, 2, 3, 4}) b.in(n, 1400, 100);
   b.serve(8);
@@ -225,7 +225,7 @@ TEST(FairRoundProperty, SparseFlowNeverWaitsForMoreThanOneUnit) {
   }
 }
 
-TEST(FairRoundProperty, AFloodOfNewFlowsLeavesOldOnesAShare) {
+TEST(DrrSchedulerProperty, AFloodOfNewFlowsLeavesOldOnesAShare) {
   for (size_t size : {60u, 500u, 1400u}) {
     SCOPED_TRACE(testing::Message() << "new flows of " << size << " bytes");
     RoundBench b;
@@ -403,4 +403,4 @@ TEST(DrrScheduler, WhoLeavesTakesAllAlong) {
 }
 
 }  // namespace
-}  // namespace braid::fair_round_test
+}  // namespace braid::drr_test

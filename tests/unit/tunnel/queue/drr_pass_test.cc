@@ -6,9 +6,9 @@
 #include <map>
 
 #include "base/random.h"
-#include "tests/unit/tunnel/queue/round_bench.h"
+#include "tests/unit/tunnel/queue/drr_bench.h"
 
-namespace braid::round_pass_test {
+namespace braid::drr_pass_test {
 namespace {
 
 using Order = RoundBench::Order;
@@ -200,4 +200,4 @@ TEST(RoundPass, SharesStayFair) {
 }
 
 }  // namespace
-}  // namespace braid::round_pass_test
+}  // namespace braid::drr_pass_test

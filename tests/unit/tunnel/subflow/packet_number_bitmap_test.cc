@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 
-namespace braid::marked_numbers_test {
+namespace braid::packet_number_bitmap_test {
 namespace {
 
 TEST(PacketNumberBitmap, FindsTheNextOne) {
@@ -60,7 +60,7 @@ TEST(PacketNumberBitmap, AWiderWindowHasTheSameMarks) {
   EXPECT_EQ(marks.next(164_pn, 228_pn), 227_pn);
 }
 
-TEST(MarkedNumbersProperty, MatchesASet) {
+TEST(PacketNumberBitmapProperty, MatchesASet) {
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -95,4 +95,4 @@ TEST(MarkedNumbersProperty, MatchesASet) {
 }
 
 }  // namespace
-}  // namespace braid::marked_numbers_test
+}  // namespace braid::packet_number_bitmap_test

@@ -4,13 +4,13 @@
 #include "tests/unit/tunnel/fec/protection_bench.h"
 #include "tunnel/wire/frame_payloads.h"
 
-namespace braid::block_receiver_test {
+namespace braid::fec_receiver_test {
 namespace {
 
 constexpr size_t kCapacity = 1500;
 
 /// Receives parts of a peer's blocks of subflow 0.
-struct BlockReceiverTest : ProtectionBench {
+struct FecReceiverTest : ProtectionBench {
   Random dice{9};
   std::optional<FecReceiver> receiver;
   std::vector<uint8_t> wire;  // the last received frame
@@ -66,7 +66,7 @@ struct BlockReceiverTest : ProtectionBench {
 
 // ---- what decoding gives back
 
-TEST_F(BlockReceiverTest, AsManySymbolsComeBackAsThereAreParities) {
+TEST_F(FecReceiverTest, AsManySymbolsComeBackAsThereAreParities) {
   CodedBlock b = block(1, 10, 4, 2);
   onSymbol(b, 1);
   onSymbol(b, 3);
@@ -85,7 +85,7 @@ TEST_F(BlockReceiverTest, AsManySymbolsComeBackAsThereAreParities) {
   EXPECT_EQ(receiver->counts().restored, 2u);
 }
 
-TEST_F(BlockReceiverTest, TheParityMayComeBeforeTheLastSymbol) {
+TEST_F(FecReceiverTest, TheParityMayComeBeforeTheLastSymbol) {
   CodedBlock b = block(1, 10, 2);
   EXPECT_TRUE(onParity(b));
   expectBack(b, std::nullopt);
@@ -93,7 +93,7 @@ TEST_F(BlockReceiverTest, TheParityMayComeBeforeTheLastSymbol) {
   expectBack(b, 1);
 }
 
-TEST_F(BlockReceiverTest, AParityIsWholeWithItsTail) {
+TEST_F(FecReceiverTest, AParityIsWholeWithItsTail) {
   CodedBlock b = block(1, 10, 2);
   onSymbol(b, 0);
   ByteView whole(b.parities[0]);
@@ -107,7 +107,7 @@ TEST_F(BlockReceiverTest, AParityIsWholeWithItsTail) {
       << "without a head it is late, not bad";
 }
 
-TEST_F(BlockReceiverTest, ThePacketNumbersAreThoseThatTheSubflowExpects) {
+TEST_F(FecReceiverTest, ThePacketNumbersAreThoseThatTheSubflowExpects) {
   constexpr uint64_t kFirst = (uint64_t{1} << 32) + 7;
   Subflow& s = subflows.at(0_subflow);
   s.onPacket(PacketNumber(kFirst), true, Ecn::kNotEct, 100, s.route(), now);
@@ -117,7 +117,7 @@ TEST_F(BlockReceiverTest, ThePacketNumbersAreThoseThatTheSubflowExpects) {
   expectBack(b, 1);
 }
 
-TEST_F(BlockReceiverTest, WhatContradictsItsBlockIsRefused) {
+TEST_F(FecReceiverTest, WhatContradictsItsBlockIsRefused) {
   CodedBlock b = block(1, 10, 2);
   ParityFrame absurd = frame(b);
   absurd.index = absurd.parities;
@@ -132,7 +132,7 @@ TEST_F(BlockReceiverTest, WhatContradictsItsBlockIsRefused) {
   EXPECT_EQ(receiver->parities(), 4u) << "all that came";
 }
 
-TEST_F(BlockReceiverTest, WithoutABufferParitiesAreOnlyCounted) {
+TEST_F(FecReceiverTest, WithoutABufferParitiesAreOnlyCounted) {
   protectOptions.decodeBuffer = 0;
   CodedBlock b = block(1, 10, 2);
   onSymbol(b, 0);
@@ -145,7 +145,7 @@ TEST_F(BlockReceiverTest, WithoutABufferParitiesAreOnlyCounted) {
 
 // ---- eviction
 
-TEST_F(BlockReceiverTest, SymbolsAreForgottenWhenTheBufferIsFull) {
+TEST_F(FecReceiverTest, SymbolsAreForgottenWhenTheBufferIsFull) {
   protectOptions.decodeBuffer = 4;
   CodedBlock b = block(1, 10, 2);
   CodedBlock later = block(2, 12, 3);
@@ -160,7 +160,7 @@ TEST_F(BlockReceiverTest, SymbolsAreForgottenWhenTheBufferIsFull) {
   }
 }
 
-TEST_F(BlockReceiverTest, TheOldestBlockGivesWay) {
+TEST_F(FecReceiverTest, TheOldestBlockGivesWay) {
   const size_t most = DecoderOptions{}.blocks;
   std::vector<CodedBlock> blocks;
   for (uint16_t id = 0; id <= most; ++id) {
@@ -179,12 +179,12 @@ TEST_F(BlockReceiverTest, TheOldestBlockGivesWay) {
 
 constexpr size_t kFullRing = 1024 * kCapacity;
 
-struct BlockReceiverMemoryTest : BlockReceiverTest {
+struct FecReceiverMemoryTest : FecReceiverTest {
   MemoryQuota memory{8 << 20};
   std::optional<MemoryQuota> none;  ///< another one, with next to nothing
 
   void SetUp() override {
-    BlockReceiverTest::SetUp();
+    FecReceiverTest::SetUp();
     receiver.emplace(protectOptions, kCapacity, subflows, trace, &memory);
   }
   void TearDown() override { receiver.reset(); }  // before its budget
@@ -198,7 +198,7 @@ struct BlockReceiverMemoryTest : BlockReceiverTest {
 };
 
 // Found by review: a subflow used 2 MB from its first data on; a thousand peers used 4.3 GB.
-TEST_F(BlockReceiverMemoryTest, WithoutParitiesOnlyTheLastSymbolsAreKept) {
+TEST_F(FecReceiverMemoryTest, WithoutParitiesOnlyTheLastSymbolsAreKept) {
   EXPECT_EQ(receiver->footprint(), 0u);
   data(*receiver, 0, 0, 5000);
   EXPECT_GT(receiver->footprint(), FecReceiver::kUncoded * kCapacity);
@@ -206,7 +206,7 @@ TEST_F(BlockReceiverMemoryTest, WithoutParitiesOnlyTheLastSymbolsAreKept) {
   EXPECT_EQ(memory.used(), receiver->footprint());
 }
 
-TEST_F(BlockReceiverMemoryTest, OfASlowFlowOnlyTheRoundTripsSymbolsAreKept) {
+TEST_F(FecReceiverMemoryTest, OfASlowFlowOnlyTheRoundTripsSymbolsAreKept) {
   const size_t least = SymbolRing::footprint(kCapacity, BlockDecoder::kFirstPlaces);
   Bytes bytes(100, 7);
   ByteView piece(bytes);
@@ -219,7 +219,7 @@ TEST_F(BlockReceiverMemoryTest, OfASlowFlowOnlyTheRoundTripsSymbolsAreKept) {
 }
 
 // A parity may wait for new data, and the round trip known here may be outdated.
-TEST_F(BlockReceiverMemoryTest, AParityHalfASecondLateFindsItsSymbol) {
+TEST_F(FecReceiverMemoryTest, AParityHalfASecondLateFindsItsSymbol) {
   Bytes bytes(100, 7);
   ByteView piece(bytes);
   uint64_t pn = 0;
@@ -236,7 +236,7 @@ TEST_F(BlockReceiverMemoryTest, AParityHalfASecondLateFindsItsSymbol) {
   expectBack(b, 1);
 }
 
-TEST_F(BlockReceiverMemoryTest, TheFirstParityFindsThem) {
+TEST_F(FecReceiverMemoryTest, TheFirstParityFindsThem) {
   data(*receiver, 0, 0, 200);
   CodedBlock b = block(1, 200, 100);
   for (size_t column = 0; column < 99; ++column) onSymbol(b, column);
@@ -246,7 +246,7 @@ TEST_F(BlockReceiverMemoryTest, TheFirstParityFindsThem) {
 
 // Found by measuring 1,000 peers: blocks and parities used 248 KB for each peer, although only one
 // block is open at a time.
-TEST_F(BlockReceiverMemoryTest, BlocksAndParitiesTakeWhatIsOpen) {
+TEST_F(FecReceiverMemoryTest, BlocksAndParitiesTakeWhatIsOpen) {
   EXPECT_TRUE(onParity(block(1, 10, 2)));
   size_t one = receiver->footprint();
   EXPECT_GT(one, kCapacity);
@@ -264,7 +264,7 @@ TEST_F(BlockReceiverMemoryTest, BlocksAndParitiesTakeWhatIsOpen) {
   EXPECT_EQ(memory.used(), 0u);
 }
 
-TEST_F(BlockReceiverMemoryTest, TheSubflowOfAParityKeepsManyFromThenOn) {
+TEST_F(FecReceiverMemoryTest, TheSubflowOfAParityKeepsManyFromThenOn) {
   data(*receiver, 0, 0, 200);
   data(*receiver, 1, 0, 200);
   EXPECT_TRUE(onParity(block(1, 210, 2)));
@@ -279,7 +279,7 @@ TEST_F(BlockReceiverMemoryTest, TheSubflowOfAParityKeepsManyFromThenOn) {
   expectBack(far, 1);
 }
 
-TEST_F(BlockReceiverMemoryTest, WhatIsNotUsedIsGivenBack) {
+TEST_F(FecReceiverMemoryTest, WhatIsNotUsedIsGivenBack) {
   data(*receiver, 0, 0, 200);
   EXPECT_TRUE(onParity(block(1, 210, 2)));
   data(*receiver, 0, 220, 1300);
@@ -295,7 +295,7 @@ TEST_F(BlockReceiverMemoryTest, WhatIsNotUsedIsGivenBack) {
   expectBack(b, 1);
 }
 
-TEST_F(BlockReceiverMemoryTest, ASenderThatStopsToCodeIsNoticed) {
+TEST_F(FecReceiverMemoryTest, ASenderThatStopsToCodeIsNoticed) {
   EXPECT_TRUE(onParity(block(1, 0, 2)));
   uint64_t pn = 10;
   for (int look = 0; look < 20; ++look) {
@@ -310,7 +310,7 @@ TEST_F(BlockReceiverMemoryTest, ASenderThatStopsToCodeIsNoticed) {
   expectBack(b, 1);
 }
 
-TEST_F(BlockReceiverMemoryTest, WhoTakesMostGivesToThoseWhoHaveLittle) {
+TEST_F(FecReceiverMemoryTest, WhoTakesMostGivesToThoseWhoHaveLittle) {
   FecReceiver greedy(protectOptions, kCapacity, subflows, trace);
   for (int subflow = 0; subflow < 256; ++subflow)
     data(greedy, static_cast<uint8_t>(subflow), 0, 100);
@@ -325,7 +325,7 @@ TEST_F(BlockReceiverMemoryTest, WhoTakesMostGivesToThoseWhoHaveLittle) {
   EXPECT_LE(memory.used(), memory.limit());
 }
 
-TEST_F(BlockReceiverMemoryTest, WithoutMemoryNothingIsKeptAndNothingBreaks) {
+TEST_F(FecReceiverMemoryTest, WithoutMemoryNothingIsKeptAndNothingBreaks) {
   none.emplace(1000);
   receiver.emplace(protectOptions, kCapacity, subflows, trace, &*none);
   CodedBlock b = block(1, 10, 2);
@@ -337,7 +337,7 @@ TEST_F(BlockReceiverMemoryTest, WithoutMemoryNothingIsKeptAndNothingBreaks) {
 
 // ---- what the sender is told
 
-TEST_F(BlockReceiverTest, WhatWasTakenWholeIsToldOnce) {
+TEST_F(FecReceiverTest, WhatWasTakenWholeIsToldOnce) {
   taken(0, 10, false);
   EXPECT_FALSE(receiver->hasWord()) << "the sender must repair it";
   taken(0, 12);
@@ -351,7 +351,7 @@ TEST_F(BlockReceiverTest, WhatWasTakenWholeIsToldOnce) {
   EXPECT_TRUE(told().empty());
 }
 
-TEST_F(BlockReceiverTest, NeighboursAreToldTogetherUpToABlock) {
+TEST_F(FecReceiverTest, NeighboursAreToldTogetherUpToABlock) {
   for (uint64_t pn = 10; pn <= 10 + kMaxBlockSymbols; ++pn) taken(0, pn);
   taken(1, 11 + kMaxBlockSymbols);
   auto frames = told();
@@ -363,7 +363,7 @@ TEST_F(BlockReceiverTest, NeighboursAreToldTogetherUpToABlock) {
   EXPECT_EQ(frames[2].count, kMaxBlockSymbols);
 }
 
-TEST_F(BlockReceiverTest, ADatagramTellsNoMoreThanTheSenderActsOn) {
+TEST_F(FecReceiverTest, ADatagramTellsNoMoreThanTheSenderActsOn) {
   for (uint64_t pn = 0; pn < 1000; pn += 2) taken(0, pn);
   size_t all = 0;
   while (receiver->hasWord()) {
@@ -375,7 +375,7 @@ TEST_F(BlockReceiverTest, ADatagramTellsNoMoreThanTheSenderActsOn) {
   EXPECT_EQ(all, 64u) << "the peer repairs the rest";
 }
 
-TEST_F(BlockReceiverTest, ParitiesAndWhatTheyGiveBackAreTraced) {
+TEST_F(FecReceiverTest, ParitiesAndWhatTheyGiveBackAreTraced) {
   CodedBlock b = block(5, 10, 2, 3);
   receiver->onParity(frame(b, 2), 4_subflow, 77_pn, now);
   ASSERT_EQ(traced.size(), 1u);
@@ -393,4 +393,4 @@ TEST_F(BlockReceiverTest, ParitiesAndWhatTheyGiveBackAreTraced) {
 }
 
 }  // namespace
-}  // namespace braid::block_receiver_test
+}  // namespace braid::fec_receiver_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace braid::last_word_test {
+namespace braid::sequence_guard_test {
 namespace {
 
 TEST(SequenceGuard, ALaterWordIsNewsAndAnEarlierOneIsNot) {
@@ -15,4 +15,4 @@ TEST(SequenceGuard, ALaterWordIsNewsAndAnEarlierOneIsNot) {
 }
 
 }  // namespace
-}  // namespace braid::last_word_test
+}  // namespace braid::sequence_guard_test

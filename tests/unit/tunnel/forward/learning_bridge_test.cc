@@ -7,7 +7,7 @@
 
 #include "tests/unit/tunnel/peer/puppets.h"
 
-namespace braid::frame_switch_test {
+namespace braid::learning_bridge_test {
 namespace {
 
 MacAddress mac(uint32_t number) {
@@ -16,7 +16,7 @@ MacAddress mac(uint32_t number) {
   return m;
 }
 
-struct FrameSwitchTest : testing::Test {
+struct LearningBridgeTest : testing::Test {
   TunnelOptions options;
   PacketPool pool{2048, 64};
   test::PuppetProvider handshakes;
@@ -64,7 +64,7 @@ struct FrameSwitchTest : testing::Test {
 
 // ---------------------------------------------------------------- where an address is
 
-TEST_F(FrameSwitchTest, WhoClaimsAnAddressDoesNotGetIt) {
+TEST_F(LearningBridgeTest, WhoClaimsAnAddressDoesNotGetIt) {
   EXPECT_EQ(find(mac(1)), std::nullopt);
   EXPECT_TRUE(admit(1, &one));
   EXPECT_EQ(find(mac(1)), &one);
@@ -73,14 +73,14 @@ TEST_F(FrameSwitchTest, WhoClaimsAnAddressDoesNotGetIt) {
   EXPECT_TRUE(admit(1, &one));
 }
 
-TEST_F(FrameSwitchTest, AnAddressOfThisSideIsNoPeers) {
+TEST_F(LearningBridgeTest, AnAddressOfThisSideIsNoPeers) {
   EXPECT_TRUE(admit(1, kDevice));
   down.insert(&one);
   EXPECT_FALSE(admit(1, &one));
   EXPECT_EQ(find(mac(1)), kDevice);
 }
 
-TEST_F(FrameSwitchTest, TheDevicesWordHoldsAtOnceAndForGood) {
+TEST_F(LearningBridgeTest, TheDevicesWordHoldsAtOnceAndForGood) {
   EXPECT_TRUE(admit(1, &one));
   EXPECT_TRUE(admit(1, kDevice));
   EXPECT_EQ(find(mac(1)), kDevice);
@@ -88,7 +88,7 @@ TEST_F(FrameSwitchTest, TheDevicesWordHoldsAtOnceAndForGood) {
   EXPECT_EQ(find(mac(1)), kDevice);
 }
 
-TEST_F(FrameSwitchTest, WhatIsNotHeardOfAgainIsForgottenAndMayTurnUpElsewhere) {
+TEST_F(LearningBridgeTest, WhatIsNotHeardOfAgainIsForgottenAndMayTurnUpElsewhere) {
   EXPECT_TRUE(admit(1, &one));
   now += bridge.macAge - 1ns;
   EXPECT_EQ(find(mac(1)), &one);
@@ -99,7 +99,7 @@ TEST_F(FrameSwitchTest, WhatIsNotHeardOfAgainIsForgottenAndMayTurnUpElsewhere) {
   EXPECT_EQ(find(mac(1)), &two);
 }
 
-TEST_F(FrameSwitchTest, WhoSpeaksKeepsItsPlaceForever) {
+TEST_F(LearningBridgeTest, WhoSpeaksKeepsItsPlaceForever) {
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE(admit(1, &one));
     now += bridge.macAge - 1s;
@@ -107,7 +107,7 @@ TEST_F(FrameSwitchTest, WhoSpeaksKeepsItsPlaceForever) {
   }
 }
 
-TEST_F(FrameSwitchTest, WhatIsBehindAPeerThatIsDownMayTurnUpElsewhere) {
+TEST_F(LearningBridgeTest, WhatIsBehindAPeerThatIsDownMayTurnUpElsewhere) {
   EXPECT_TRUE(admit(1, &one));
   down.insert(&one);
   EXPECT_EQ(find(mac(1)), &one) << "nobody else has it";
@@ -116,7 +116,7 @@ TEST_F(FrameSwitchTest, WhatIsBehindAPeerThatIsDownMayTurnUpElsewhere) {
 }
 
 // A host that was silent or disconnected while another host took its address.
-TEST_F(FrameSwitchTest, WhoseAddressWasTakenHasItBackWithTheFirstFrame) {
+TEST_F(LearningBridgeTest, WhoseAddressWasTakenHasItBackWithTheFirstFrame) {
   for (bool silent : {true, false}) {
     uint32_t number = silent ? 1 : 2;
     EXPECT_TRUE(admit(number, &one));
@@ -132,7 +132,7 @@ TEST_F(FrameSwitchTest, WhoseAddressWasTakenHasItBackWithTheFirstFrame) {
   }
 }
 
-TEST_F(FrameSwitchTest, TheAgeIsASetting) {
+TEST_F(LearningBridgeTest, TheAgeIsASetting) {
   EXPECT_TRUE(admit(1, &one));
   bridge.macAge = 3s;
   now += 3s;
@@ -141,7 +141,7 @@ TEST_F(FrameSwitchTest, TheAgeIsASetting) {
 
 // ---------------------------------------------------------------- room
 
-TEST_F(FrameSwitchTest, APeerCannotPushOthersOut) {
+TEST_F(LearningBridgeTest, APeerCannotPushOthersOut) {
   constexpr uint32_t kMost = LearningBridge::kMaxMacs;
   EXPECT_TRUE(admit(1'000'001, kDevice));
   EXPECT_TRUE(admit(1'000'002, &two));
@@ -157,7 +157,7 @@ TEST_F(FrameSwitchTest, APeerCannotPushOthersOut) {
   EXPECT_EQ(find(mac(1'000'002)), &two);
 }
 
-TEST_F(FrameSwitchTest, AFullTableTakesNewAddressesWhenOldOnesAreForgotten) {
+TEST_F(LearningBridgeTest, AFullTableTakesNewAddressesWhenOldOnesAreForgotten) {
   fill(&one, 0, LearningBridge::kMaxMacs);
   EXPECT_EQ(fill(&one, 100000, 1), 0u);
   now += bridge.macAge - 1s;
@@ -167,7 +167,7 @@ TEST_F(FrameSwitchTest, AFullTableTakesNewAddressesWhenOldOnesAreForgotten) {
   EXPECT_EQ(find(mac(0)), &one) << "it was heard of again";
 }
 
-TEST_F(FrameSwitchTest, PeersThatAreGoneTakeTheirAddressesWithThem) {
+TEST_F(LearningBridgeTest, PeersThatAreGoneTakeTheirAddressesWithThem) {
   EXPECT_TRUE(admit(1, &one));
   EXPECT_TRUE(admit(2, &two));
   EXPECT_TRUE(admit(3, &one));
@@ -182,7 +182,7 @@ TEST_F(FrameSwitchTest, PeersThatAreGoneTakeTheirAddressesWithThem) {
 
 // ---------------------------------------------------------------- what crosses, and how much of it
 
-TEST_F(FrameSwitchTest, OnlyTheTypesOfTheListCross) {
+TEST_F(LearningBridgeTest, OnlyTheTypesOfTheListCross) {
   for (uint16_t type : {Frame::kIpV4, Frame::kArp, Frame::kIpV6})
     EXPECT_TRUE(carries(mac(1), type)) << type;
   // Types in which IP may be hidden: PPPoE, MPLS, 802.1X, a third VLAN tag, IEEE 802.3 with SNAP.
@@ -196,7 +196,7 @@ TEST_F(FrameSwitchTest, OnlyTheTypesOfTheListCross) {
   EXPECT_TRUE(carries(mac(1), 0x05dc));
 }
 
-TEST_F(FrameSwitchTest, WhatIsForTheNextBridgeGoesNoFurther) {
+TEST_F(LearningBridgeTest, WhatIsForTheNextBridgeGoesNoFurther) {
   bridge.allTypes = true;
   for (uint8_t last = 0; last < 0x10; ++last) {
     EXPECT_FALSE(carries({0x01, 0x80, 0xc2, 0, 0, last}, 0x88cc)) << unsigned{last};
@@ -209,7 +209,7 @@ TEST_F(FrameSwitchTest, WhatIsForTheNextBridgeGoesNoFurther) {
   EXPECT_FALSE(carries({0x01, 0x80, 0xc2, 0, 0, 2}, 0x26));
 }
 
-TEST_F(FrameSwitchTest, EachPortHasARationOfFramesForAll) {
+TEST_F(LearningBridgeTest, EachPortHasARationOfFramesForAll) {
   auto flood = [&](Peer* from) {
     uint32_t sent = 0;
     for (int i = 0; i < 10'000; ++i) sent += table.mayFlood(from, now) ? 1 : 0;
@@ -226,4 +226,4 @@ TEST_F(FrameSwitchTest, EachPortHasARationOfFramesForAll) {
 }
 
 }  // namespace
-}  // namespace braid::frame_switch_test
+}  // namespace braid::learning_bridge_test

@@ -5,12 +5,12 @@
 #include "tunnel/order/reassembly.h"
 #include "tunnel/wire/frame_payloads.h"
 
-namespace braid::protector_test {
+namespace braid::recovery_driver_test {
 namespace {
 
 /// A slow path and a fast one. The fast one has carried data, so every policy considers it the
 /// better one.
-struct ProtectorTest : ProtectionBench {
+struct ProactiveRecoveryTest : ProtectionBench {
   std::optional<ProactiveRecovery> proactiveRecovery;
   Subflow* slow = nullptr;
   Subflow* fast = nullptr;
@@ -46,7 +46,7 @@ struct ProtectorTest : ProtectionBench {
 
 // ---- copies
 
-TEST_F(ProtectorTest, TheOldestPacketOfTheWorstPathIsCopiedOnTheBest) {
+TEST_F(ProactiveRecoveryTest, TheOldestPacketOfTheWorstPathIsCopiedOnTheBest) {
   UnitRef first = carry(*slow);
   UnitRef second = carry(*slow);
   UnitRef near = carry(*fast);
@@ -63,7 +63,7 @@ TEST_F(ProtectorTest, TheOldestPacketOfTheWorstPathIsCopiedOnTheBest) {
   EXPECT_EQ(fast->status(now).copies, 3u);
 }
 
-TEST_F(ProtectorTest, ACopyLeavesOutWhatHasArrived) {
+TEST_F(ProactiveRecoveryTest, ACopyLeavesOutWhatHasArrived) {
   UnitRef a = make();
   UnitRef b = make();
   UnitRef c = make();
@@ -76,7 +76,7 @@ TEST_F(ProtectorTest, ACopyLeavesOutWhatHasArrived) {
   EXPECT_EQ(traced.back().onPn, fast->sender().sent().next() - 1);
 }
 
-TEST_F(ProtectorTest, WhatIsTooLateIsNotCopied) {
+TEST_F(ProactiveRecoveryTest, WhatIsTooLateIsNotCopied) {
   Flow& call = flows.make(false);
   UnitRef late = carry(*slow, call);
   now += 1ms;
@@ -88,7 +88,7 @@ TEST_F(ProtectorTest, WhatIsTooLateIsNotCopied) {
   EXPECT_FALSE(idle());
 }
 
-TEST_F(ProtectorTest, APathOfLessThanHalfTheSizeTakesNoProtection) {
+TEST_F(ProactiveRecoveryTest, APathOfLessThanHalfTheSizeTakesNoProtection) {
   size_t least = (slow->mtu().current() + FecSender::kMaxParityHeader) / 2;
   options.outerMtu = least - 1 + 28;
   Subflow& narrow = open(2, 10ms);
@@ -106,14 +106,14 @@ TEST_F(ProtectorTest, APathOfLessThanHalfTheSizeTakesNoProtection) {
 
 // ---- when
 
-TEST_F(ProtectorTest, NewDataGoesFirst) {
+TEST_F(ProactiveRecoveryTest, NewDataGoesFirst) {
   carry(*slow);
   EXPECT_FALSE(proactiveRecovery->pollIdle(true, out, now));
   EXPECT_EQ(proactiveRecovery->idleAgainAt(), kNever);
   EXPECT_TRUE(idle());
 }
 
-TEST_F(ProtectorTest, ProtectionKeepsToTheWindows) {
+TEST_F(ProactiveRecoveryTest, ProtectionKeepsToTheWindows) {
   for (Subflow* s : {slow, fast}) {
     while (s->admission().isOpen(now)) carry(*s);
   }
@@ -126,7 +126,7 @@ TEST_F(ProtectorTest, ProtectionKeepsToTheWindows) {
   EXPECT_TRUE(idle());
 }
 
-TEST_F(ProtectorTest, ItIsAskedAgainWhenAPathOpens) {
+TEST_F(ProactiveRecoveryTest, ItIsAskedAgainWhenAPathOpens) {
   auto ceiling = std::make_shared<Pacer>(100);
   ceiling->setRate(static_cast<double>(PathPreference::kMinCeiling));
   for (Subflow* s : {slow, fast}) s->admission().setCeiling(ceiling);
@@ -139,7 +139,7 @@ TEST_F(ProtectorTest, ItIsAskedAgainWhenAPathOpens) {
   EXPECT_TRUE(idle());
 }
 
-TEST_F(ProtectorTest, APolicyThatWaitsForTheEndOfABurstIsAskedThen) {
+TEST_F(ProactiveRecoveryTest, APolicyThatWaitsForTheEndOfABurstIsAskedThen) {
   use("adaptive");
   UnitRef d = carry(*slow);
   Time due = now + 80ms / 8;
@@ -150,7 +150,7 @@ TEST_F(ProtectorTest, APolicyThatWaitsForTheEndOfABurstIsAskedThen) {
   EXPECT_EQ(newest(*fast), Data{d});
 }
 
-TEST_F(ProtectorTest, TheTurnOfAFlowProtectsItsOwnData) {
+TEST_F(ProactiveRecoveryTest, TheTurnOfAFlowProtectsItsOwnData) {
   use("adaptive");
   Flow& other = flows.make();
   UnitRef others = carry(*slow, other);
@@ -165,7 +165,7 @@ TEST_F(ProtectorTest, TheTurnOfAFlowProtectsItsOwnData) {
 
 // ---- policies
 
-TEST_F(ProtectorTest, EachClassHasItsPolicy) {
+TEST_F(ProactiveRecoveryTest, EachClassHasItsPolicy) {
   protectOptions.recoveryClasses.resize(1);
   protectOptions.recoveryClasses[0].policy = "none";
   use("fuso");
@@ -179,7 +179,7 @@ TEST_F(ProtectorTest, EachClassHasItsPolicy) {
   EXPECT_TRUE(b->mayCopy());
 }
 
-TEST_F(ProtectorTest, NewPoliciesHoldAtOnce) {
+TEST_F(ProactiveRecoveryTest, NewPoliciesHoldAtOnce) {
   use("none");
   carry(*slow);
   EXPECT_FALSE(idle());
@@ -189,7 +189,7 @@ TEST_F(ProtectorTest, NewPoliciesHoldAtOnce) {
 
 // ---- blocks
 
-TEST_F(ProtectorTest, ABlockHoldsWhatIsUnackedOnTheWorstPath) {
+TEST_F(ProactiveRecoveryTest, ABlockHoldsWhatIsUnackedOnTheWorstPath) {
   use("cofuso");
   UnitRef first = carry(*slow);
   carry(*slow);
@@ -210,7 +210,7 @@ TEST_F(ProtectorTest, ABlockHoldsWhatIsUnackedOnTheWorstPath) {
             SentPacket::Role::kParity);
 }
 
-TEST_F(ProtectorTest, WhatIsCodedIsCopiedNext) {
+TEST_F(ProactiveRecoveryTest, WhatIsCodedIsCopiedNext) {
   use("cofuso");
   UnitRef d = carry(*slow);
   ASSERT_TRUE(idle());
@@ -221,7 +221,7 @@ TEST_F(ProtectorTest, WhatIsCodedIsCopiedNext) {
   EXPECT_FALSE(idle()) << "both once";
 }
 
-TEST_F(ProtectorTest, WhatWasCopiedIsCodedNoMore) {
+TEST_F(ProactiveRecoveryTest, WhatWasCopiedIsCodedNoMore) {
   UnitRef copied = carry(*slow);
   ASSERT_TRUE(idle());
   ASSERT_EQ(copied->protection, UnitProtection::kCopied);
@@ -238,7 +238,7 @@ TEST_F(ProtectorTest, WhatWasCopiedIsCodedNoMore) {
 }
 
 // Such a peer would receive parities for nothing, because it cannot use them.
-TEST_F(ProtectorTest, APeerThatKeepsNoSymbolsGetsCopies) {
+TEST_F(ProactiveRecoveryTest, APeerThatKeepsNoSymbolsGetsCopies) {
   RecordProperty("rule", "params.symbols");
   use("cofuso");
   proactiveRecovery->setPeer({.symbols = 0});
@@ -253,7 +253,7 @@ TEST_F(ProtectorTest, APeerThatKeepsNoSymbolsGetsCopies) {
   EXPECT_EQ(proactiveRecovery->blocks(), 0u);
 }
 
-TEST_F(ProtectorTest, ABlockHasNoMoreSymbolsThanThePeerKeeps) {
+TEST_F(ProactiveRecoveryTest, ABlockHasNoMoreSymbolsThanThePeerKeeps) {
   use("cofuso");
   proactiveRecovery->setPeer({.symbols = 2});
   UnitRef first = carry(*slow);
@@ -266,7 +266,7 @@ TEST_F(ProtectorTest, ABlockHasNoMoreSymbolsThanThePeerKeeps) {
   EXPECT_EQ(block.ranges[0], (SymbolRange{0, first->pn.value(), 2}));
 }
 
-TEST_F(ProtectorTest, TheReceiveWindowIsThatOfThePeer) {
+TEST_F(ProactiveRecoveryTest, TheReceiveWindowIsThatOfThePeer) {
   use("none");
   proactiveRecovery->setPeer({.heldSpan = 100});
   carry(*slow, flow, 10);
@@ -278,14 +278,14 @@ TEST_F(ProtectorTest, TheReceiveWindowIsThatOfThePeer) {
 
 // Found by review: with such a peer the window was 0, so each packet delayed itself and was sent
 // twice.
-TEST_F(ProtectorTest, APeerThatHoldsNothingGetsNothingTwiceWithoutNeed) {
+TEST_F(ProactiveRecoveryTest, APeerThatHoldsNothingGetsNothingTwiceWithoutNeed) {
   use("none");
   proactiveRecovery->setPeer({.heldSpan = 1});
   EXPECT_FALSE(proactiveRecovery->onNewData(carry(*slow, flow, 10)));
   EXPECT_FALSE(proactiveRecovery->hasSecond());
 }
 
-TEST_F(ProtectorTest, TheTailOfAParityLeavesAtOnce) {
+TEST_F(ProactiveRecoveryTest, TheTailOfAParityLeavesAtOnce) {
   use("cofuso");
   carry(*slow, flow, slow->mtu().current() - kDatagramOverhead);
   EXPECT_FALSE(proactiveRecovery->pollTail(out, now));
@@ -296,7 +296,7 @@ TEST_F(ProtectorTest, TheTailOfAParityLeavesAtOnce) {
   EXPECT_FALSE(proactiveRecovery->pollTail(out, now));
 }
 
-TEST_F(ProtectorTest, TheDecoderOfThePeerGivesALostPacketBack) {
+TEST_F(ProactiveRecoveryTest, TheDecoderOfThePeerGivesALostPacketBack) {
   use("cofuso");
   UnitRef lost = carry(*slow);
   ASSERT_TRUE(idle());
@@ -315,7 +315,7 @@ TEST_F(ProtectorTest, TheDecoderOfThePeerGivesALostPacketBack) {
   EXPECT_FALSE(idle()) << "no copy follows";
 }
 
-TEST_F(ProtectorTest, WhatIsNoNewsOfThePeerChangesNothing) {
+TEST_F(ProactiveRecoveryTest, WhatIsNoNewsOfThePeerChangesNothing) {
   UnitRef d = carry(*slow);
   proactiveRecovery->onRecovered({9_subflow, d->pn, 1}, now);
   proactiveRecovery->onRecovered({0_subflow, d->pn + 1, 128}, now);
@@ -328,7 +328,7 @@ TEST_F(ProtectorTest, WhatIsNoNewsOfThePeerChangesNothing) {
 
 // ---- duplicates
 
-TEST_F(ProtectorTest, ADuplicatingPolicySendsEachPacketTwice) {
+TEST_F(ProactiveRecoveryTest, ADuplicatingPolicySendsEachPacketTwice) {
   use("redundant");
   UnitRef d = carry(*slow);
   EXPECT_FALSE(proactiveRecovery->onNewData(d)) << "it wants no turn";
@@ -339,7 +339,7 @@ TEST_F(ProtectorTest, ADuplicatingPolicySendsEachPacketTwice) {
   EXPECT_FALSE(idle()) << "and no more";
 }
 
-TEST_F(ProtectorTest, ClearGivesBackWhatItHolds) {
+TEST_F(ProactiveRecoveryTest, ClearGivesBackWhatItHolds) {
   use("redundant");
   UnitRef d = carry(*slow);
   uint32_t refs = d->refs;
@@ -350,7 +350,7 @@ TEST_F(ProtectorTest, ClearGivesBackWhatItHolds) {
   EXPECT_FALSE(proactiveRecovery->hasSecond());
 }
 
-TEST_F(ProtectorTest, WhatHoldsAFullReceiveWindowBackGoesOverAnotherPath) {
+TEST_F(ProactiveRecoveryTest, WhatHoldsAFullReceiveWindowBackGoesOverAnotherPath) {
   use("none");
   UnitRef oldest = carry(*slow, flow, 10);
   for (uint64_t i = 1; i < Resequencer::kSpan / 2; ++i)
@@ -364,4 +364,4 @@ TEST_F(ProtectorTest, WhatHoldsAFullReceiveWindowBackGoesOverAnotherPath) {
 }
 
 }  // namespace
-}  // namespace braid::protector_test
+}  // namespace braid::recovery_driver_test

@@ -10,7 +10,7 @@
 #include "tests/unit/tunnel/wire/number_literals.h"
 #include "tunnel/queue/flow.h"
 
-namespace braid::gate_test {
+namespace braid::admission_test {
 namespace {
 
 /// A controller with limits that the test sets.
@@ -44,7 +44,7 @@ struct FixedController final : Controller {
 
 /// The send admission of a usable subflow with datagrams of 1200 bytes, a window of ten datagrams
 /// and a rate of 1 MB/s.
-struct GateTest : testing::Test {
+struct SendAdmissionTest : testing::Test {
   static constexpr size_t kDatagram = 1200;
   static constexpr size_t kHeaders = 28;
   static constexpr Duration kRtt = 40ms;
@@ -85,13 +85,13 @@ struct GateTest : testing::Test {
 
 // ---- what the subflow is for
 
-TEST_F(GateTest, IsShutUntilTheSubflowIsUsable) {
+TEST_F(SendAdmissionTest, IsShutUntilTheSubflowIsUsable) {
   SendAdmission fresh(std::make_unique<FixedController>(limits), flight, mtu, rtt);
   EXPECT_FALSE(fresh.takesData() || fresh.isOpen(now) || fresh.isOpenAhead(now));
   EXPECT_TRUE(admission.takesData() && admission.isOpen(now) && admission.isOpenAhead(now));
 }
 
-TEST_F(GateTest, OverflowTakesWhatIsTooMuchForOthersOnly) {
+TEST_F(SendAdmissionTest, OverflowTakesWhatIsTooMuchForOthersOnly) {
   admission.setRole(PathRole::kOverflow, now);
   EXPECT_FALSE(admission.takesData());
   EXPECT_TRUE(admission.takesData(true));
@@ -100,7 +100,7 @@ TEST_F(GateTest, OverflowTakesWhatIsTooMuchForOthersOnly) {
   EXPECT_FALSE(admission.isOpenAhead(now));
 }
 
-TEST_F(GateTest, ToItsControllerAPathThatRestsIsNotThere) {
+TEST_F(SendAdmissionTest, ToItsControllerAPathThatRestsIsNotThere) {
   EXPECT_TRUE(limits.usable);
   admission.setRole(PathRole::kNone, now);
   EXPECT_FALSE(limits.usable);
@@ -112,7 +112,7 @@ TEST_F(GateTest, ToItsControllerAPathThatRestsIsNotThere) {
   EXPECT_TRUE(limits.usable);
 }
 
-TEST_F(GateTest, ASuppressedPathTakesNothing) {
+TEST_F(SendAdmissionTest, ASuppressedPathTakesNothing) {
   limits.suppressedAt = now;
   EXPECT_FALSE(admission.takesData() || admission.takesData(true));
   EXPECT_EQ(admission.opensAheadAt(), kNever);
@@ -120,14 +120,14 @@ TEST_F(GateTest, ASuppressedPathTakesNothing) {
 
 // ---- window
 
-TEST_F(GateTest, TheWindowBoundsWhatIsInFlight) {
+TEST_F(SendAdmissionTest, TheWindowBoundsWhatIsInFlight) {
   fillWindow();
   EXPECT_EQ(flight.bytes(), limits.window);
   flight.onAcked(0_pn);
   EXPECT_NE(admission.opensAt(), kNever);
 }
 
-TEST_F(GateTest, WhatMayGoAtOnceIsAskedWhenNothingIsInFlight) {
+TEST_F(SendAdmissionTest, WhatMayGoAtOnceIsAskedWhenNothingIsInFlight) {
   limits.window = 80 * kDatagram;
   limits.burst = 30'000;
   size_t atOnce = 0;
@@ -139,7 +139,7 @@ TEST_F(GateTest, WhatMayGoAtOnceIsAskedWhenNothingIsInFlight) {
   EXPECT_EQ(atOnce, 24u) << "the burst that the path bears is that of the first packet";
 }
 
-TEST_F(GateTest, AFullSentMapShutsIt) {
+TEST_F(SendAdmissionTest, AFullSentMapShutsIt) {
   limits.window = UINT64_MAX / 2;
   while (!flight.packets().full()) flight.push(1, true, now);
   EXPECT_EQ(admission.opensAt(), kNever);
@@ -148,7 +148,7 @@ TEST_F(GateTest, AFullSentMapShutsIt) {
 
 // Found by experiment: repairs could exceed the window by 64 KiB. In an incast of 70 senders half
 // of all packets were lost.
-TEST_F(GateTest, AheadOfTheWindowIsAtMostAQuarterOfIt) {
+TEST_F(SendAdmissionTest, AheadOfTheWindowIsAtMostAQuarterOfIt) {
   fillWindow();
   EXPECT_FALSE(admission.isOpenFor(false, now + 1s)) << "what is lost waits for the window";
   size_t ahead = 0;
@@ -159,7 +159,7 @@ TEST_F(GateTest, AheadOfTheWindowIsAtMostAQuarterOfIt) {
 
 // Without this a loss in an initial window of ten packets waits until half of them are
 // acknowledged.
-TEST_F(GateTest, ALossThatReducesTheWindowLetsOneRepairGo) {
+TEST_F(SendAdmissionTest, ALossThatReducesTheWindowLetsOneRepairGo) {
   fillWindow();
   now += 1s;
   admission.onLoss({});
@@ -179,7 +179,7 @@ TEST_F(GateTest, ALossThatReducesTheWindowLetsOneRepairGo) {
   EXPECT_EQ(admission.opensForRepairAt(false), now + 20ms) << "at the pace of all others";
 }
 
-TEST_F(GateTest, TheWaitForAFullWindowEndsWithTheOldestPacket) {
+TEST_F(SendAdmissionTest, TheWaitForAFullWindowEndsWithTheOldestPacket) {
   Time first = now;
   fillWindow();
   now = std::max(now, first + 15ms);
@@ -192,7 +192,7 @@ TEST_F(GateTest, TheWaitForAFullWindowEndsWithTheOldestPacket) {
 
 // ---- pacer
 
-TEST_F(GateTest, ThePacerSpacesWhatLeaves) {
+TEST_F(SendAdmissionTest, ThePacerSpacesWhatLeaves) {
   limits.window = 1'000'000;
   while (admission.isOpen(now)) send();
   Time opens = admission.opensAt();
@@ -201,7 +201,7 @@ TEST_F(GateTest, ThePacerSpacesWhatLeaves) {
   EXPECT_EQ(admission.opensAt() - opens, 1200us) << "1200 bytes at 1 MB/s";
 }
 
-TEST_F(GateTest, SmallFlowsAreAheadByAFewDatagrams) {
+TEST_F(SendAdmissionTest, SmallFlowsAreAheadByAFewDatagrams) {
   limits.window = 1'000'000;
   while (admission.isOpen(now)) send();
   Time opens = admission.opensAt();
@@ -213,7 +213,7 @@ TEST_F(GateTest, SmallFlowsAreAheadByAFewDatagrams) {
       << "when bulk would have gone on, the next small flow goes";
 }
 
-TEST_F(GateTest, NobodyIsAheadOnAPathForOverflow) {
+TEST_F(SendAdmissionTest, NobodyIsAheadOnAPathForOverflow) {
   fillWindow();
   ASSERT_FALSE(admission.view(now, false).open);
   ASSERT_TRUE(admission.view(now, false).ahead);
@@ -222,14 +222,14 @@ TEST_F(GateTest, NobodyIsAheadOnAPathForOverflow) {
   EXPECT_FALSE(admission.view(now, true).ahead);
 }
 
-TEST_F(GateTest, SmallWindowsAllowLessAhead) {
+TEST_F(SendAdmissionTest, SmallWindowsAllowLessAhead) {
   limits.window = 2944;
   size_t sent = 0;
   for (; admission.isOpenAhead(now); ++sent) send();
   EXPECT_EQ(sent, 3u) << "of 2944 * 5/4 bytes";
 }
 
-TEST_F(GateTest, TheRateIsWhatWindowAndPacerLetThrough) {
+TEST_F(SendAdmissionTest, TheRateIsWhatWindowAndPacerLetThrough) {
   EXPECT_DOUBLE_EQ(admission.view(now, false).rate, 12'000 / 0.040);
   limits.window = 1'000'000;
   EXPECT_DOUBLE_EQ(admission.view(now, false).rate, 1e6);
@@ -240,7 +240,7 @@ TEST_F(GateTest, TheRateIsWhatWindowAndPacerLetThrough) {
 
 // ---- ceiling
 
-TEST_F(GateTest, ACeilingHoldsForAllThatLeaves) {
+TEST_F(SendAdmissionTest, ACeilingHoldsForAllThatLeaves) {
   limits.window = 1'000'000;
   setCeiling(100'000);
   for (int i = 0; i < 4; ++i) send(972, false);
@@ -253,7 +253,7 @@ TEST_F(GateTest, ACeilingHoldsForAllThatLeaves) {
   EXPECT_EQ(admission.opensAt(), now + 20ms);
 }
 
-TEST_F(GateTest, NobodyIsAheadOfACeiling) {
+TEST_F(SendAdmissionTest, NobodyIsAheadOfACeiling) {
   setCeiling(50'000);
   for (int i = 0; i < 10; ++i) send(972, false);
   EXPECT_FALSE(admission.isOpenAhead(now));
@@ -265,7 +265,7 @@ TEST_F(GateTest, NobodyIsAheadOfACeiling) {
   EXPECT_EQ(admission.view(now, false).wait, 0ms);
 }
 
-TEST_F(GateTest, SubflowsOfAnUplinkShareItsCeiling) {
+TEST_F(SendAdmissionTest, SubflowsOfAnUplinkShareItsCeiling) {
   setCeiling(50'000);
   SendAdmission other(std::make_unique<FixedController>(limits), flight, mtu, rtt);
   other.setUsable(true, now);
@@ -276,7 +276,7 @@ TEST_F(GateTest, SubflowsOfAnUplinkShareItsCeiling) {
 
 // ---- what it tells the controller
 
-TEST_F(GateTest, APathThatStartsAnewForgetsAfterTheLastAck) {
+TEST_F(SendAdmissionTest, APathThatStartsAnewForgetsAfterTheLastAck) {
   limits.told.clear();
   AckSample ack;
   ack.marks = 1;
@@ -284,7 +284,7 @@ TEST_F(GateTest, APathThatStartsAnewForgetsAfterTheLastAck) {
   EXPECT_EQ(limits.told, (std::vector<std::string>{"ack", "marks", "reset"}));
 }
 
-TEST_F(GateTest, APacerFollowsItsController) {
+TEST_F(SendAdmissionTest, APacerFollowsItsController) {
   limits.window = 1'000'000;
   limits.rate = 2e6;
   admission.onAck({}, now, false);
@@ -295,4 +295,4 @@ TEST_F(GateTest, APacerFollowsItsController) {
 }
 
 }  // namespace
-}  // namespace braid::gate_test
+}  // namespace braid::admission_test

@@ -10,12 +10,12 @@
 
 #include "tunnel/stream/session_streams.h"
 
-namespace braid::stream_desk_test {
+namespace braid::registry_test {
 namespace {
 
 using Word = StreamRegistry::Word;
 
-struct StreamDeskTest : testing::Test {
+struct StreamRegistryTest : testing::Test {
   StreamRegistry registry;
   StreamEvent event;
   struct alignas(alignof(std::max_align_t)) StandIn {};
@@ -24,7 +24,7 @@ struct StreamDeskTest : testing::Test {
   Stream& stream(size_t i) { return reinterpret_cast<Stream&>(streams[i]); }
 };
 
-TEST_F(StreamDeskTest, WhatHappensBetweenTwoPollsIsOneEvent) {
+TEST_F(StreamRegistryTest, WhatHappensBetweenTwoPollsIsOneEvent) {
   StreamHandle a = registry.add(stream(0));
   StreamHandle b = registry.add(stream(1));
   registry.announce(a, 7);
@@ -40,7 +40,7 @@ TEST_F(StreamDeskTest, WhatHappensBetweenTwoPollsIsOneEvent) {
 }
 
 // A peer that opens the maximum number of streams must not delay the others.
-TEST_F(StreamDeskTest, OpeningsOfSessionsComeInTurn) {
+TEST_F(StreamRegistryTest, OpeningsOfSessionsComeInTurn) {
   std::map<StreamHandle, uint32_t> sessionOf;
   auto open = [&](uint32_t session, int count) {
     for (int i = 0; i < count; ++i) {
@@ -70,7 +70,7 @@ TEST_F(StreamDeskTest, OpeningsOfSessionsComeInTurn) {
   EXPECT_EQ(registry.size(), 0u);
 }
 
-TEST_F(StreamDeskTest, AnEndIsTheLastThatIsHeard) {
+TEST_F(StreamRegistryTest, AnEndIsTheLastThatIsHeard) {
   StreamHandle a = registry.add(stream(0));
   registry.tell(a, Word::kReadable);
   registry.end(a, StreamCause::kTimedOut);
@@ -83,7 +83,7 @@ TEST_F(StreamDeskTest, AnEndIsTheLastThatIsHeard) {
   EXPECT_EQ(registry.size(), 0u);
 }
 
-TEST_F(StreamDeskTest, AHandleIsNeverGivenTwice) {
+TEST_F(StreamRegistryTest, AHandleIsNeverGivenTwice) {
   StreamHandle a = registry.add(stream(0));
   registry.end(a, std::nullopt);
   StreamHandle b = registry.add(stream(1));
@@ -99,7 +99,7 @@ TEST_F(StreamDeskTest, AHandleIsNeverGivenTwice) {
   EXPECT_FALSE(registry.find({99, 1}));
 }
 
-TEST_F(StreamDeskTest, WhoLetsGoHearsNothingMore) {
+TEST_F(StreamRegistryTest, WhoLetsGoHearsNothingMore) {
   StreamHandle a = registry.add(stream(0));
   registry.tell(a, Word::kReadable);
   registry.release(a);
@@ -108,7 +108,7 @@ TEST_F(StreamDeskTest, WhoLetsGoHearsNothingMore) {
   EXPECT_EQ(registry.size(), 0u);
 }
 
-TEST_F(StreamDeskTest, AStreamThatBeganAndEndedUnheardIsNotSpokenOf) {
+TEST_F(StreamRegistryTest, AStreamThatBeganAndEndedUnheardIsNotSpokenOf) {
   StreamHandle a = registry.add(stream(0));
   registry.announce(a, 7);
   registry.end(a, StreamCause::kReset);
@@ -132,4 +132,4 @@ TEST(StreamIdFilter, EachIsNewOnceWhateverTheOrder) {
 }
 
 }  // namespace
-}  // namespace braid::stream_desk_test
+}  // namespace braid::registry_test

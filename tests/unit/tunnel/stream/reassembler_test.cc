@@ -7,14 +7,14 @@
 
 #include "base/random.h"
 
-namespace braid::stream_assembly_test {
+namespace braid::reassembler_test {
 namespace {
 
 uint8_t byteAt(uint64_t offset) {
   return static_cast<uint8_t>(offset * 2654435761u >> 13);
 }
 
-struct StreamAssemblyTest : testing::Test {
+struct ReassemblerTest : testing::Test {
   PacketPool pool{2048, 8192};
   ChunkPool store;
   Reassembler assembly{store};
@@ -49,7 +49,7 @@ struct StreamAssemblyTest : testing::Test {
   }
 };
 
-TEST_F(StreamAssemblyTest, BytesInOrderCanBeReadAtOnce) {
+TEST_F(ReassemblerTest, BytesInOrderCanBeReadAtOnce) {
   add(0, 1000);
   add(1000, 1000);
   EXPECT_EQ(assembly.readable(), 2000u);
@@ -61,7 +61,7 @@ TEST_F(StreamAssemblyTest, BytesInOrderCanBeReadAtOnce) {
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
-TEST_F(StreamAssemblyTest, WhatComesEarlyWaitsForTheGap) {
+TEST_F(ReassemblerTest, WhatComesEarlyWaitsForTheGap) {
   add(1000, 1000);
   add(3000, 1000, true);
   EXPECT_EQ(assembly.readable(), 0u);
@@ -78,7 +78,7 @@ TEST_F(StreamAssemblyTest, WhatComesEarlyWaitsForTheGap) {
   EXPECT_EQ(store.chunks.inUse(), 0u);
 }
 
-TEST_F(StreamAssemblyTest, AnEndWithoutBytesIsTheEnd) {
+TEST_F(ReassemblerTest, AnEndWithoutBytesIsTheEnd) {
   add(0, 10);
   add(10, 0, true);
   EXPECT_TRUE(assembly.isWhole());
@@ -86,7 +86,7 @@ TEST_F(StreamAssemblyTest, AnEndWithoutBytesIsTheEnd) {
   EXPECT_TRUE(assembly.isAtEnd());
 }
 
-TEST_F(StreamAssemblyTest, TheEndOfAStreamIsSaidOnceAndForAll) {
+TEST_F(ReassemblerTest, TheEndOfAStreamIsSaidOnceAndForAll) {
   add(0, 100);
   EXPECT_FALSE(assembly.agrees(99, true)) << "bytes behind it have come";
   add(150, 50, true);
@@ -96,7 +96,7 @@ TEST_F(StreamAssemblyTest, TheEndOfAStreamIsSaidOnceAndForAll) {
   EXPECT_FALSE(assembly.agrees(150, true));
 }
 
-TEST_F(StreamAssemblyTest, ManySmallRangesInOrderTakeFewBuffers) {
+TEST_F(ReassemblerTest, ManySmallRangesInOrderTakeFewBuffers) {
   for (uint64_t i = 0; i < 2000; ++i) add(i * 20, 20);
   EXPECT_EQ(assembly.readable(), 40000u);
   EXPECT_LE(assembly.packets(), 25u);
@@ -105,7 +105,7 @@ TEST_F(StreamAssemblyTest, ManySmallRangesInOrderTakeFewBuffers) {
   EXPECT_EQ(read, 40000u);
 }
 
-TEST_F(StreamAssemblyTest, WhatIsThrownAwayGivesAllBack) {
+TEST_F(ReassemblerTest, WhatIsThrownAwayGivesAllBack) {
   for (uint64_t i = 1; i < 300; i += 2) add(i * 700, 700);
   add(0, 700);
   EXPECT_GT(assembly.packets(), 100u);
@@ -117,7 +117,7 @@ TEST_F(StreamAssemblyTest, WhatIsThrownAwayGivesAllBack) {
 
 // Found by code review: one out-of-order byte for each 64 KB of a window used more memory than its
 // buffer, which was not counted.
-TEST_F(StreamAssemblyTest, WhatKeepsEarlyBytesInOrderCountsAsHeld) {
+TEST_F(ReassemblerTest, WhatKeepsEarlyBytesInOrderCountsAsHeld) {
   constexpr uint64_t kPageBytes = StreamWindow::kGrain * StreamWindow::kPageGrains;
   size_t buffer = pool.allocate().footprint();
   for (uint64_t i = 1; i <= 10; ++i) {
@@ -142,7 +142,7 @@ TEST_F(StreamAssemblyTest, WhatKeepsEarlyBytesInOrderCountsAsHeld) {
 // between: the bytes must be those of the stream, and only unread bytes are kept. Found by code
 // review: ranges that each reach a little further were kept in one chain as long as there were
 // buffers, and every new one walked over all of them.
-TEST_F(StreamAssemblyTest, FewWaitNearEachOther) {
+TEST_F(ReassemblerTest, FewWaitNearEachOther) {
   for (size_t i = 0; i < Reassembler::kMostNear; ++i) {
     EXPECT_FALSE(assembly.isCrowded(2048)) << i;
     add(2048, 1 + i);
@@ -159,7 +159,7 @@ TEST_F(StreamAssemblyTest, FewWaitNearEachOther) {
   EXPECT_EQ(assembly.footprint(), 0u);
 }
 
-TEST_F(StreamAssemblyTest, AnyOrderOfAnyRangesIsTheStream) {
+TEST_F(ReassemblerTest, AnyOrderOfAnyRangesIsTheStream) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);
     read = 0;
@@ -213,7 +213,7 @@ TEST_F(StreamAssemblyTest, AnyOrderOfAnyRangesIsTheStream) {
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
-TEST_F(StreamAssemblyTest, AWholeWindowOfEarlyBytesComesOutInOrder) {
+TEST_F(ReassemblerTest, AWholeWindowOfEarlyBytesComesOutInOrder) {
   PacketPool large(2048, 16384);
   constexpr size_t kSize = 1400;
   constexpr uint64_t kCount = StreamWindow::kSpan / kSize - 100;
@@ -229,4 +229,4 @@ TEST_F(StreamAssemblyTest, AWholeWindowOfEarlyBytesComesOutInOrder) {
 }
 
 }  // namespace
-}  // namespace braid::stream_assembly_test
+}  // namespace braid::reassembler_test

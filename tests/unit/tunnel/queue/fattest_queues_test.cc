@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/unit/tunnel/queue/packet_lane_bench.h"
+#include "tests/unit/tunnel/queue/packet_queue_bench.h"
 
-namespace braid::fat_queues_test {
+namespace braid::fattest_queues_test {
 namespace {
 
 using Bench = PacketLaneBench;
@@ -34,7 +34,7 @@ TEST(FattestQueues, TheBoundMeetsAFatFlowAmongThousands) {
   EXPECT_GE(b.drops(Drop::kQueueFull), 20u);
 }
 
-TEST(FatQueuesProperty, WhoDropsHoldsMoreThanFourFifthsOfTheMost) {
+TEST(FattestQueuesProperty, WhoDropsHoldsMoreThanFourFifthsOfTheMost) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -65,4 +65,4 @@ TEST(FatQueuesProperty, WhoDropsHoldsMoreThanFourFifthsOfTheMost) {
 }
 
 }  // namespace
-}  // namespace braid::fat_queues_test
+}  // namespace braid::fattest_queues_test

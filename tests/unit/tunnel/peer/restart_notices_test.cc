@@ -4,10 +4,10 @@
 
 #include <map>
 
-namespace braid::return_calls_test {
+namespace braid::restart_notices_test {
 namespace {
 
-struct ReturnCallsTest : testing::Test {
+struct RestartNoticesTest : testing::Test {
   PacketPool pool{2048, 8};
   RestartNotices calls;
   Time now = Time{} + 1s;
@@ -27,8 +27,8 @@ struct ReturnCallsTest : testing::Test {
     size_t count = 0;
     for (Datagram d; calls.pollDatagram(pool, d, now); ++count) {
       made[d.route].push_back(now);
-      EXPECT_EQ(d.bytes.size(), kReturnCallSize);
-      EXPECT_TRUE(readReturnCall(d.bytes.view()));
+      EXPECT_EQ(d.bytes.size(), kRestartNoticeSize);
+      EXPECT_TRUE(readRestartNotice(d.bytes.view()));
       EXPECT_LE(count, 1000u);
     }
     return count;
@@ -43,14 +43,14 @@ struct ReturnCallsTest : testing::Test {
   }
 };
 
-TEST_F(ReturnCallsTest, NobodyIsCalledWhoWasNotHere) {
+TEST_F(RestartNoticesTest, NobodyIsCalledWhoWasNotHere) {
   EXPECT_EQ(calls.nextDeadline(), kNever);
   calls.begin({}, now);
   EXPECT_EQ(calls.nextDeadline(), kNever);
   EXPECT_EQ(poll(), 0u);
 }
 
-TEST_F(ReturnCallsTest, EveryRouteIsCalledAtOnceAndThenEverLessAndThenNoMore) {
+TEST_F(RestartNoticesTest, EveryRouteIsCalledAtOnceAndThenEverLessAndThenNoMore) {
   Time began = now;
   calls.begin({callerOf(1, 2)}, now);
   EXPECT_EQ(poll(), 2u);
@@ -65,7 +65,7 @@ TEST_F(ReturnCallsTest, EveryRouteIsCalledAtOnceAndThenEverLessAndThenNoMore) {
   EXPECT_EQ(calls.nextDeadline(), kNever);
 }
 
-TEST_F(ReturnCallsTest, WhoHasComeIsCalledNoMore) {
+TEST_F(RestartNoticesTest, WhoHasComeIsCalledNoMore) {
   calls.begin({callerOf(1), callerOf(2)}, now);
   run(50ms);
   calls.end({1});
@@ -74,7 +74,7 @@ TEST_F(ReturnCallsTest, WhoHasComeIsCalledNoMore) {
   EXPECT_EQ(made[routeOf(2)].size(), RestartNotices::kRounds);
 }
 
-TEST_F(ReturnCallsTest, ManyAreCalledOneAfterTheOther) {
+TEST_F(RestartNoticesTest, ManyAreCalledOneAfterTheOther) {
   std::vector<KnownInitiator> callers;
   for (uint8_t peer = 0; peer < 200; ++peer) callers.push_back(callerOf(peer));
   calls.begin(callers, now);
@@ -83,12 +83,12 @@ TEST_F(ReturnCallsTest, ManyAreCalledOneAfterTheOther) {
   EXPECT_EQ(made.size(), 50u) << "at the pace at which handshakes may begin";
 }
 
-TEST_F(ReturnCallsTest, RoutesAreBounded) {
+TEST_F(RestartNoticesTest, RoutesAreBounded) {
   calls.begin({callerOf(1, 100)}, now);
   EXPECT_EQ(poll(), KnownInitiator::kMostRoutes);
 }
 
-TEST_F(ReturnCallsTest, WithoutABufferACallIsLostAndNoMore) {
+TEST_F(RestartNoticesTest, WithoutABufferACallIsLostAndNoMore) {
   calls.begin({callerOf(1)}, now);
   std::vector<Packet> taken;
   while (Packet p = pool.allocate()) taken.push_back(std::move(p));
@@ -100,4 +100,4 @@ TEST_F(ReturnCallsTest, WithoutABufferACallIsLostAndNoMore) {
 }
 
 }  // namespace
-}  // namespace braid::return_calls_test
+}  // namespace braid::restart_notices_test

@@ -2,10 +2,10 @@
 
 #include "tests/unit/tunnel/fec/protection_bench.h"
 
-namespace braid::second_sendings_test {
+namespace braid::duplicate_queue_test {
 namespace {
 
-struct SecondSendingsTest : ProtectionBench {
+struct DuplicateQueueTest : ProtectionBench {
   RecoveryPolicies policies;
   std::optional<DuplicateQueue> second;
 
@@ -26,7 +26,7 @@ struct SecondSendingsTest : ProtectionBench {
   }
 };
 
-TEST_F(SecondSendingsTest, ACopyGoesOnAnotherPath) {
+TEST_F(DuplicateQueueTest, ACopyGoesOnAnotherPath) {
   Subflow& a = open(0);
   Subflow& b = open(1);
   UnitRef d = sendOn(a);
@@ -44,7 +44,7 @@ TEST_F(SecondSendingsTest, ACopyGoesOnAnotherPath) {
   EXPECT_EQ(b.status(now).copies, 1u);
 }
 
-TEST_F(SecondSendingsTest, OnItsOwnPathWhenThePolicySaysSo) {
+TEST_F(DuplicateQueueTest, OnItsOwnPathWhenThePolicySaysSo) {
   start("proactive");
   Subflow& a = open(0);
   Subflow& b = open(1);
@@ -54,7 +54,7 @@ TEST_F(SecondSendingsTest, OnItsOwnPathWhenThePolicySaysSo) {
   EXPECT_EQ(b.sender().sent().next(), idle);
 }
 
-TEST_F(SecondSendingsTest, WhatCameOrIsLostMeanwhileIsLeftOut) {
+TEST_F(DuplicateQueueTest, WhatCameOrIsLostMeanwhileIsLeftOut) {
   Subflow& a = open(0);
   open(1);
   sendOn(a);
@@ -66,14 +66,14 @@ TEST_F(SecondSendingsTest, WhatCameOrIsLostMeanwhileIsLeftOut) {
   EXPECT_TRUE(second->empty());
 }
 
-TEST_F(SecondSendingsTest, NobodyWaitsForOneWithoutAPath) {
+TEST_F(DuplicateQueueTest, NobodyWaitsForOneWithoutAPath) {
   Subflow& a = open(0);
   sendOn(a);
   EXPECT_FALSE(second->poll(out, now));
   EXPECT_TRUE(second->empty()) << "there is no other path";
 }
 
-TEST_F(SecondSendingsTest, ItWaitsForItsPathToOpen) {
+TEST_F(DuplicateQueueTest, ItWaitsForItsPathToOpen) {
   Subflow& a = open(0);
   Subflow& b = open(1);
   sendOn(a);
@@ -87,7 +87,7 @@ TEST_F(SecondSendingsTest, ItWaitsForItsPathToOpen) {
   EXPECT_TRUE(second->poll(out, now));
 }
 
-TEST_F(SecondSendingsTest, BeyondTheBoundTheOldestIsDropped) {
+TEST_F(DuplicateQueueTest, BeyondTheBoundTheOldestIsDropped) {
   Subflow& a = open(0);
   open(1);
   UnitRef oldest = sendOn(a);
@@ -97,4 +97,4 @@ TEST_F(SecondSendingsTest, BeyondTheBoundTheOldestIsDropped) {
 }
 
 }  // namespace
-}  // namespace braid::second_sendings_test
+}  // namespace braid::duplicate_queue_test

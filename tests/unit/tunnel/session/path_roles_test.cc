@@ -3,14 +3,14 @@
 #include "tests/unit/tunnel/session/kept_events.h"
 #include "tests/unit/tunnel/subflow/subflow_bench.h"
 
-namespace braid::path_duties_test {
+namespace braid::path_roles_test {
 namespace {
 
 constexpr PathPreference kNormal{};
 constexpr PathPreference kMetered{.use = PathUse::kMetered};
 constexpr PathPreference kBackup{.use = PathUse::kBackup};
 
-struct PathDutiesTest : SubflowBench {
+struct PathRolesTest : SubflowBench {
   ControlFrames controls;
   KeptEvents events;
   PathRoles initiator{PathRoles::Side::kInitiator, 1472, subflows, controls, events.in()};
@@ -32,7 +32,7 @@ struct PathDutiesTest : SubflowBench {
   }
 };
 
-TEST_F(PathDutiesTest, TheBestUsablePathsCarryTheData) {
+TEST_F(PathRolesTest, TheBestUsablePathsCarryTheData) {
   Subflow& backup = use(0, kBackup);
   EXPECT_EQ(backup.admission().role(), PathRole::kAll) << "there is no better one";
   Subflow& normal = use(1, kNormal);
@@ -47,7 +47,7 @@ TEST_F(PathDutiesTest, TheBestUsablePathsCarryTheData) {
   EXPECT_EQ(backup.admission().role(), PathRole::kAll);
 }
 
-TEST_F(PathDutiesTest, AMeteredPathHelpsWhenTheNormalOnesAreLongTooLittle) {
+TEST_F(PathRolesTest, AMeteredPathHelpsWhenTheNormalOnesAreLongTooLittle) {
   use(0, kNormal);
   Subflow& metered = use(1, kMetered);
   EXPECT_EQ(metered.admission().role(), PathRole::kNone);
@@ -62,7 +62,7 @@ TEST_F(PathDutiesTest, AMeteredPathHelpsWhenTheNormalOnesAreLongTooLittle) {
   EXPECT_EQ(metered.admission().role(), PathRole::kNone);
 }
 
-TEST_F(PathDutiesTest, WithoutMeteredPathsNothingOverflows) {
+TEST_F(PathRolesTest, WithoutMeteredPathsNothingOverflows) {
   use(0, kNormal);
   use(1, kBackup);
   EXPECT_FALSE(initiator.mayOverflow(now));
@@ -71,7 +71,7 @@ TEST_F(PathDutiesTest, WithoutMeteredPathsNothingOverflows) {
   EXPECT_EQ(initiator.nextDeadline(now), kNever);
 }
 
-TEST_F(PathDutiesTest, ThePeerIsToldWhatIsNotTheDefault) {
+TEST_F(PathRolesTest, ThePeerIsToldWhatIsNotTheDefault) {
   use(0, kNormal);
   EXPECT_EQ(initiator.wishFor(subflows[0]), nullptr);
   EXPECT_TRUE(controls.empty());
@@ -87,7 +87,7 @@ TEST_F(PathDutiesTest, ThePeerIsToldWhatIsNotTheDefault) {
   EXPECT_EQ(frames[0].preference, kNormal);
 }
 
-TEST_F(PathDutiesTest, OnlyAUsableSubflowIsAnnounced) {
+TEST_F(PathRolesTest, OnlyAUsableSubflowIsAnnounced) {
   open(0);
   Subflow& s = add(1);
   initiator.setPreference(s, kBackup, kBackup, nullptr);
@@ -97,7 +97,7 @@ TEST_F(PathDutiesTest, OnlyAUsableSubflowIsAnnounced) {
   EXPECT_EQ(told().size(), 1u);
 }
 
-TEST_F(PathDutiesTest, AResponderFollowsTheInitiator) {
+TEST_F(PathRolesTest, AResponderFollowsTheInitiator) {
   Subflow& s = open(0);
   initiator.onPeerPreference({0_subflow, 1, kBackup});
   EXPECT_EQ(s.preference(), kNormal) << "the initiator takes no wishes";
@@ -106,7 +106,7 @@ TEST_F(PathDutiesTest, AResponderFollowsTheInitiator) {
   EXPECT_EQ(s.preference(), kBackup);
 }
 
-TEST_F(PathDutiesTest, SubflowsOfAnUplinkShareItsCeiling) {
+TEST_F(PathRolesTest, SubflowsOfAnUplinkShareItsCeiling) {
   Subflow& a = open(0);
   Subflow& b = open(1);
   PathPreference slow{.uplink = 3, .ceiling = PathPreference::kMinCeiling};
@@ -118,4 +118,4 @@ TEST_F(PathDutiesTest, SubflowsOfAnUplinkShareItsCeiling) {
 }
 
 }  // namespace
-}  // namespace braid::path_duties_test
+}  // namespace braid::path_roles_test

@@ -8,12 +8,12 @@
 #include "tests/unit/tunnel/queue/some_flows.h"
 #include "tests/unit/tunnel/wire/number_literals.h"
 
-namespace braid::data_ledger_test {
+namespace braid::data_tracker_test {
 namespace {
 
 constexpr Duration kRepairTime = 3s;
 
-struct DataLedgerTest : testing::Test {
+struct DataTrackerTest : testing::Test {
   PacketPool pool{1500, 2000};
   SomeFlows flows;
   Flow& flow = flows.make();
@@ -33,7 +33,7 @@ struct DataLedgerTest : testing::Test {
   uint64_t drops(Drop cause) { return dataTracker.drops()[static_cast<size_t>(cause)]; }
 };
 
-TEST_F(DataLedgerTest, DeliveryFreesTheBufferAtOnceAndTheEntryWhenForgotten) {
+TEST_F(DataTrackerTest, DeliveryFreesTheBufferAtOnceAndTheEntryWhenForgotten) {
   UnitRef d = send();
   EXPECT_EQ(flow.sent.unacked(), 1u);
   EXPECT_EQ(pool.inUse(), 1u);
@@ -45,7 +45,7 @@ TEST_F(DataLedgerTest, DeliveryFreesTheBufferAtOnceAndTheEntryWhenForgotten) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
+TEST_F(DataTrackerTest, ALostPacketIsRepairedOldestFirst) {
   UnitRef a = send();
   UnitRef b = send();
   dataTracker.onLost(a, now);
@@ -64,7 +64,7 @@ TEST_F(DataLedgerTest, ALostPacketIsRepairedOldestFirst) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, TheRepairQueueTellsWhenItChanges) {
+TEST_F(DataTrackerTest, TheRepairQueueTellsWhenItChanges) {
   UnitRef a = send();
   UnitRef b = send();
   EXPECT_EQ(dataTracker.repairChanges(), 0u);
@@ -81,7 +81,7 @@ TEST_F(DataLedgerTest, TheRepairQueueTellsWhenItChanges) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
+TEST_F(DataTrackerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
   UnitRef d = send();
   dataTracker.onMoved(d, now);
   EXPECT_EQ(d->copies, 0);
@@ -96,7 +96,7 @@ TEST_F(DataLedgerTest, WhatAnotherCopyDeliveredIsNotRepaired) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
+TEST_F(DataTrackerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
   UnitRef d = send();
   dataTracker.onSent(d, 1_subflow, 0_pn);
   dataTracker.onLost(d, now);
@@ -109,7 +109,7 @@ TEST_F(DataLedgerTest, OneCopyLostIsNoReasonWhileAnotherIsInFlight) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
+TEST_F(DataTrackerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
   UnitRef d = send();
   dataTracker.onMoved(d, now);
   EXPECT_TRUE(d->moved);
@@ -125,7 +125,7 @@ TEST_F(DataLedgerTest, AMovedPacketMovesOnWhenTheNextSubflowFallsSilentToo) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, ALateAcknowledgmentCancelsTheRepair) {
+TEST_F(DataTrackerTest, ALateAcknowledgmentCancelsTheRepair) {
   UnitRef d = send();
   dataTracker.onLost(d, now);
   dataTracker.onDelivered(d, false);
@@ -135,7 +135,7 @@ TEST_F(DataLedgerTest, ALateAcknowledgmentCancelsTheRepair) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
+TEST_F(DataTrackerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
   UnitRef d = send();
   Dsn dsn = d->dsn;
   dataTracker.onLost(d, now);
@@ -152,7 +152,7 @@ TEST_F(DataLedgerTest, RepairEndsAtTheRepairTimeAndTheReceiverIsTold) {
   dataTracker.forget(d);
 }
 
-TEST_F(DataLedgerTest, WhatWaitsForRepairTellsWhenItExpires) {
+TEST_F(DataTrackerTest, WhatWaitsForRepairTellsWhenItExpires) {
   EXPECT_EQ(dataTracker.repairExpiresAt(), kNever);
   UnitRef d = send();
   EXPECT_EQ(dataTracker.repairExpiresAt(), kNever) << "it is on its way";
@@ -165,7 +165,7 @@ TEST_F(DataLedgerTest, WhatWaitsForRepairTellsWhenItExpires) {
   dataTracker.forget(d);
 }
 
-TEST_F(DataLedgerTest, NeighboursGivenUpAreOneSkip) {
+TEST_F(DataTrackerTest, NeighboursGivenUpAreOneSkip) {
   std::vector<UnitRef> all;
   for (int i = 0; i < 10; ++i) all.push_back(send());
   for (UnitRef d : all) dataTracker.onLost(d, now);
@@ -179,7 +179,7 @@ TEST_F(DataLedgerTest, NeighboursGivenUpAreOneSkip) {
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
-TEST_F(DataLedgerTest, ALostDatagramIsNotSentAgain) {
+TEST_F(DataTrackerTest, ALostDatagramIsNotSentAgain) {
   UnitRef d = send(false);
   dataTracker.onLost(d, now);
   EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
@@ -188,7 +188,7 @@ TEST_F(DataLedgerTest, ALostDatagramIsNotSentAgain) {
   dataTracker.forget(d);
 }
 
-TEST_F(DataLedgerTest, ADatagramMovesOnlyWhileItIsTimely) {
+TEST_F(DataTrackerTest, ADatagramMovesOnlyWhileItIsTimely) {
   UnitRef late = send(false);
   dataTracker.onMoved(late, now + DataTracker::kTimely + 1ns);
   EXPECT_EQ(dataTracker.nextRepair(now), nullptr);
@@ -205,11 +205,11 @@ TEST_F(DataLedgerTest, ADatagramMovesOnlyWhileItIsTimely) {
 
 // Random fates of up to three copies of each packet: every entry and buffer is freed, and each
 // packet ends exactly once.
-TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
+TEST_F(DataTrackerTest, NothingLeaksWhateverHappens) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
     struct Copy {
-      UnitRef datum;
+      UnitRef unit;
       bool inFlight;
     };
     std::vector<Copy> copies;
@@ -222,20 +222,20 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
       Copy& c = copies[random.below(copies.size())];
       if (what == 1 && c.inFlight) {
         c.inFlight = false;
-        dataTracker.onMoved(c.datum, now);
+        dataTracker.onMoved(c.unit, now);
       }
       if (what == 2 && c.inFlight) {
         c.inFlight = false;
-        dataTracker.onLost(c.datum, now);
+        dataTracker.onLost(c.unit, now);
       }
       if (what == 3) {
-        dataTracker.onDelivered(c.datum, c.inFlight);
-        dataTracker.forget(c.datum);
+        dataTracker.onDelivered(c.unit, c.inFlight);
+        dataTracker.forget(c.unit);
         std::swap(c, copies.back());
         copies.pop_back();
       }
       if (what == 4 && !c.inFlight) {
-        dataTracker.forget(c.datum);
+        dataTracker.forget(c.unit);
         std::swap(c, copies.back());
         copies.pop_back();
       }
@@ -245,16 +245,16 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
           copies.push_back({d, true});
         }
       }
-      if (what == 6 && !c.datum->isDone()) {
-        dataTracker.onCopied(c.datum);
-        copies.push_back({copies[static_cast<size_t>(&c - copies.data())].datum, true});
+      if (what == 6 && !c.unit->isDone()) {
+        dataTracker.onCopied(c.unit);
+        copies.push_back({copies[static_cast<size_t>(&c - copies.data())].unit, true});
       }
-      if (what == 7) dataTracker.onRecovered(copies[random.below(copies.size())].datum);
+      if (what == 7) dataTracker.onRecovered(copies[random.below(copies.size())].unit);
       while (dataTracker.takeSkip()) {
       }
     }
     dataTracker.giveUpAll(Drop::kPeerDown);
-    for (Copy& c : copies) dataTracker.forget(c.datum);
+    for (Copy& c : copies) dataTracker.forget(c.unit);
     ASSERT_EQ(dataTracker.live(), 0u) << "seed " << seed;
     ASSERT_EQ(dataTracker.queued(), 0u) << "seed " << seed;
     ASSERT_EQ(pool.inUse(), 0u) << "seed " << seed;
@@ -264,7 +264,7 @@ TEST_F(DataLedgerTest, NothingLeaksWhateverHappens) {
 
 // ---- copies, recovery, the list of a flow's packets
 
-TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
+TEST_F(DataTrackerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
   UnitRef d = make(flow);
   dataTracker.onSent(d, 2_subflow, 77_pn);
   dataTracker.onCopied(d);
@@ -282,7 +282,7 @@ TEST_F(DataLedgerTest, ACopyCountsAsInFlightAndLeavesTheLastPlace) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
+TEST_F(DataTrackerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
   UnitRef d = make(flow);
   dataTracker.onSent(d, 2_subflow, 77_pn);
   dataTracker.onCopied(d, now + 30ms);
@@ -296,7 +296,7 @@ TEST_F(DataLedgerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
+TEST_F(DataTrackerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
   UnitRef d = make(calls);
   dataTracker.onSent(d, 2_subflow, 77_pn);
   dataTracker.onCopied(d, now + 30ms);
@@ -310,7 +310,7 @@ TEST_F(DataLedgerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, ACopyOnASilentPathSaysNothingOfTheDatumsOwnPath) {
+TEST_F(DataTrackerTest, ACopyOnASilentPathSaysNothingOfTheUnitsOwnPath) {
   UnitRef d = make(flow);
   dataTracker.onSent(d, 2_subflow, 77_pn);
   dataTracker.onCopied(d);
@@ -326,7 +326,7 @@ TEST_F(DataLedgerTest, ACopyOnASilentPathSaysNothingOfTheDatumsOwnPath) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, ACopyDoesNotTakeTheDatumOffTheRepairQueue) {
+TEST_F(DataTrackerTest, ACopyDoesNotTakeTheUnitOffTheRepairQueue) {
   UnitRef d = send();
   dataTracker.onLost(d, now);
   dataTracker.onCopied(d);
@@ -338,7 +338,7 @@ TEST_F(DataLedgerTest, ACopyDoesNotTakeTheDatumOffTheRepairQueue) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, WhatIsRecoveredIsDeliveredAndNotRepaired) {
+TEST_F(DataTrackerTest, WhatIsRecoveredIsDeliveredAndNotRepaired) {
   UnitRef d = send();
   dataTracker.onRecovered(d);
   EXPECT_TRUE(d->isDone());
@@ -354,7 +354,7 @@ TEST_F(DataLedgerTest, WhatIsRecoveredIsDeliveredAndNotRepaired) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, RecoveryEndsARepairThatWaits) {
+TEST_F(DataTrackerTest, RecoveryEndsARepairThatWaits) {
   UnitRef d = send();
   dataTracker.onLost(d, now);
   dataTracker.onRecovered(d);
@@ -364,7 +364,7 @@ TEST_F(DataLedgerTest, RecoveryEndsARepairThatWaits) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, WhoHoldsADatumKeepsItsEntry) {
+TEST_F(DataTrackerTest, WhoHoldsAUnitKeepsItsEntry) {
   UnitRef d = send();
   dataTracker.hold(d);
   dataTracker.onDelivered(d, true);
@@ -375,7 +375,7 @@ TEST_F(DataLedgerTest, WhoHoldsADatumKeepsItsEntry) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, SendingAgainTellsWhereItIsNow) {
+TEST_F(DataTrackerTest, SendingAgainTellsWhereItIsNow) {
   UnitRef d = send();
   dataTracker.onMoved(d, now);
   EXPECT_TRUE(d->moved);
@@ -400,7 +400,7 @@ std::vector<uint64_t> listOf(const Flow& flow) {
   return list;
 }
 
-TEST_F(DataLedgerTest, AFlowListsItsUndeliveredPacketsInOrder) {
+TEST_F(DataTrackerTest, AFlowListsItsUndeliveredPacketsInOrder) {
   using List = std::vector<uint64_t>;
   EXPECT_EQ(listOf(flow), List{});
   std::vector<UnitRef> all;
@@ -422,7 +422,7 @@ TEST_F(DataLedgerTest, AFlowListsItsUndeliveredPacketsInOrder) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataLedgerTest, NumbersCountUpWithinTheFlow) {
+TEST_F(DataTrackerTest, NumbersCountUpWithinTheFlow) {
   UnitRef call = send(false);
   EXPECT_EQ(call->dsn, 0_dsn);
   EXPECT_EQ(call->slot, calls.slot());
@@ -439,7 +439,7 @@ TEST_F(DataLedgerTest, NumbersCountUpWithinTheFlow) {
   dataTracker.forget(call);
 }
 
-TEST_F(DataLedgerTest, WhatIsRefusedProtectionCountsAsProtected) {
+TEST_F(DataTrackerTest, WhatIsRefusedProtectionCountsAsProtected) {
   UnitRef d = send();
   dataTracker.onCoded(d, now + 30ms);
   EXPECT_EQ(d->protection, UnitProtection::kCoded);
@@ -456,7 +456,7 @@ TEST_F(DataLedgerTest, WhatIsRefusedProtectionCountsAsProtected) {
   }
 }
 
-TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
+TEST_F(DataTrackerTest, FlowsHaveListsOfTheirOwn) {
   Flow& other = flows.make();
   UnitRef a = send();
   UnitRef b = make(other);
@@ -473,7 +473,7 @@ TEST_F(DataLedgerTest, FlowsHaveListsOfTheirOwn) {
 
 // ---- the budget of what was sent
 
-TEST_F(DataLedgerTest, EverySessionHasRoomForItsPart) {
+TEST_F(DataTrackerTest, EverySessionHasRoomForItsPart) {
   MemoryQuota budget(80);
   DataTracker greedy(kRepairTime, nullptr, &budget), modest(kRepairTime, nullptr, &budget);
   std::vector<UnitRef> sent, others;
@@ -501,7 +501,7 @@ TEST_F(DataLedgerTest, EverySessionHasRoomForItsPart) {
 }
 
 /// A stream's flow, and a unit of it with this many bytes of the stream.
-struct RangeTest : DataLedgerTest {
+struct RangeTest : DataTrackerTest {
   PacketPool large{2048, 100};
   DataTracker ranges{kRepairTime, nullptr, &large.budget(PacketUse::kSent)};
   Flow stream{flows, {}};
@@ -565,4 +565,4 @@ TEST_F(RangeTest, IsCutInTwoThatAreSentOneAfterTheOther) {
 }
 
 }  // namespace
-}  // namespace braid::data_ledger_test
+}  // namespace braid::data_tracker_test
