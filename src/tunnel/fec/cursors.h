@@ -17,7 +17,7 @@
 #include "scheduler/recovery/recovery.h"
 #include "tunnel/fec/policies.h"
 #include "tunnel/queue/data_tracker.h"
-#include "tunnel/stream/trace.h"
+#include "tunnel/queue/trace.h"
 #include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/subflow/sent_map.h"
 #include "tunnel/subflow/subflow.h"

@@ -38,11 +38,11 @@
 #include "base/time.h"
 #include "tunnel/queue/data_tracker.h"
 #include "tunnel/queue/options.h"
+#include "tunnel/queue/trace.h"
 #include "tunnel/stream/registry.h"
 #include "tunnel/stream/send_side.h"
 #include "tunnel/stream/stream.h"
 #include "tunnel/stream/stream_io.h"
-#include "tunnel/stream/trace.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/parameters.h"
 

@@ -13,8 +13,6 @@
 namespace braid::registry_test {
 namespace {
 
-using Word = StreamRegistry::Word;
-
 struct StreamRegistryTest : testing::Test {
   StreamRegistry registry;
   StreamEvent event;
@@ -28,8 +26,8 @@ TEST_F(StreamRegistryTest, WhatHappensBetweenTwoPollsIsOneEvent) {
   StreamHandle a = registry.add(stream(0));
   StreamHandle b = registry.add(stream(1));
   registry.announce(a, 7);
-  registry.tell(b, Word::kReadable);
-  registry.tell(a, Word::kReadable);
+  registry.tell(b, &StreamEvent::readable);
+  registry.tell(a, &StreamEvent::readable);
   ASSERT_TRUE(registry.poll(event));
   EXPECT_EQ(event.stream, b) << "openings come last";
   ASSERT_TRUE(registry.poll(event));
@@ -72,10 +70,10 @@ TEST_F(StreamRegistryTest, OpeningsOfSessionsComeInTurn) {
 
 TEST_F(StreamRegistryTest, AnEndIsTheLastThatIsHeard) {
   StreamHandle a = registry.add(stream(0));
-  registry.tell(a, Word::kReadable);
+  registry.tell(a, &StreamEvent::readable);
   registry.end(a, StreamCause::kTimedOut);
   EXPECT_FALSE(registry.find(a));
-  registry.tell(a, Word::kWritable);
+  registry.tell(a, &StreamEvent::writable);
   ASSERT_TRUE(registry.poll(event));
   EXPECT_EQ(event.reset, StreamCause::kTimedOut);
   EXPECT_FALSE(event.readable || event.writable || event.done);
@@ -101,7 +99,7 @@ TEST_F(StreamRegistryTest, AHandleIsNeverGivenTwice) {
 
 TEST_F(StreamRegistryTest, WhoLetsGoHearsNothingMore) {
   StreamHandle a = registry.add(stream(0));
-  registry.tell(a, Word::kReadable);
+  registry.tell(a, &StreamEvent::readable);
   registry.release(a);
   registry.end(a, StreamCause::kReset);
   EXPECT_FALSE(registry.poll(event));

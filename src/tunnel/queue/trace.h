@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/time.h"
-#include "tunnel/stream/stream_io.h"
+#include "tunnel/wire/frames.h"
 #include "tunnel/wire/header.h"
 
 namespace braid {
