@@ -226,7 +226,7 @@ std::optional<size_t> findBest(std::span<const RecoveryPath> paths, Rank rank, R
 /// each subflow repairs its own losses. MPTCP's reinjections on another subflow (opportunistic
 /// retransmission when the window is full, and the data of a dead subflow) are done by the session
 /// under every policy.
-class NoRecovery final : public RecoveryPolicy {
+class NoRecovery : public RecoveryPolicy {
  public:
   Time notBefore(const RecoveryView&) const override { return kNever; }
   std::optional<Protection> choose(const RecoveryView&) override { return std::nullopt; }
@@ -236,10 +236,8 @@ class NoRecovery final : public RecoveryPolicy {
 /// section VI-A) sends a short flow twice over two connections; bonding boxes call this redundant
 /// mode. Difference: RepFlow leaves the choice of the two paths to chance (ECMP); here they are the
 /// two best paths. Nothing else is protected.
-class Redundant final : public RecoveryPolicy {
+class Redundant final : public NoRecovery {
  public:
-  Time notBefore(const RecoveryView&) const override { return kNever; }
-  std::optional<Protection> choose(const RecoveryView&) override { return std::nullopt; }
   Duplication duplication() const override { return Duplication::kOtherPath; }
 };
 
