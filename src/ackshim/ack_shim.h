@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ackshim/counters.h"
 #include "ackshim/flow_table.h"
 #include "ackshim/handshake_tracker.h"
 #include "ackshim/options.h"
-#include "ackshim/outbox.h"
 #include "ackshim/receiver_replay.h"
+#include "ackshim/segment.h"
 #include "ackshim/sender_wakeup.h"
 #include "base/packet.h"
 #include "base/random.h"

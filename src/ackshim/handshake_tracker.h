@@ -6,11 +6,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "ackshim/counters.h"
 #include "ackshim/direction.h"
 #include "ackshim/flow_table.h"
 #include "ackshim/options.h"
-#include "ackshim/outbox.h"
 #include "ackshim/segment.h"
 #include "base/bytes.h"
 #include "base/timers.h"

@@ -2,10 +2,8 @@
 
 #include <span>
 
-#include "ackshim/counters.h"
 #include "ackshim/flow_table.h"
 #include "ackshim/options.h"
-#include "ackshim/outbox.h"
 #include "ackshim/segment.h"
 #include "base/random.h"
 

@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "ackshim/counters.h"
 #include "ackshim/direction.h"
 #include "ackshim/options.h"
 #include "ackshim/segment.h"

@@ -43,7 +43,7 @@ enum class Drop : uint8_t {
   kBadParity,
   kStrayResponse,
   kForgedAck,
-  kReturnCall,
+  kRestartNotice,
   kCount
 };
 inline constexpr size_t kDropCount = static_cast<size_t>(Drop::kCount);
@@ -131,7 +131,7 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "proves nothing. A peer behind a NAT that gives it another address meanwhile may cause one"},
     {Drop::kForgedAck, "forged_ack",
      "the peer acknowledged a packet that was never sent: its session is closed"},
-    {Drop::kReturnCall, "restart_notice",
+    {Drop::kRestartNotice, "restart_notice",
      "a restart notice that ends no session of this gateway: a few after the other end restarted "
      "are normal, as it is repeated"},
 });

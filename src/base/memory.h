@@ -3,9 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/containers.h"
@@ -138,6 +140,32 @@ class MemoryQuota {
   size_t mostDigits_ = 0;  ///< lists above it are empty
 };
 
+/// A user of a memory quota that asks before it keeps more.
+class CallbackQuotaUser final : public QuotaUser {
+ public:
+  /// `reclaim`: frees some of what is kept when others need memory; empty: nothing can be freed.
+  explicit CallbackQuotaUser(MemoryQuota* budget, std::function<void()> reclaim = {})
+      : QuotaUser(budget, reclaim != nullptr), reclaim_(std::move(reclaim)) {}
+  bool mayKeep(size_t more) { return makeRoom(more); }
+  /// Like mayKeep(), for data that cannot wait: may also use the free part that is reserved for
+  /// others.
+  bool mustKeep(size_t more) { return makeRoom(more, true); }
+  void set(size_t amount) {
+    isSetting_ = true;
+    keep(amount);
+    isSetting_ = false;
+  }
+
+ private:
+  // Not from inside of set(): its caller is working on what reclaim_() would free.
+  void reclaim() override {
+    if (!isSetting_) reclaim_();
+  }
+
+  std::function<void()> reclaim_;
+  bool isSetting_ = false;
+};
+
 /// A pool of reusable objects, allocated on demand in slabs of kSlab. Once enough slabs exist,
 /// neither take() nor give() allocates. Objects do not move in memory, and are destroyed with the
 /// pool.
@@ -181,6 +209,36 @@ class ObjectPool {
 
   std::vector<std::unique_ptr<T[]>> slabs_;
   std::vector<T*> free_;
+};
+
+/// Objects made on demand. At most `kMost` returned objects are kept for reuse, the memory of
+/// others is freed. So memory that was needed once, perhaps for a hostile peer, is not kept
+/// forever.
+template <typename T, size_t kMost>
+class BoundedPool {
+ public:
+  /// An object in the state in which it was returned, or T{}.
+  T* take() {
+    ++inUse_;
+    if (free_.empty()) return std::make_unique<T>().release();
+    T* item = free_.back().release();
+    free_.pop_back();
+    return item;
+  }
+  /// Returns an object to the pool.
+  void give(T* item) {
+    --inUse_;
+    std::unique_ptr<T> owned(item);
+    if (free_.size() < kMost) free_.push_back(std::move(owned));
+  }
+  /// Frees the objects that are not in use.
+  void shrink() { free_.clear(); }
+  /// Objects taken and not returned.
+  size_t inUse() const { return inUse_; }
+
+ private:
+  std::vector<std::unique_ptr<T>> free_;
+  size_t inUse_ = 0;
 };
 
 }  // namespace braid

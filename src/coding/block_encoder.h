@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -40,5 +41,36 @@ class BlockEncoder {
   SymbolStore parity_;
   std::vector<ErasureCode::Symbol> symbols_;
 };
+
+inline BlockEncoder::BlockEncoder(size_t symbolCapacity)
+    : capacity_(symbolCapacity), copies_(symbolCapacity, kMaxBlockSymbols) {
+  ErasureCode::prepare();
+}
+
+inline void BlockEncoder::begin() {
+  if (parity_.empty()) parity_ = SymbolStore(capacity_, 1);
+  symbols_.clear();
+  symbolSize_ = 0;
+}
+
+inline bool BlockEncoder::add(std::span<const ByteView> pieces) {
+  const size_t size = totalSize(pieces);
+  const size_t column = symbols_.size();
+  if (size == 0 || size > capacity_ || column == kMaxBlockSymbols || parity_.empty()) return false;
+  if (column == copies_.size()) copies_.grow();
+  uint8_t* to = copies_[column];
+  joinSymbol(to, pieces);
+  symbols_.push_back({column, {to, size}});
+  symbolSize_ = std::max(symbolSize_, size);
+  return true;
+}
+
+inline ByteView BlockEncoder::parity(size_t index) {
+  if (parity_.empty() || index >= kMaxBlockParities) return {};
+  ByteSpan out(parity_[0], symbolSize_);
+  std::memset(out.data(), 0, paddedSymbol(symbolSize_));
+  ErasureCode::addTo(out, index, symbols_);
+  return out;
+}
 
 }  // namespace braid

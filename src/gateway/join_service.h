@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/rate_limit.h"
 #include "base/time.h"
 #include "gateway/config/config.h"
 #include "gateway/control/requests.h"

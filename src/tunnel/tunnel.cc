@@ -128,17 +128,17 @@ void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   ByteView bytes = datagram.view();
   parts_->count(from, bytes.size(), now);
   if (isHandshakeDatagram(bytes)) return parts_->onHandshake(from, datagram.span(), now);
-  if (isReturnCall(bytes)) {
-    std::optional<RestartNotice> call = readReturnCall(bytes);
-    if (!call || !parts_->peers_.onReturnCall(from, *call, now))
-      countDrop(parts_->drops_, Drop::kReturnCall);
+  if (isRestartNotice(bytes)) {
+    std::optional<RestartNotice> notice = readRestartNotice(bytes);
+    if (!notice || !parts_->peers_.onRestartNotice(from, *notice, now))
+      countDrop(parts_->drops_, Drop::kRestartNotice);
     return parts_->settle();
   }
   if (bytes.size() < kMinDatagram) return countDrop(parts_->drops_, Drop::kRuntDatagram);
   std::optional<DatagramHeader> header = readHeader(bytes);
   if (!header) return countDrop(parts_->drops_, Drop::kUnknownType);
   if (header->version != kWireVersion) return countDrop(parts_->drops_, Drop::kUnknownVersion);
-  auto [peer, session, call] = parts_->peers_.find(header->session);
+  auto [peer, session, notice] = parts_->peers_.find(header->session);
   if (!peer) return countDrop(parts_->drops_, Drop::kUnknownSession);
   parts_->peers_.wake(*peer);
   if (std::optional<Drop> cause =

@@ -39,7 +39,6 @@
 #include "base/packet.h"
 #include "base/time.h"
 #include "inet/addresses.h"
-#include "tunnel/api/io.h"
 #include "tunnel/api/options.h"
 #include "tunnel/api/status.h"
 #include "tunnel/api/streams.h"

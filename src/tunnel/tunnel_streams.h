@@ -2,7 +2,12 @@
 
 #include "tunnel/api/options.h"
 #include "tunnel/api/streams.h"
+#include "tunnel/forward/forwarder.h"
+#include "tunnel/peer/peer.h"
+#include "tunnel/peer/peer_set.h"
 #include "tunnel/stream/registry.h"
+#include "tunnel/stream/session_streams.h"
+#include "tunnel/stream/stream.h"
 
 namespace braid {
 
@@ -52,5 +57,94 @@ class TunnelStreams final : public StreamApi {
   const Forwarder& forwarder_;
   StreamRegistry registry_;
 };
+
+inline void TunnelStreams::wakePeers() {
+  registry_.takeTouched([&](uint32_t session) { peers_.wakeSession(session); });
+}
+
+// The session with the peer behind the destination; nullptr: none.
+inline Session* TunnelStreams::sessionFor(const Address& destination) const {
+  if (options_.mode != TunnelOptions::Mode::kTun) return nullptr;
+  Peer* peer = forwarder_.peerBehind(destination);
+  return peer ? peer->session() : nullptr;
+}
+
+inline bool TunnelStreams::canOpen(const Address& destination) const {
+  Session* session = sessionFor(destination);
+  return session && session->anyUsable() && session->streams().mayTakeOver();
+}
+
+inline StreamHandle TunnelStreams::open(const StreamEnds& ends, Time now) {
+  if (ends.source.address.family != ends.destination.address.family) return {};
+  Session* session = sessionFor(ends.destination.address);
+  return session ? session->streams().open(ends, now) : StreamHandle{};
+}
+
+inline const StreamEnds* TunnelStreams::ends(StreamHandle stream) const {
+  const Stream* s = registry_.find(stream);
+  return s ? &s->ends() : nullptr;
+}
+
+inline size_t TunnelStreams::writable(StreamHandle stream, size_t wanted) {
+  Stream* s = registry_.find(stream);
+  return s ? s->of().sending().writable(*s, wanted) : 0;
+}
+
+inline size_t TunnelStreams::room(StreamHandle stream, std::span<ByteSpan> buffers) {
+  Stream* s = registry_.find(stream);
+  return s ? s->of().sending().room(*s, buffers) : 0;
+}
+
+inline void TunnelStreams::commit(StreamHandle stream, size_t bytes, Time now) {
+  if (Stream* s = registry_.find(stream)) s->of().sending().commit(*s, bytes, now);
+}
+
+inline size_t TunnelStreams::write(StreamHandle stream, ByteView bytes, Time now) {
+  Stream* s = registry_.find(stream);
+  return s ? s->of().sending().write(*s, bytes, now) : 0;
+}
+
+inline void TunnelStreams::finish(StreamHandle stream, Time now) {
+  if (Stream* s = registry_.find(stream)) s->of().sending().finish(*s, now);
+}
+
+inline void TunnelStreams::reset(StreamHandle stream, StreamCause cause, Time now) {
+  if (Stream* s = registry_.find(stream)) s->of().reset(*s, cause, now);
+}
+
+inline size_t TunnelStreams::readable(StreamHandle stream) const {
+  const Stream* s = registry_.find(stream);
+  return s ? s->assembly().readable() : 0;
+}
+
+inline size_t TunnelStreams::peek(StreamHandle stream, std::span<ByteView> views) const {
+  const Stream* s = registry_.find(stream);
+  return s ? s->assembly().peek(views) : 0;
+}
+
+inline void TunnelStreams::consume(StreamHandle stream, size_t bytes, Time now) {
+  if (Stream* s = registry_.find(stream)) s->of().consume(*s, bytes, now);
+}
+
+inline bool TunnelStreams::isAtEnd(StreamHandle stream) const {
+  const Stream* s = registry_.find(stream);
+  return s && s->assembly().isAtEnd();
+}
+
+// A peer may open streams only between addresses between which it may also send packets.
+inline bool TunnelStreams::isAllowed(const Stream& stream) const {
+  const Peer* peer = peers_.find(stream.of().session()).peer;
+  return peer && forwarder_.ownsSource(*peer, stream.ends().source.address) &&
+         forwarder_.mayReach(stream.ends().destination.address);
+}
+
+inline bool TunnelStreams::pollStream(StreamEvent& out) {
+  while (registry_.poll(out)) {
+    Stream* stream = out.opened ? registry_.find(out.stream) : nullptr;
+    if (!stream || isAllowed(*stream)) return true;
+    stream->of().reset(*stream, StreamCause::kForbidden, stream->begun());
+  }
+  return false;
+}
 
 }  // namespace braid

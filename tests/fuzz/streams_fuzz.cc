@@ -42,7 +42,7 @@ class Play {
     lane_->setPeer(peer);
   }
   ~Play() {
-    for (UnitRef datum : sent_) dataTracker_.forget(datum);
+    for (UnitRef unit : sent_) dataTracker_.forget(unit);
     sent_.clear();
     lane_->endAll(StreamCause::kGone, false);
     lane_.reset();
@@ -179,29 +179,29 @@ class Play {
     if (size_t size = 70 + in.u16() % 2000; size < offer.unit->size())
       offer.flow->lane().cut(*offer.flow, size);
     Flow& flow = *offer.flow;
-    UnitRef datum = dataTracker_.create(flow, walk.take(), now_);
-    dataTracker_.onSent(datum, SubflowId(0), PacketNumber(next_++));
-    check(*datum);
-    sent_.push_back(datum);
+    UnitRef unit = dataTracker_.create(flow, walk.take(), now_);
+    dataTracker_.onSent(unit, SubflowId(0), PacketNumber(next_++));
+    check(*unit);
+    sent_.push_back(unit);
   }
-  static void check(const DataUnit& datum) {
+  static void check(const DataUnit& unit) {
     StreamFrame f;
-    f.type = datum.frame;
-    f.offset = datum.dsn.value();
-    CHECK(readStreamUnit(datum.packet.view(), f));
+    f.type = unit.frame;
+    f.offset = unit.dsn.value();
+    CHECK(readStreamUnit(unit.packet.view(), f));
   }
   // A datagram arrives, or it is lost and its data is resent.
   void fate(Reader& in) {
     if (sent_.empty()) return;
     size_t at = in.u8() % sent_.size();
-    UnitRef datum = sent_[at];
+    UnitRef unit = sent_[at];
     sent_.erase(sent_.begin() + static_cast<ptrdiff_t>(at));
     if (in.u8() % 2 == 0) {
-      dataTracker_.onDelivered(datum, true);
+      dataTracker_.onDelivered(unit, true);
     } else {
-      dataTracker_.onLost(datum, now_);
+      dataTracker_.onLost(unit, now_);
     }
-    dataTracker_.forget(datum);
+    dataTracker_.forget(unit);
     UnitRef repair = dataTracker_.nextRepair(now_);
     if (!repair) return;
     dataTracker_.cut(repair, 70 + in.u16() % 2000, pool_);

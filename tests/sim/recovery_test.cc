@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/sim/recovery_lab.h"
-#include "tunnel/stream/trace.h"
+#include "tunnel/queue/trace.h"
 
 namespace braid::sim::recovery_test {
 namespace {

@@ -24,8 +24,8 @@ struct Pair : Scenario {
     hub.callsBack = true;
     path("dsl", kDsl).path("lte", kLte).start();
     world.onWire = [this](Path&, bool up, const WireDatagram& d) {
-      if (!up && isReturnCall(d.bytes)) calls.push_back(d.bytes);
-      if (up && isReturnCall(d.bytes)) ADD_FAILURE() << "a call is not answered by another one";
+      if (!up && isRestartNotice(d.bytes)) calls.push_back(d.bytes);
+      if (up && isRestartNotice(d.bytes)) ADD_FAILURE() << "a call is not answered by another one";
       if (up && isSessionDatagram(d.bytes)) sessionDatagrams.push_back(d.bytes);
     };
   }
@@ -229,19 +229,19 @@ TEST(Restart, AForgedCallEndsNothing) {
   ASSERT_TRUE(header);
   Random random(1);
   PacketPool pool(2048, 1);
-  uint64_t sent = s.edge.sentDatagrams, before = s.edge.drops(Drop::kReturnCall);
+  uint64_t sent = s.edge.sentDatagrams, before = s.edge.drops(Drop::kRestartNotice);
   for (int i = 0; i < 1000; ++i) {
     RestartNotice call{header->session, {}};  // visible to everybody in the clear header
     for (uint8_t& byte : call.token) byte = static_cast<uint8_t>(i < 2 ? 0 - i : random.next());
     Packet packet = pool.allocate();
-    writeReturnCall(call, packet);
+    writeRestartNotice(call, packet);
     s.toEdge(packet.view());
     s.world.inject(s.hub, {1, address("203.0.113.2"), *Endpoint::parse("192.0.2.66:6666")},
                    packet.view());
   }
-  for (size_t size = 1; size < 2 * kReturnCallSize; ++size) s.toEdge(Bytes(size, 0x23));
-  EXPECT_EQ(s.edge.drops(Drop::kReturnCall), before + 1000 + 2 * kReturnCallSize - 1);
-  EXPECT_EQ(s.hub.drops(Drop::kReturnCall), 1000u);
+  for (size_t size = 1; size < 2 * kRestartNoticeSize; ++size) s.toEdge(Bytes(size, 0x23));
+  EXPECT_EQ(s.edge.drops(Drop::kRestartNotice), before + 1000 + 2 * kRestartNoticeSize - 1);
+  EXPECT_EQ(s.hub.drops(Drop::kRestartNotice), 1000u);
   EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 0u);
   s.run(1ms);
   EXPECT_LE(s.edge.sentDatagrams, sent + 5) << "and is not answered";

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/rate_limit.h"
 #include "base/time.h"
 #include "host/system.h"
 

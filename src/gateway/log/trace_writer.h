@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "gateway/control/gateway_status.h"
 #include "host/system.h"
-#include "tunnel/stream/trace.h"
+#include "tunnel/queue/trace.h"
 
 namespace braid {
 

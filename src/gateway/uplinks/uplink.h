@@ -9,7 +9,7 @@
 #include "gateway/uplinks/socket_table.h"
 #include "host/host_network.h"
 #include "host/network_table.h"
-#include "tunnel/api/io.h"
+#include "tunnel/api/options.h"
 
 namespace braid {
 

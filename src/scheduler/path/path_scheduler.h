@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 
@@ -65,7 +66,7 @@ struct FlowView {
   bool small = false;
 };
 
-/// Chooses the subflow for the next datagram of new data. Each policy has a file of its own.
+/// Chooses the subflow for the next datagram of new data.
 class PathScheduler {
  public:
   virtual ~PathScheduler() = default;
@@ -80,5 +81,36 @@ inline constexpr std::string_view kPathSchedulerNames[] = {"earliest", "ecf", "m
 
 /// Makes a scheduler by its configuration name; nullptr for an unknown name.
 std::unique_ptr<PathScheduler> makePathScheduler(std::string_view name);
+
+/// The default of MPTCP: picks the open path with the lowest smoothed RTT; the first of equals.
+class MinRtt final : public PathScheduler {
+ public:
+  std::optional<size_t> pick(std::span<const PathView> paths, const FlowView& flow,
+                             FlowPatience& patience, Time now) override;
+};
+
+/// The path with the lowest smoothed RTT among those for which the field `open` (PathView::open or
+/// PathView::ahead) is true; the first of equals.
+std::optional<size_t> lowestRtt(std::span<const PathView> paths,
+                                bool PathView::*open = &PathView::open);
+
+/// Spreads data over uplinks in proportion to their weights. It picks among the open paths of the
+/// uplink that has sent the fewest bytes per unit of weight, and of these the one with the lowest
+/// smoothed RTT. All that a path has sent counts. An uplink that could not carry its share makes up
+/// for at most kMemory of it.
+class Weighted final : public PathScheduler {
+ public:
+  /// Bytes per unit of weight. More than a datagram, which a path of weight 1 sends at once.
+  static constexpr double kMemory = 64 << 10;
+
+  std::optional<size_t> pick(std::span<const PathView> paths, const FlowView& flow,
+                             FlowPatience& patience, Time now) override;
+
+ private:
+  void account(std::span<const PathView> paths);
+
+  std::vector<uint64_t> sent_;  // by path, as last seen
+  std::vector<double> served_;  // by uplink: bytes sent per unit of weight
+};
 
 }  // namespace braid

@@ -3,6 +3,7 @@
 // Which uplinks may carry data: normal ones; metered ones when the normal ones are down or too
 // slow; backups when neither is usable.
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 
@@ -92,5 +93,49 @@ class OverflowHysteresis {
   Duration level_{};
   Time at_ = Time::min();  // when level_ was computed
 };
+
+inline const char* useName(PathUse use) {
+  switch (use) {
+    case PathUse::kNormal:
+      return "normal";
+    case PathUse::kMetered:
+      return "metered";
+    case PathUse::kBackup:
+      return "backup";
+  }
+  return "?";
+}
+
+inline PathRole roleOf(PathUse use, PathUse best, bool saturated) {
+  if (use <= best) return PathRole::kAll;
+  return use == PathUse::kMetered && saturated ? PathRole::kOverflow : PathRole::kNone;
+}
+
+inline void OverflowHysteresis::onWaiting(Time now) {
+  advance(now);
+  if (!waiting_) waitsSince_ = now;
+  waiting_ = true;
+}
+
+inline void OverflowHysteresis::onDrained(Time now) {
+  advance(now);
+  waiting_ = false;
+}
+
+inline void OverflowHysteresis::advance(Time now) {
+  if (at_ == Time::min()) at_ = now;
+  Duration passed = now - at_;
+  level_ = waiting_ ? std::min<Duration>(level_ + passed, kFull)
+                    : std::max<Duration>(level_ - passed / kFall, Duration{});
+  at_ = now;
+  if (level_ == kFull) helps_ = true;
+  if (level_ == Duration{}) helps_ = false;
+}
+
+inline Time OverflowHysteresis::nextDeadline(Time now) const {
+  if (!waiting_) return helps_ ? at_ + level_ * kFall : kNever;
+  if (!helps_) return at_ + (kFull - level_);
+  return isUrgent(now) ? kNever : waitsSince_ + kPatience;
+}
 
 }  // namespace braid

@@ -52,4 +52,9 @@ class Dctcp final : public WindowController {
   MarkFraction marks_;
 };
 
+// Section 3.4 leaves growth as in RFC 5681 section 3.1: one datagram per window.
+inline void Dctcp::grow(const AckSample& ack) {
+  setWindow(cwnd() + datagram() * static_cast<double>(ack.bytes) / cwnd());
+}
+
 }  // namespace braid

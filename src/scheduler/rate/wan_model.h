@@ -7,7 +7,6 @@
 
 #include "base/time.h"
 #include "scheduler/rate/controller.h"
-#include "scheduler/rate/full_pipe.h"
 
 namespace braid {
 

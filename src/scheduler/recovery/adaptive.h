@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "scheduler/recovery/recovery.h"
 
 namespace braid {
@@ -56,5 +59,106 @@ class Adaptive final : public RecoveryPolicy {
 
   RecoveryOptions options_;
 };
+
+inline double Adaptive::lossRate(const RecoveryPath& path) {
+  double packets = path.recentPackets + kPriorPackets;
+  double rate = (path.recentRate * path.recentPackets + kPriorLoss * kPriorPackets) / packets;
+  return rate + kDoubt * std::sqrt(rate * (1 - rate) / packets);
+}
+
+// Sums up the Polya-Aeppli distribution of the number of losses, by its recursion.
+inline size_t Adaptive::paritiesFor(double expected, double burst, size_t most) {
+  double runs = expected / burst;
+  double again = 1 - 1 / burst;
+  double before = 0;
+  double here = std::exp(-runs);
+  double missing = 1 - here;
+  size_t m = 0;
+  while (missing > kResidual && m < most) {
+    ++m;
+    auto n = static_cast<double>(m);
+    double next =
+        ((runs * (1 - again) + 2 * again * (n - 1)) * here - again * again * (n - 2) * before) / n;
+    before = here;
+    here = next;
+    missing -= next;
+  }
+  return m;
+}
+
+// The time at which a pause will have ended the burst; now, if the burst is known to have ended.
+inline Time Adaptive::notBefore(const RecoveryView& view) const {
+  Time pause = view.now;
+  if (view.ended || view.paritiesLeft > 0) return pause;
+  for (const RecoveryPath& path : view.paths)
+    pause =
+        std::max(pause, path.lastSent + std::max<Duration>(path.srtt / kPausePerRtt, kLeastPause));
+  return pause;
+}
+
+inline std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
+  double expected = 0;
+  double bursts = 0;
+  size_t symbols = 0;
+  size_t worst = SIZE_MAX;
+  double worstLosses = -1;
+  Duration slowest{};
+  for (size_t i = 0; i < view.paths.size(); ++i) {
+    const RecoveryPath& path = view.paths[i];
+    if (path.uncoded == 0) continue;
+    double losses = static_cast<double>(path.uncoded) * lossRate(path);
+    symbols += path.uncoded;
+    expected += losses;
+    bursts += losses * path.burst;
+    slowest = std::max(slowest, path.srtt);
+    if (losses > worstLosses) worst = i, worstLosses = losses;
+  }
+  if (view.paritiesLeft == 0 && symbols == 0) return std::nullopt;
+  std::optional<size_t> best = bestPath(view, worst);
+  if (!best) return std::nullopt;
+  if (view.paritiesLeft > 0) return Protection{.kind = Protection::Kind::kNextParity, .on = *best};
+
+  double burst = bursts / std::max(expected, 1e-12);
+  size_t of = Protection::kAllPaths;
+  size_t k = symbols;
+  if (symbols > options_.kMax) {  // too many for one block: path by path, the worst first
+    of = worst;
+    k = std::min(view.paths[worst].uncoded, options_.kMax);
+    expected = static_cast<double>(k) * lossRate(view.paths[worst]);
+    burst = view.paths[worst].burst;
+  }
+  RecoveryOptions bounds = options_;
+  bounds.mMax = bounds.decodeTime.size();
+  size_t most = std::min(maxParities(bounds, slowest), k);
+  size_t m = paritiesFor(expected, burst, most);
+  if (m == 0) return std::nullopt;
+  // Parities are lost, too: send as many more as the best path is likely to lose.
+  m = std::min(most, m + static_cast<size_t>(
+                             std::lround(static_cast<double>(m) * lossRate(view.paths[*best]))));
+  if (k == 1)
+    return Protection{.kind = Protection::Kind::kCopy, .of = worst, .on = *best, .uncoded = true};
+  return Protection{
+      .kind = Protection::Kind::kNewBlock, .of = of, .on = *best, .symbols = k, .parities = m};
+}
+
+// The open path on which protection is likely to arrive first. The expected delay is half a round
+// trip, plus two round trips of the slowest path for what is lost. On the worst path itself the
+// loss rate is taken as at least that within a burst of losses, because protection would follow the
+// burst that it is meant to repair.
+inline std::optional<size_t> Adaptive::bestPath(const RecoveryView& view, size_t worst) const {
+  Duration slowest{};
+  for (const RecoveryPath& path : view.paths) slowest = std::max(slowest, path.srtt);
+  std::optional<size_t> best;
+  double bestDelay = 0;
+  for (size_t i = 0; i < view.paths.size(); ++i) {
+    const RecoveryPath& path = view.paths[i];
+    if (!path.open) continue;
+    double loss = lossRate(path);
+    if (i == worst && path.burst > 1) loss = std::max(loss, 1 - 1 / path.burst);
+    double delay = toSeconds(path.srtt) / 2 + 2 * loss * toSeconds(slowest);
+    if (!best || delay < bestDelay) best = i, bestDelay = delay;
+  }
+  return best;
+}
 
 }  // namespace braid

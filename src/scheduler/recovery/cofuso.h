@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/random.h"
 #include "scheduler/recovery/recovery.h"
 
@@ -38,6 +41,11 @@ class CoFuso final : public RecoveryPolicy {
   std::optional<Protection> choose(const RecoveryView& view) override;
 
  private:
+  /// Tolerance of rounding: without it, 3 / 0.1 would round down to 29 and 100 * 0.07 up to 8.
+  static constexpr double kRounding = 1e-9;
+
+  static bool needsProtection(const RecoveryPath& path) { return path.uncopied > 0; }
+
   /// Estimated loss rate L, 0..1.
   double lossRate(const RecoveryPath& path) const;
   Protection protect(const RecoveryPath& worst) const;
@@ -45,5 +53,51 @@ class CoFuso final : public RecoveryPolicy {
   RecoveryOptions options_;
   Random random_;
 };
+
+inline double CoFuso::lossRate(const RecoveryPath& path) const {
+  return std::min(lossMetric(path, options_.alpha1, options_.beta1), 1.0);
+}
+
+inline std::optional<Protection> CoFuso::choose(const RecoveryView& view) {
+  if (view.chance != RecoveryChance::kIdle || !hasSpareWindow(view.paths)) return std::nullopt;
+  double maxLoss = 0;
+  Duration maxRtt{};
+  for (const RecoveryPath& path : view.paths) {
+    if (!path.usable && !needsProtection(path)) continue;
+    maxLoss = std::max(maxLoss, lossRate(path));
+    maxRtt = std::max(maxRtt, path.srtt);
+  }
+  auto rank = [&](const RecoveryPath& path) {
+    const Duration rtt = path.srtt == Duration{} ? maxRtt : path.srtt;
+    const double lossPart = maxLoss > 0 ? lossRate(path) / maxLoss : 0;
+    const double rttPart = maxRtt > Duration{} ? toSeconds(rtt) / toSeconds(maxRtt) : 0;
+    return PathRank{options_.alpha2 * lossPart + options_.beta2 * rttPart, {}};
+  };
+  const auto worst = findWorst(view.paths, needsProtection, rank);
+  if (!worst && view.paritiesLeft == 0) return std::nullopt;
+  const auto best = findBest(view.paths, rank, random_);
+  if (!best) return std::nullopt;
+
+  if (view.paritiesLeft > 0) return Protection{.kind = Protection::Kind::kNextParity, .on = *best};
+  Protection protection = protect(view.paths[*worst]);
+  protection.of = *worst;
+  protection.on = *best;
+  return protection;
+}
+
+inline Protection CoFuso::protect(const RecoveryPath& worst) const {
+  if (worst.uncoded == 0) return {.kind = Protection::Kind::kCopy};
+  const double loss = options_.codingRate > 0 ? options_.codingRate : lossRate(worst);
+  const size_t most = maxParities(options_, worst.srtt);
+  size_t symbols = std::min(worst.uncoded, options_.kMax);
+  size_t parities = 1;
+  if (loss > 0) {
+    const double covered = std::floor(static_cast<double>(most) / loss + kRounding);
+    if (covered < static_cast<double>(symbols)) symbols = static_cast<size_t>(covered);
+    const double expected = std::ceil(static_cast<double>(symbols) * loss - kRounding);
+    parities = std::clamp<size_t>(static_cast<size_t>(expected), 1, most);
+  }
+  return {.kind = Protection::Kind::kNewBlock, .symbols = symbols, .parities = parities};
+}
 
 }  // namespace braid

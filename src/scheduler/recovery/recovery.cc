@@ -5,7 +5,6 @@
 #include "scheduler/recovery/adaptive.h"
 #include "scheduler/recovery/cofuso.h"
 #include "scheduler/recovery/fuso.h"
-#include "scheduler/recovery/redundant.h"
 #include "scheduler/recovery/rivals/gentle_aggression.h"
 
 namespace braid {

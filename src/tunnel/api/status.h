@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ackshim/counters.h"
+#include "ackshim/options.h"
 #include "base/drop.h"
 #include "base/field.h"
 #include "base/time.h"
@@ -166,5 +166,28 @@ inline constexpr auto kFieldsOf<TunnelStatus> = field::table<TunnelStatus>(
     field::gauge("handshakes", FieldUnit::kNone,
                  "handshakes that peers began, those that have just ended included",
                  &TunnelStatus::handshakes));
+
+inline bool UplinkMeter::add(uint64_t bytes, Time now) {
+  if (second_ == Time::min() || now - second_ >= 1s) {
+    lastSecond_ = second_ != Time::min() && now - second_ < 2s ? thisSecond_ : 0;
+    thisSecond_ = 0;
+    second_ = now;
+  }
+  thisSecond_ += bytes;
+  reading_.used += bytes;
+  if (reading_.closed || !isFull()) return false;
+  return reading_.closed = true;
+}
+
+inline void UplinkMeter::reset(uint64_t used) {
+  reading_.used = used;
+  reading_.closed = isFull();
+}
+
+inline void UplinkMeter::setCap(uint64_t cap) {
+  if (cap == reading_.cap) return;
+  reading_.cap = cap;
+  reading_.closed = isFull();
+}
 
 }  // namespace braid

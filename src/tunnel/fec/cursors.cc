@@ -120,9 +120,9 @@ RecoveryPath recoveryPath(const Subflow& subflow, Time lastSent, Time now) {
   return path;
 }
 
-void DuplicateQueue::add(UnitRef datum) {
-  context_.dataTracker.hold(datum);
-  waiting_.pushBack(std::move(datum));
+void DuplicateQueue::add(UnitRef unit) {
+  context_.dataTracker.hold(unit);
+  waiting_.pushBack(std::move(unit));
   if (waiting_.size() > kMost) dropFirst();
 }
 
@@ -135,17 +135,17 @@ void DuplicateQueue::dropFirst() {
   waiting_.popFront();
 }
 
-bool DuplicateQueue::isWanted(const DataUnit& datum, Time now) const {
-  return datum.isInFlight() && datum.mayCopy() && !context_.dataTracker.isTooLate(datum, now);
+bool DuplicateQueue::isWanted(const DataUnit& unit, Time now) const {
+  return unit.isInFlight() && unit.mayCopy() && !context_.dataTracker.isTooLate(unit, now);
 }
 
-bool DuplicateQueue::findPath(const DataUnit& datum, Subflow*& open, Time now) const {
-  bool same = policies_.of(datum.flow->recoveryClass()).duplication() == Duplication::kSamePath;
+bool DuplicateQueue::findPath(const DataUnit& unit, Subflow*& open, Time now) const {
+  bool same = policies_.of(unit.flow->recoveryClass()).duplication() == Duplication::kSamePath;
   bool any = false;
   open = nullptr;
   for (Subflow* s : context_.subflows) {
-    if (!s->admission().takesData() || (s->id() == datum.subflow) != same) continue;
-    if (!fits(datum.packet.size(), *s)) continue;
+    if (!s->admission().takesData() || (s->id() == unit.subflow) != same) continue;
+    if (!fits(unit.packet.size(), *s)) continue;
     any = true;
     if (s->admission().isOpen(now) &&
         (!open || s->path().rtt().smoothed() < open->path().rtt().smoothed()))
@@ -156,18 +156,18 @@ bool DuplicateQueue::findPath(const DataUnit& datum, Subflow*& open, Time now) c
 
 bool DuplicateQueue::poll(Datagram& out, Time now) {
   while (!waiting_.empty()) {
-    UnitRef datum = waiting_.front();
+    UnitRef unit = waiting_.front();
     Subflow* path = nullptr;
     bool sent = false;
-    if (isWanted(*datum, now) && findPath(*datum, path, now)) {
+    if (isWanted(*unit, now) && findPath(*unit, path, now)) {
       if (!path) return false;
       Packet buffer = context_.pool.allocate();
       if (!buffer) return false;
       DatagramBuilder build(*path, std::move(buffer));
-      build.addCopy(datum);
-      Subflow& of = context_.subflows.at(datum->subflow);
-      if (!datum->isProtected()) of.sender().tally().onProtected();
-      sent = sendCopies(context_, build, of, datum->pn, out, now);
+      build.addCopy(unit);
+      Subflow& of = context_.subflows.at(unit->subflow);
+      if (!unit->isProtected()) of.sender().tally().onProtected();
+      sent = sendCopies(context_, build, of, unit->pn, out, now);
     }
     dropFirst();
     if (sent) return true;

@@ -17,7 +17,7 @@
 #include "scheduler/recovery/recovery.h"
 #include "tunnel/fec/policies.h"
 #include "tunnel/queue/data_tracker.h"
-#include "tunnel/stream/trace.h"
+#include "tunnel/queue/trace.h"
 #include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/subflow/sent_map.h"
 #include "tunnel/subflow/subflow.h"
@@ -46,7 +46,7 @@ inline Duration answerTime(const Subflow& of, const Subflow& on) {
 inline bool sendCopies(const ProtectionContext& context, DatagramBuilder& build, Subflow& of,
                        PacketNumber pn, Datagram& out, Time now) {
   Subflow& on = build.subflow();
-  for (UnitRef datum : build.data()) context.dataTracker.onCopied(datum, now + answerTime(of, on));
+  for (UnitRef unit : build.data()) context.dataTracker.onCopied(unit, now + answerTime(of, on));
   build.addAck(now);
   on.sender().tally().onCopySent(build.used());
   context.trace.note({.kind = TraceEvent::Kind::kCopySent,
@@ -116,7 +116,7 @@ class DuplicateQueue {
   DuplicateQueue& operator=(const DuplicateQueue&) = delete;
 
   /// Adds the data unit, which has been sent once.
-  void add(UnitRef datum);
+  void add(UnitRef unit);
   bool empty() const { return waiting_.empty(); }
   /// The next duplicate that is still wanted; false when there is none, or its path is not open.
   bool poll(Datagram& out, Time now);
@@ -124,11 +124,11 @@ class DuplicateQueue {
   void clear();
 
  private:
-  bool isWanted(const DataUnit& datum, Time now) const;
+  bool isWanted(const DataUnit& unit, Time now) const;
   void dropFirst();
   /// Whether there is a path for the duplicate. `open`: the path with the lowest RTT that is open
   /// now.
-  bool findPath(const DataUnit& datum, Subflow*& open, Time now) const;
+  bool findPath(const DataUnit& unit, Subflow*& open, Time now) const;
 
   const ProtectionContext& context_;
   const RecoveryPolicies& policies_;

@@ -15,7 +15,7 @@
 
 #include "coding/block_decoder.h"
 #include "tunnel/fec/policies.h"
-#include "tunnel/stream/trace.h"
+#include "tunnel/queue/trace.h"
 #include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/subflow/subflow.h"
 

@@ -30,24 +30,24 @@ void ProactiveRecovery::growMarks() {
 
 // ---- what is sent
 
-bool ProactiveRecovery::onNewData(UnitRef datum) {
-  Flow& flow = *datum->flow;
+bool ProactiveRecovery::onNewData(UnitRef unit) {
+  Flow& flow = *unit->flow;
   const RecoveryPolicy& policy = policies_.of(flow.recoveryClass());
-  if (policy.duplication() != Duplication::kNone) secondSendings_.add(datum);
+  if (policy.duplication() != Duplication::kNone) duplicates_.add(unit);
   // MPTCP's opportunistic retransmission (Raiciu et al., NSDI 2012): the packet that keeps a full
   // receive window from moving is also sent on another path.
   UnitRef oldest = flow.sent.oldest();
-  if (flow.reliable() && datum->dsn - oldest->dsn >= receiveWindow_ && oldest->mayCopy())
-    secondSendings_.add(oldest);
+  if (flow.reliable() && unit->dsn - oldest->dsn >= receiveWindow_ && oldest->mayCopy())
+    duplicates_.add(oldest);
   bool takesTurn =
       policy.takesTurns() && flow.burst.ended() && flow.waiting() == 0 && flow.burst.isShort();
   lastEnded_ = flow.burst.ended() && !takesTurn;
   return takesTurn;
 }
 
-void ProactiveRecovery::onDataSent(const DataUnit& datum, Time now) {
+void ProactiveRecovery::onDataSent(const DataUnit& unit, Time now) {
   growMarks();
-  marks_[context_.subflows.positionOf(datum.subflow)].noteData(datum.flow->recoveryClass(), now);
+  marks_[context_.subflows.positionOf(unit.subflow)].noteData(unit.flow->recoveryClass(), now);
 }
 
 void ProactiveRecovery::onRecovered(const RecoveredFrame& frame, Time now) {

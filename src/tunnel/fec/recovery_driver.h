@@ -38,7 +38,7 @@ class ProactiveRecovery {
  public:
   /// setPolicies() must be called before anything else.
   explicit ProactiveRecovery(const ProtectionContext& context)
-      : context_(context), secondSendings_(context_, policies_), blocks_(context_, marks_) {}
+      : context_(context), duplicates_(context_, policies_), blocks_(context_, marks_) {}
 
   /// Makes the policies that the options name. They replace the previous ones.
   void setPolicies(SecretRandom& random) {
@@ -52,28 +52,28 @@ class ProactiveRecovery {
 
   /// The data unit is sent for the first time. True when its flow has now sent all it has and wants
   /// a turn to protect it.
-  bool onNewData(UnitRef datum);
+  bool onNewData(UnitRef unit);
   /// A datagram with the data unit is sent, for the first time or as a repair, on
   /// DataUnit::subflow.
-  void onDataSent(const DataUnit& datum, Time now);
+  void onDataSent(const DataUnit& unit, Time now);
   /// The peer has decoded the data of the packets named in the frame.
   void onRecovered(const RecoveredFrame& frame, Time now);
 
   // ---- what leaves; false when there is nothing to send now
 
   bool pollTail(Datagram& out, Time now) { return blocks_.pollTail(out, now); }
-  bool pollSecond(Datagram& out, Time now) { return secondSendings_.poll(out, now); }
+  bool pollSecond(Datagram& out, Time now) { return duplicates_.poll(out, now); }
   bool pollTurn(Flow& flow, Datagram& out, Time now);
   /// `newDataWaits`: sends nothing, and idleAgainAt() is kNever.
   bool pollIdle(bool newDataWaits, Datagram& out, Time now);
   /// A duplicate waits for its path.
-  bool hasSecond() const { return !secondSendings_.empty(); }
+  bool hasSecond() const { return !duplicates_.empty(); }
   /// When to call pollIdle() again although nothing is sent or acknowledged, provided that data is
   /// un-ACKed and no new data waits; may be in the past.
   Time idleAgainAt() const { return idleAgainAt_; }
 
   /// The session ends: releases the data units that it holds to the data tracker.
-  void clear() { secondSendings_.clear(); }
+  void clear() { duplicates_.clear(); }
   /// Coding blocks begun since the session began.
   uint64_t blocks() const { return blocks_.begun(); }
 
@@ -96,7 +96,7 @@ class ProactiveRecovery {
   ProtectionContext context_;
   RecoveryPolicies policies_;
   std::vector<ProtectionCursors> marks_;  ///< by position of the subflow
-  DuplicateQueue secondSendings_;
+  DuplicateQueue duplicates_;
   FecSender blocks_;
   std::vector<RecoveryPath> paths_;  ///< what the policy sees, by position
   Time idleAgainAt_ = kNever;

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/packet.h"
-#include "base/rate_limit.h"
+#include "base/random.h"
 #include "base/time.h"
 #include "inet/addresses.h"
 #include "inet/icmp.h"
@@ -48,6 +49,20 @@ class IcmpErrors {
   Packet unreachable(const Offender& offender, Unreachable why, Time now);
 
  private:
+  static constexpr size_t kMac = 6;
+  static constexpr size_t kEthernetHeader = 14;
+
+  /// Puts the offender's link header in front of the answer, with source and destination exchanged.
+  /// On a TUN device there is no link header, and the answer stays as it is.
+  static Packet turnedRound(Packet answer, ByteView offender, size_t ipOffset) {
+    if (!answer || ipOffset < kEthernetHeader) return answer;
+    uint8_t* header = answer.prepend(ipOffset);
+    std::copy_n(offender.begin() + kMac, kMac, header);
+    std::copy_n(offender.begin(), kMac, header + kMac);
+    std::copy_n(offender.begin() + 2 * kMac, ipOffset - 2 * kMac, header + 2 * kMac);
+    return answer;
+  }
+
   static constexpr size_t kBuckets = 256;
   struct Cause {
     std::array<TokenBucket, kBuckets> each;
@@ -60,5 +75,28 @@ class IcmpErrors {
   Cause tooBig_;
   std::array<Cause, static_cast<size_t>(Unreachable::kProhibited) + 1> unreachable_;
 };
+
+inline Packet IcmpErrors::tooBig(const Offender& offender, size_t mtu, Time now) {
+  if (!mayAnswer(tooBig_, offender, now)) return {};
+  ByteView packet = offender.bytes.subspan(offender.ipOffset);
+  return turnedRound(buildTooBig(pool_, packet, static_cast<uint16_t>(mtu)), offender.bytes,
+                     offender.ipOffset);
+}
+
+inline Packet IcmpErrors::unreachable(const Offender& offender, Unreachable why, Time now) {
+  if (!mayAnswer(unreachable_[static_cast<size_t>(why)], offender, now)) return {};
+  ByteView packet = offender.bytes.subspan(offender.ipOffset);
+  return turnedRound(buildUnreachable(pool_, packet, why), offender.bytes, offender.ipOffset);
+}
+
+// The hash has no key: a host that spoofs others' source addresses can use up their token buckets
+// anyway, without searching for collisions.
+inline bool IcmpErrors::mayAnswer(Cause& cause, const Offender& offender, Time now) {
+  uint64_t hash = offender.peer;
+  const Address& host = offender.ip.src;
+  for (size_t i = 0; i < host.bytes.size(); i += 8)
+    hash = Random(hash ^ load64(&host.bytes[i])).next();
+  return cause.each[hash % kBuckets].take(kEach, now) && cause.all.take(kAll, now);
+}
 
 }  // namespace braid

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/containers.h"
-#include "base/rate_limit.h"
 #include "base/time.h"
 #include "inet/addresses.h"
 #include "inet/flow_key.h"

@@ -29,10 +29,9 @@
 
 #include "base/drop.h"
 #include "base/packet.h"
-#include "base/rate_limit.h"
 #include "base/time.h"
 #include "inet/addresses.h"
-#include "tunnel/api/io.h"
+#include "tunnel/api/options.h"
 #include "tunnel/peer/handshake.h"
 #include "tunnel/wire/handshake_envelope.h"
 #include "tunnel/wire/secrets.h"

@@ -12,7 +12,7 @@
 
 #include "base/packet.h"
 #include "base/time.h"
-#include "tunnel/api/io.h"
+#include "tunnel/api/options.h"
 #include "tunnel/peer/handshake.h"
 #include "tunnel/peer/uplinks.h"
 #include "tunnel/wire/handshake_envelope.h"

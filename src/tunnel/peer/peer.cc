@@ -71,9 +71,9 @@ SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedul
   SessionContext context{context_.pool, random_, events_, packets_, rateLimits_, context_.shared};
   auto session = std::make_unique<Session>(secrets, role, context_.options, context, now);
   session->paths().setKeepalive(options_.keepalive);
-  RestartNotice call = returnCallOf(secrets);
-  if (role == KeySchedule::Role::kInitiator) awaited_ = call;
-  return context_.sessions.add(*this, std::move(session), call);
+  RestartNotice notice = restartNoticeOf(secrets);
+  if (role == KeySchedule::Role::kInitiator) awaited_ = notice;
+  return context_.sessions.add(*this, std::move(session), notice);
 }
 
 // ---- initiator
@@ -112,9 +112,9 @@ bool Peer::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
 // The sender of a valid notice has lost its keys, so that it cannot read what this side sends in
 // the session. A notice also counts when the session has already ended: its initiator may be in a
 // long pause between two rounds.
-bool Peer::onReturnCall(const RestartNotice& call, Time now) {
-  if (!awaited_ || !(*awaited_ == call)) return false;
-  if (session_ && session_->id() != call.session)
+bool Peer::onRestartNotice(const RestartNotice& notice, Time now) {
+  if (!awaited_ || !(*awaited_ == notice)) return false;
+  if (session_ && session_->id() != notice.session)
     return false;  // a session that the peer began has replaced it
   awaited_.reset();
   if (up_) setUp(false, "has restarted, a new session begins");
@@ -132,7 +132,7 @@ std::optional<KnownInitiator> Peer::knownInitiator(Time now) const {
   const Session* used = session();
   if (!used || used->role() != KeySchedule::Role::kResponder || !options_.endpoints.empty())
     return std::nullopt;
-  KnownInitiator known{options_.pin, context_.sessions.find(used->id()).call, {}};
+  KnownInitiator known{options_.pin, context_.sessions.find(used->id()).notice, {}};
   SessionStatus status;
   used->fill(status, now);
   for (const SubflowStatus& s : status.subflows) {

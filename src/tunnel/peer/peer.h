@@ -13,31 +13,100 @@
 //
 // An initiator whose responder has restarted receives a restart notice (restart_notice.h). It then
 // drops the session and begins a new one at once. Packets that a session has not brought to the
-// peer when it ends are sent through the next session (staged_packets.h).
+// peer when it ends are sent through the next session (StagedPackets).
 //
 // Both sides may begin at once. The peer is up from the first datagram of a session on, as long as
 // the session has a usable path or lost its last one less than the repair time ago.
 
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "base/containers.h"
+#include "base/drop.h"
+#include "base/memory.h"
 #include "base/packet.h"
 #include "base/time.h"
-#include "tunnel/api/io.h"
 #include "tunnel/api/options.h"
 #include "tunnel/api/status.h"
 #include "tunnel/peer/dialing.h"
 #include "tunnel/peer/handshake.h"
 #include "tunnel/peer/restart_notice.h"
 #include "tunnel/peer/session_index.h"
-#include "tunnel/peer/staged_packets.h"
 #include "tunnel/peer/uplinks.h"
 #include "tunnel/queue/packet_events.h"
 #include "tunnel/session/session.h"
 #include "tunnel/wire/secrets.h"
 
 namespace braid {
+
+struct StagedPacket {
+  Packet packet;  ///< an inner packet (TUN) or frame (TAP)
+  PacketOrigin asker = PacketOrigin::kLocalHost;
+};
+
+/// Packets for a peer without a session, kept while the peer may be back at once because its
+/// gateway or this one has restarted. A TCP sender's first retransmission is often among them; its
+/// next one would come only after twice the timeout. WireGuard stages packets in the same way.
+/// Packets that are too large for what the next session knows of its paths at first are kept for a
+/// round trip longer. Otherwise their host would be told to send smaller ones, and would do so for
+/// minutes.
+///
+/// When the queue is full, new packets are dropped: their senders resend them later than the
+/// earlier ones.
+class StagedPackets final : private QuotaUser {
+ public:
+  /// Packets wait at most this long after the end of a session or the creation of the peer. Chosen:
+  /// a supervisor restarts a daemon within a fraction of it, and a host that connects to an
+  /// unreachable peer should learn of that soon.
+  static constexpr Duration kPatience = 1s;
+  /// Maximum number of packets that wait. Chosen: twice WireGuard's limit, because packets that
+  /// sessions leave behind are staged here, too.
+  static constexpr size_t kMost = 256;
+
+  /// `budget`: memory quota of queued packets. `drops`: counts packets for which there is no room
+  /// [peer_down]. Both must outlive this object.
+  StagedPackets(MemoryQuota& budget, DropCounts& drops) : QuotaUser(&budget), drops_(drops) {}
+
+  /// Packets may wait until kPatience from now.
+  void open(Time now) { closesAt_ = now + kPatience; }
+  bool isOpen(Time now) const { return now < closesAt_; }
+  bool empty() const { return packets_.empty(); }
+  size_t size() const { return packets_.size(); }
+  /// When the waiting packets must be taken out at the latest.
+  Time deadline() const { return empty() ? kNever : closesAt_; }
+
+  /// Stages the packet, or drops it when kMost packets wait.
+  void add(StagedPacket packet) {
+    if (packets_.size() >= kMost) return countDrop(drops_, Drop::kPeerDown);
+    packets_.pushBack(std::move(packet));
+    keep(packets_.size());
+  }
+  /// The packet that has waited longest; false: none waits.
+  bool poll(StagedPacket& out) {
+    if (empty()) return false;
+    out = std::move(packets_.front());
+    packets_.popFront();
+    keep(packets_.size());
+    return true;
+  }
+
+ private:
+  // QuotaUser: drops half of them, so that the search for the user with most packets is rare.
+  void reclaim() override {
+    for (size_t left = (packets_.size() + 1) / 2; left > 0; --left) {
+      packets_.popBack();
+      countDrop(drops_, Drop::kPeerDown);
+    }
+    keep(packets_.size());
+  }
+
+  Ring<StagedPacket> packets_;
+  Time closesAt_ = Time::min();
+  DropCounts& drops_;
+};
 
 /// What the peers of a tunnel share. All of it must outlive the peers.
 struct PeerContext {
@@ -101,7 +170,7 @@ class Peer final {
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A restart notice arrived. True when it ends the session that this side began: then a new one
   /// begins. A notice is valid once.
-  bool onReturnCall(const RestartNotice& call, Time now);
+  bool onRestartNotice(const RestartNotice& notice, Time now);
   /// A handshake that the peer began is done.
   void onAccepted(const SessionSecrets& secrets, Time now);
   /// A datagram for a session of this peer. Returns nullopt when it was used, else why not.

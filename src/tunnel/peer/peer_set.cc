@@ -68,9 +68,9 @@ bool PeerSet::onHandshakeDatagram(const Route& from, ByteView bytes, Time now) {
 }
 
 // The peer is found by its session, or, if that has ended, by its handshake on the route.
-bool PeerSet::onReturnCall(const Route& from, const RestartNotice& call, Time now) {
-  auto takes = [&](Peer& peer) { return peer.onReturnCall(call, now); };
-  Peer* meant = sessions_.find(call.session).peer;
+bool PeerSet::onRestartNotice(const Route& from, const RestartNotice& notice, Time now) {
+  auto takes = [&](Peer& peer) { return peer.onRestartNotice(notice, now); };
+  Peer* meant = sessions_.find(notice.session).peer;
   if (!meant || !takes(*meant)) meant = attempts_.firstOn(from, takes);
   if (meant) wake(*meant);
   return meant != nullptr;

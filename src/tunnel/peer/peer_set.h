@@ -61,7 +61,7 @@ class PeerSet {
   /// True when the datagram belongs to a handshake that one of the peers began; that peer takes it.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A restart notice. True when it ended the session of one of the peers.
-  bool onReturnCall(const Route& from, const RestartNotice& call, Time now);
+  bool onRestartNotice(const Route& from, const RestartNotice& notice, Time now);
   /// A handshake that a peer began is done. A peer that is no longer configured gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
   /// The kernel refused a datagram. Calls visit(Peer&) with the peer of its session, or with each

@@ -15,11 +15,12 @@
 // valid once, so that a replayed notice ends nothing.
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "base/packet.h"
 #include "base/time.h"
-#include "tunnel/api/io.h"
+#include "tunnel/api/options.h"
 #include "tunnel/subflow/route.h"
 #include "tunnel/wire/secrets.h"
 
@@ -54,5 +55,40 @@ class RestartNotices {
   };
   std::multimap<Time, Call> calls_;  ///< by the time of the next notice
 };
+
+inline void RestartNotices::begin(std::vector<KnownInitiator> initiators, Time now) {
+  calls_.clear();
+  for (KnownInitiator& initiator : initiators) {
+    if (initiator.routes.empty()) continue;
+    if (initiator.routes.size() > KnownInitiator::kMostRoutes)
+      initiator.routes.resize(KnownInitiator::kMostRoutes);
+    calls_.emplace(now, Call{std::move(initiator)});
+    now += kSpacing;
+  }
+}
+
+inline void RestartNotices::end(const Pin& pin) {
+  std::erase_if(calls_, [&](const auto& entry) { return entry.second.initiator.pin == pin; });
+}
+
+inline bool RestartNotices::pollDatagram(PacketPool& pool, Datagram& out, Time now) {
+  if (nextDeadline() > now) return false;
+  auto node = calls_.extract(calls_.begin());
+  Call& call = node.mapped();
+  const KnownInitiator& initiator = call.initiator;
+  Packet packet = pool.allocate();
+  bool sent = static_cast<bool>(packet);
+  if (sent) {
+    writeRestartNotice(initiator.notice, packet);
+    out = {initiator.routes[call.route], Ecn::kNotEct, std::move(packet)};
+  }
+  if (++call.route == initiator.routes.size()) {
+    node.key() = now + kFirstPause * (1 << call.round);
+    call.route = 0;
+    ++call.round;
+  }
+  if (call.round < kRounds) calls_.insert(std::move(node));
+  return sent;
+}
 
 }  // namespace braid

@@ -24,7 +24,7 @@ class SessionIndex {
   struct Entry {
     Peer* peer = nullptr;
     Session* session = nullptr;
-    RestartNotice call{};  ///< the restart notice that would end it
+    RestartNotice notice{};  ///< the restart notice that would end it
   };
   struct TakeOut {
     SessionIndex* index = nullptr;
@@ -39,8 +39,8 @@ class SessionIndex {
 
   /// Adds the session. Returns an empty handle when its id is already in use; the session is then
   /// destroyed.
-  Handle add(Peer& peer, std::unique_ptr<Session> session, const RestartNotice& call) {
-    if (!entries_.try_emplace(session->id(), Entry{&peer, session.get(), call}).second) return {};
+  Handle add(Peer& peer, std::unique_ptr<Session> session, const RestartNotice& notice) {
+    if (!entries_.try_emplace(session->id(), Entry{&peer, session.get(), notice}).second) return {};
     return Handle(session.release(), TakeOut{this});
   }
   /// Null pointers when no session has this id.

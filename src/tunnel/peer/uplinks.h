@@ -3,17 +3,19 @@
 // What all subflows of an uplink share, with all peers: the ceiling of what they send, and the
 // meter of what they carry.
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "inet/addresses.h"
 #include "scheduler/path/path_tiers.h"
 #include "scheduler/rate/pacer.h"
-#include "tunnel/api/io.h"
+#include "tunnel/api/options.h"
 #include "tunnel/api/status.h"
 #include "tunnel/subflow/route.h"
 
@@ -61,5 +63,78 @@ struct NamedRoute {
 /// The best uplinks come first.
 std::vector<NamedRoute> routesTo(const std::vector<Endpoint>& endpoints,
                                  const std::vector<UplinkMeterEntry>& uplinks);
+
+inline void UplinkMeters::set(std::vector<UplinkSpec> specs) {
+  std::vector<UplinkMeterEntry> before = std::exchange(accounts_, {});
+  metered_.clear();
+  for (UplinkSpec& spec : specs) {
+    UplinkMeterEntry account;
+    auto known = std::find_if(before.begin(), before.end(),
+                              [&](const UplinkMeterEntry& a) { return a.spec.name == spec.name; });
+    if (known != before.end()) account = std::move(*known);
+    account.spec = std::move(spec);
+    if (uint64_t rate = account.spec.preference.ceiling; rate == 0) {
+      account.ceiling.reset();
+    } else {
+      if (!account.ceiling) account.ceiling = std::make_shared<Pacer>(datagram_);
+      account.ceiling->setRate(static_cast<double>(rate));
+    }
+    if (!account.spec.meter) {
+      account.meter.reset();
+    } else if (account.meter) {
+      account.meter->setCap(account.spec.meter->cap);
+    } else {
+      account.meter.emplace(account.spec.meter->cap, account.spec.meter->used);
+    }
+    if (account.meter) {
+      for (const UplinkSpec::Socket& socket : account.spec.sockets)
+        metered_[socket.id] = accounts_.size();
+    }
+    accounts_.push_back(std::move(account));
+  }
+}
+
+inline UplinkMeterEntry* UplinkMeters::find(std::string_view name) {
+  auto found = std::find_if(accounts_.begin(), accounts_.end(),
+                            [&](const UplinkMeterEntry& a) { return a.spec.name == name; });
+  return found != accounts_.end() ? &*found : nullptr;
+}
+
+inline const UplinkMeterEntry* UplinkMeters::count(const Route& route, size_t bytes, Time now) {
+  auto found = metered_.find(route.socket);
+  if (found == metered_.end()) return nullptr;
+  UplinkMeterEntry& account = accounts_[found->second];
+  return account.meter->add(bytes + outerHeaders(route), now) ? &account : nullptr;
+}
+
+inline std::vector<NamedRoute> routesTo(const std::vector<Endpoint>& endpoints,
+                                        const std::vector<UplinkMeterEntry>& uplinks) {
+  std::vector<NamedRoute> routes;
+  // The peer is told preferences only if some uplink has one; then every uplink needs a number.
+  bool telling = std::any_of(uplinks.begin(), uplinks.end(), [](const UplinkMeterEntry& u) {
+    return u.spec.preference != PathPreference{} || u.spec.peerCeiling > 0;
+  });
+  for (size_t number = 1; number <= uplinks.size(); ++number) {
+    const UplinkMeterEntry& account = uplinks[number - 1];
+    const UplinkSpec& uplink = account.spec;
+    if (!account.isUsable()) continue;
+    PathPreference own = uplink.preference;
+    if (telling) own.uplink = static_cast<uint8_t>(number);
+    PathPreference peers = own;
+    peers.ceiling = uplink.peerCeiling;
+    for (size_t i = 0; i < uplink.sockets.size(); ++i) {
+      for (const Endpoint& remote : endpoints) {
+        if (remote.address.family != uplink.sockets[i].family) continue;
+        std::string name = uplink.name + "#" + std::to_string(i) + ">" + remote.toString();
+        routes.push_back(
+            {name, uplink.name, {uplink.sockets[i].id, {}, remote}, own, peers, account.ceiling});
+      }
+    }
+  }
+  // Handshakes try the best uplinks first.
+  std::stable_sort(routes.begin(), routes.end(),
+                   [](const NamedRoute& a, const NamedRoute& b) { return a.own.use < b.own.use; });
+  return routes;
+}
 
 }  // namespace braid

@@ -12,8 +12,8 @@ namespace {
 /// wait for those packets.
 constexpr size_t kMaxSkips = 256;
 
-Drop lateCause(const DataUnit& datum) {
-  return datum.delivery == Delivery::kReliable ? Drop::kExpired : Drop::kLostDatagram;
+Drop lateCause(const DataUnit& unit) {
+  return unit.delivery == Delivery::kReliable ? Drop::kExpired : Drop::kLostDatagram;
 }
 }  // namespace
 
@@ -35,8 +35,8 @@ UnitRef DataTracker::create(Flow& flow, Packet packet, Time now) {
   return UnitRef(&d);
 }
 
-void DataTracker::onSent(UnitRef datum, SubflowId subflow, PacketNumber pn) {
-  DataUnit& d = *datum.unit_;
+void DataTracker::onSent(UnitRef unit, SubflowId subflow, PacketNumber pn) {
+  DataUnit& d = *unit.unit_;
   d.subflow = subflow;
   d.pn = pn;
   d.moved = false;
@@ -47,49 +47,49 @@ void DataTracker::onSent(UnitRef datum, SubflowId subflow, PacketNumber pn) {
   dequeue(d);
 }
 
-void DataTracker::onCopied(UnitRef datum, Time answerDue) {
-  DataUnit& d = *datum.unit_;
+void DataTracker::onCopied(UnitRef unit, Time answerDue) {
+  DataUnit& d = *unit.unit_;
   d.answerDue = answerDue;
   d.protection = UnitProtection::kCopied;
   ++d.refs;
   ++d.copies;
 }
 
-void DataTracker::onCoded(UnitRef datum, Time answerDue) {
-  DataUnit& d = *datum.unit_;
+void DataTracker::onCoded(UnitRef unit, Time answerDue) {
+  DataUnit& d = *unit.unit_;
   d.answerDue = answerDue;
   setCoded(d);
 }
 
 // What was copied is in no further coding block.
-void DataTracker::setCoded(DataUnit& datum) {
-  if (!datum.isProtected()) datum.protection = UnitProtection::kCoded;
+void DataTracker::setCoded(DataUnit& unit) {
+  if (!unit.isProtected()) unit.protection = UnitProtection::kCoded;
 }
 
-void DataTracker::onDelivered(UnitRef datum, bool counted) {
-  DataUnit& d = *datum.unit_;
+void DataTracker::onDelivered(UnitRef unit, bool counted) {
+  DataUnit& d = *unit.unit_;
   if (counted) --d.copies;
   if (!d.isDone()) finish(d, UnitState::kDelivered);
 }
 
-void DataTracker::onRecovered(UnitRef datum) {
-  if (!datum->isDone()) finish(*datum.unit_, UnitState::kDelivered);
+void DataTracker::onRecovered(UnitRef unit) {
+  if (!unit->isDone()) finish(*unit.unit_, UnitState::kDelivered);
 }
 
-void DataTracker::onLost(UnitRef datum, Time now, bool copy) {
-  DataUnit& d = *datum.unit_;
+void DataTracker::onLost(UnitRef unit, Time now, bool copy) {
+  DataUnit& d = *unit.unit_;
   --d.copies;
   if (!d.isInFlight() || (d.copies > 0 && (copy || d.mayCopy()))) return;
-  if (isTooLate(d, now)) return giveUp(datum, lateCause(d));
+  if (isTooLate(d, now)) return giveUp(unit, lateCause(d));
   enqueue(d);
 }
 
-void DataTracker::onMoved(UnitRef datum, Time now, bool copy) {
-  DataUnit& d = *datum.unit_;
+void DataTracker::onMoved(UnitRef unit, Time now, bool copy) {
+  DataUnit& d = *unit.unit_;
   --d.copies;
   d.moved |= !copy;
   if (!d.isInFlight() || (d.copies > 0 && (copy || d.mayCopy()))) return;
-  if (isTooLate(d, now)) return giveUp(datum, lateCause(d));
+  if (isTooLate(d, now)) return giveUp(unit, lateCause(d));
   enqueue(d);
 }
 
@@ -108,16 +108,16 @@ Time DataTracker::repairExpiresAt() const {
   return first->firstSent + worth(first->delivery) + 1ns;
 }
 
-void DataTracker::giveUp(UnitRef datum, Drop cause) {
-  if (datum->isDone()) return;
+void DataTracker::giveUp(UnitRef unit, Drop cause) {
+  if (unit->isDone()) return;
   countDrop(drops_, cause);
-  if (datum->delivery != Delivery::kTimely && datum->delivery != Delivery::kStream)
-    addSkip({datum->slot, datum->dsn, 1});
+  if (unit->delivery != Delivery::kTimely && unit->delivery != Delivery::kStream)
+    addSkip({unit->slot, unit->dsn, 1});
   using Kind = PacketEvent::Kind;
   if (events_ && (cause == Drop::kExpired || cause == Drop::kTooBig))
     events_->push(cause == Drop::kExpired ? Kind::kDropped : Kind::kTooLarge,
-                  std::move(datum.unit_->packet));
-  finish(*datum.unit_, UnitState::kAbandoned);
+                  std::move(unit.unit_->packet));
+  finish(*unit.unit_, UnitState::kAbandoned);
 }
 
 void DataTracker::giveUpAll(Drop cause) {
@@ -147,23 +147,23 @@ UnitRef DataTracker::oldestOf(const Flow& flow) {
   return flow.sent.oldest();
 }
 
-void DataTracker::finish(DataUnit& datum, UnitState state) {
-  const bool wasLost = datum.isLost();
-  datum.state = state;
-  datum.packet.reset();
-  SentData& sent = datum.flow->sent;
-  sent.list_.erase(datum);
+void DataTracker::finish(DataUnit& unit, UnitState state) {
+  const bool wasLost = unit.isLost();
+  unit.state = state;
+  unit.packet.reset();
+  SentData& sent = unit.flow->sent;
+  sent.list_.erase(unit);
   --sent.unacked_;
   keep(kept() - 1);
-  Flow& flow = *std::exchange(datum.flow, nullptr);
-  if (wasLost) dequeue(datum);
+  Flow& flow = *std::exchange(unit.flow, nullptr);
+  if (wasLost) dequeue(unit);
   if (sent.unacked_ == 0 && flow.delivery() == Delivery::kStream) flow.lane().onSettled(flow);
 }
 
 // In-flight datagrams that carry the whole range still count for its first part. The second part is
 // sent again in any case.
-bool DataTracker::cut(UnitRef datum, size_t size, PacketPool& pool) {
-  DataUnit& d = *datum.unit_;
+bool DataTracker::cut(UnitRef unit, size_t size, PacketPool& pool) {
+  DataUnit& d = *unit.unit_;
   if (d.frame == 0 || !d.isLost() || !hasRoom(1)) return false;
   Packet rest = pool.allocate();
   size_t stays = rest ? cutStreamUnit(d.frame, d.packet, size, rest) : 0;
@@ -195,30 +195,30 @@ bool DataTracker::cut(UnitRef datum, size_t size, PacketPool& pool) {
   return true;
 }
 
-void DataTracker::enqueue(DataUnit& datum) {
-  datum.state = UnitState::kLost;
-  ++datum.refs;
+void DataTracker::enqueue(DataUnit& unit) {
+  unit.state = UnitState::kLost;
+  ++unit.refs;
   ++queued_;
   ++repairChanges_;
-  if (!datum.moved) return repairs_.pushBack(datum);
+  if (!unit.moved) return repairs_.pushBack(unit);
   if (lastMoved_) {
-    repairs_.insertAfter(*lastMoved_, datum);
+    repairs_.insertAfter(*lastMoved_, unit);
   } else {
-    repairs_.pushFront(datum);
+    repairs_.pushFront(unit);
   }
-  lastMoved_ = &datum;
+  lastMoved_ = &unit;
 }
 
-void DataTracker::dequeue(DataUnit& datum) {
-  if (lastMoved_ == &datum) lastMoved_ = Repairs::previous(datum);
-  repairs_.erase(datum);
+void DataTracker::dequeue(DataUnit& unit) {
+  if (lastMoved_ == &unit) lastMoved_ = Repairs::previous(unit);
+  repairs_.erase(unit);
   --queued_;
   ++repairChanges_;
-  forget(UnitRef(&datum));
+  forget(UnitRef(&unit));
 }
 
-void DataTracker::forget(UnitRef datum) {
-  DataUnit& d = *datum.unit_;
+void DataTracker::forget(UnitRef unit) {
+  DataUnit& d = *unit.unit_;
   if (--d.refs > 0) return;
   if (!d.isDone()) finish(d, UnitState::kAbandoned);
   data_.give(&d);

@@ -55,44 +55,44 @@ class DataTracker final : private QuotaUser {
   /// slot, a stream range its offset.
   UnitRef create(Flow& flow, Packet packet, Time now);
   /// The datagram `pn` that carries the unit is sent. Takes the unit off the repair queue.
-  void onSent(UnitRef datum, SubflowId subflow, PacketNumber pn);
+  void onSent(UnitRef unit, SubflowId subflow, PacketNumber pn);
   /// A copy of the unit is sent for protection. The unit's `subflow` and `pn` do not change.
-  void onCopied(UnitRef datum, Time answerDue = Time::min());
+  void onCopied(UnitRef unit, Time answerDue = Time::min());
   /// No copy of the unit may be sent any more: it is too old, or it does not fit the datagram.
-  void refuseCopy(UnitRef datum) {
-    if (datum->mayCopy()) datum.unit_->protection = UnitProtection::kRefused;
+  void refuseCopy(UnitRef unit) {
+    if (unit->mayCopy()) unit.unit_->protection = UnitProtection::kRefused;
   }
   /// The unit is in a coding block, and the first parity of the block is sent.
-  void onCoded(UnitRef datum, Time answerDue);
+  void onCoded(UnitRef unit, Time answerDue);
   /// The unit is too old for a coding block.
-  void refuseCode(UnitRef datum) { setCoded(*datum.unit_); }
+  void refuseCode(UnitRef unit) { setCoded(*unit.unit_); }
   /// Adds a reference to the unit, which forget() releases.
-  void hold(UnitRef datum) { ++datum.unit_->refs; }
+  void hold(UnitRef unit) { ++unit.unit_->refs; }
   /// Releases a reference to the unit.
-  void forget(UnitRef datum);
+  void forget(UnitRef unit);
 
   // ---- delivery and loss
 
   /// A datagram that carried the unit arrived. `counted`: this datagram still counted as in flight.
-  void onDelivered(UnitRef datum, bool counted);
+  void onDelivered(UnitRef unit, bool counted);
   /// The peer got the unit without its datagrams: it decoded it. The datagrams may still be
   /// acknowledged or lost.
-  void onRecovered(UnitRef datum);
+  void onRecovered(UnitRef unit);
   /// A datagram that carried the unit is lost. The unit is queued for repair when no other datagram
   /// with it is in flight, or only its copy; then the repair waits for news of the copy until
   /// answerDue. A unit that is too old is given up instead (isTooLate()). `copy`: the lost datagram
   /// was the copy.
-  void onLost(UnitRef datum, Time now, bool copy = false);
+  void onLost(UnitRef unit, Time now, bool copy = false);
   /// The datagram that carried the unit may still arrive, but its subflow is silent: queues the
   /// unit to be sent on another subflow unless another datagram with it is in flight. The old
   /// datagram no longer counts as in flight: onLost() must not follow for it, and its onDelivered()
   /// is not `counted`. A unit that is too old is given up instead (isTooLate()).
   /// `copy`: the datagram was a copy, which says nothing about the path that the unit itself was
   /// sent on.
-  void onMoved(UnitRef datum, Time now, bool copy = false);
+  void onMoved(UnitRef unit, Time now, bool copy = false);
   /// The unit cannot be sent any more: counts the drop, reports it, and tells the receiver not to
   /// wait.
-  void giveUp(UnitRef datum, Drop cause);
+  void giveUp(UnitRef unit, Drop cause);
   /// Calls take(Packet) for each unit of the flow that was sent and is not done, in the order of
   /// their numbers. The peer is not told, because the session or the stream ends.
   template <typename F>
@@ -106,7 +106,7 @@ class DataTracker final : private QuotaUser {
   /// Cuts a stream range that is queued for repair, so that its packet has at most `size` bytes.
   /// The rest is queued behind it. False when no memory is left for the rest, or the unit cannot be
   /// cut.
-  bool cut(UnitRef datum, size_t size, PacketPool& pool);
+  bool cut(UnitRef unit, size_t size, PacketPool& pool);
   /// Gives up everything queued for repair.
   void giveUpAll(Drop cause);
 
@@ -119,15 +119,15 @@ class DataTracker final : private QuotaUser {
   /// does.
   Time repairExpiresAt() const;
   /// The unit behind this one in the repair queue.
-  static UnitRef repairAfter(UnitRef datum) { return UnitRef(Repairs::next(*datum)); }
+  static UnitRef repairAfter(UnitRef unit) { return UnitRef(Repairs::next(*unit)); }
   size_t queued() const { return queued_; }
   /// Whether the repair queue has units that were moved off a silent path.
   bool hasMoved() const { return lastMoved_ != nullptr; }
   /// How many times a unit has entered or left the repair queue.
   uint64_t repairChanges() const { return repairChanges_; }
   /// Whether the unit is older than its kind of delivery allows: nothing waits for it any more.
-  bool isTooLate(const DataUnit& datum, Time now) const {
-    return now - datum.firstSent > worth(datum.delivery);
+  bool isTooLate(const DataUnit& unit, Time now) const {
+    return now - unit.firstSent > worth(unit.delivery);
   }
 
   /// Takes the next announcement of units that were given up and that the receiver still expects.
@@ -149,11 +149,11 @@ class DataTracker final : private QuotaUser {
                                              : kTimely;
   }
   static UnitRef oldestOf(const Flow& flow);
-  void finish(DataUnit& datum, UnitState state);
-  static void setCoded(DataUnit& datum);
+  void finish(DataUnit& unit, UnitState state);
+  static void setCoded(DataUnit& unit);
   void addSkip(const SkipFrame& skip);
-  void enqueue(DataUnit& datum);
-  void dequeue(DataUnit& datum);
+  void enqueue(DataUnit& unit);
+  void dequeue(DataUnit& unit);
 
   Duration repairTime_;
   Duration patience_ = kFirstPatience;

@@ -88,9 +88,9 @@ class UnitRef {
 };
 
 /// Writes what precedes the unit on the wire: kDataFrameHeader bytes.
-inline void writeUnitHeader(const DataUnit& datum, uint8_t* out) {
-  if (datum.frame == 0) return writeDataHeader(datum.slot, datum.dsn, datum.packet.size(), out);
-  writeStreamHeader(datum.frame, datum.dsn.value(), datum.packet.size(), out);
+inline void writeUnitHeader(const DataUnit& unit, uint8_t* out) {
+  if (unit.frame == 0) return writeDataHeader(unit.slot, unit.dsn, unit.packet.size(), out);
+  writeStreamHeader(unit.frame, unit.dsn.value(), unit.packet.size(), out);
 }
 
 /// The sent data of a flow: the next numbers to assign, and the list of units that are not done.
@@ -103,8 +103,8 @@ class SentData {
   UnitRef oldest() const { return UnitRef(list_.front()); }
   UnitRef newest() const { return UnitRef(list_.back()); }
   /// The neighbors of a unit in the list, which is in the order of sending; nullptr at the ends.
-  static UnitRef newer(const DataUnit& datum) { return UnitRef(List::next(datum)); }
-  static UnitRef older(const DataUnit& datum) { return UnitRef(List::previous(datum)); }
+  static UnitRef newer(const DataUnit& unit) { return UnitRef(List::next(unit)); }
+  static UnitRef older(const DataUnit& unit) { return UnitRef(List::previous(unit)); }
 
  private:
   friend class DataTracker;

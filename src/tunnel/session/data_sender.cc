@@ -33,22 +33,22 @@ void DataSender::setTunables() {
 
 bool DataSender::pollRepair(Datagram& out, Time now) {
   Subflow* path = nullptr;
-  UnitRef datum = repairs_.pick(path, now);
-  if (!datum) return false;
+  UnitRef unit = repairs_.pick(path, now);
+  if (!unit) return false;
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
   DatagramBuilder build(*path, std::move(buffer));
-  addRepair(build, datum, now);
+  addRepair(build, unit, now);
   build.addAck(now);
   fill(build, now);
   return build.finish(sealer_, out, now);
 }
 
-void DataSender::addRepair(DatagramBuilder& build, UnitRef datum, Time now) {
-  build.addDatum(datum);
-  dataTracker_.onSent(datum, build.subflow().id(), build.packetNumber());
-  proactiveRecovery_.onDataSent(*datum, now);
-  build.subflow().sender().countRepair(datum->packet.size());
+void DataSender::addRepair(DatagramBuilder& build, UnitRef unit, Time now) {
+  build.addUnit(unit);
+  dataTracker_.onSent(unit, build.subflow().id(), build.packetNumber());
+  proactiveRecovery_.onDataSent(*unit, now);
+  build.subflow().sender().countRepair(unit->packet.size());
   ++counts_.retransmitted;
 }
 
@@ -227,15 +227,15 @@ void DataSender::fill(DatagramBuilder& build, DrrCursor& round, bool chosen, Tim
 
 // Adds the unit that the round offers; it belongs to `flow`.
 void DataSender::addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Time now) {
-  UnitRef datum = dataTracker_.create(flow, round.take(), now);
-  build.addDatum(datum);
-  dataTracker_.onSent(datum, build.subflow().id(), build.packetNumber());
-  if (datum->frame == 0) {
+  UnitRef unit = dataTracker_.create(flow, round.take(), now);
+  build.addUnit(unit);
+  dataTracker_.onSent(unit, build.subflow().id(), build.packetNumber());
+  if (unit->frame == 0) {
     ++counts_.innerSentPackets;
-    counts_.innerSentBytes += datum->packet.size();
+    counts_.innerSentBytes += unit->packet.size();
   }
-  proactiveRecovery_.onDataSent(*datum, now);
-  if (proactiveRecovery_.onNewData(datum)) round_.claim(flow);
+  proactiveRecovery_.onDataSent(*unit, now);
+  if (proactiveRecovery_.onNewData(unit)) round_.claim(flow);
 }
 
 // ---- when to ask again

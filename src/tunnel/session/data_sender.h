@@ -103,7 +103,7 @@ class DataSender {
   /// `chosen`: the path scheduler has already chosen this path for the unit that `round` offers.
   void fill(DatagramBuilder& build, DrrCursor& round, bool chosen, Time now);
   void addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Time now);
-  void addRepair(DatagramBuilder& build, UnitRef datum, Time now);
+  void addRepair(DatagramBuilder& build, UnitRef unit, Time now);
 
   const SessionOptions& options_;
   PacketPool& pool_;

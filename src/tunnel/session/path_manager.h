@@ -24,12 +24,12 @@
 
 #include "scheduler/rate/controller_group.h"
 #include "tunnel/queue/data_tracker.h"
+#include "tunnel/queue/trace.h"
 #include "tunnel/session/control_frames.h"
 #include "tunnel/session/path_roles.h"
 #include "tunnel/session/peer_events.h"
 #include "tunnel/session/session_options.h"
 #include "tunnel/session/session_status.h"
-#include "tunnel/stream/trace.h"
 #include "tunnel/subflow/subflow.h"
 #include "tunnel/subflow/subflow_state.h"
 #include "tunnel/wire/secrets.h"

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <algorithm>
+
 #include "tunnel/fec/policies.h"
 #include "tunnel/queue/data_tracker.h"
+#include "tunnel/queue/flow.h"
+#include "tunnel/subflow/datagram_builder.h"
 #include "tunnel/subflow/subflow.h"
 
 namespace braid {
@@ -23,16 +27,22 @@ class Repairs {
   /// carry are given up, or cut if they are stream data.
   UnitRef pick(Subflow*& path, Time now);
   /// Whether this packet may be resent on that path.
-  bool mayUse(const DataUnit& datum, const Subflow& path) const;
+  bool mayUse(const DataUnit& unit, const Subflow& path) const;
   /// When the first packet stops waiting for the peer's answer; may be in the past. kNever: none
   /// waits.
   Time readyAt() const { return readyAt_; }
 
  private:
-  UnitRef nextReady(UnitRef datum, int& left, Time now);
-  Subflow* pathFor(const DataUnit& datum, Time now) const;
-  bool isTooLarge(const DataUnit& datum) const;
-  bool cut(UnitRef datum);
+  /// Maximum number of packets waiting for repair that are tried until one has an open path.
+  static constexpr int kRepairTries = 32;
+  /// Maximum number of packets passed over in that search because the peer may still recover them
+  /// from protection.
+  static constexpr int kAnswersAwaited = 256;
+
+  UnitRef nextReady(UnitRef unit, int& left, Time now);
+  Subflow* pathFor(const DataUnit& unit, Time now) const;
+  bool isTooLarge(const DataUnit& unit) const;
+  bool cut(UnitRef unit);
 
   SubflowSet& subflows_;
   DataTracker& dataTracker_;
@@ -42,5 +52,95 @@ class Repairs {
   /// Value of DataTracker::repairChanges() when no packet was ready before readyAt_.
   uint64_t noneReady_ = UINT64_MAX;
 };
+
+// If every packet may use the best open path, either the first one can be sent or none can. A
+// packet bound to its own path may have to wait while another packet's path is open.
+inline UnitRef Repairs::pick(Subflow*& path, Time now) {
+  UnitRef unit = first(now);
+  int left = kAnswersAwaited;
+  for (int tries = 0; unit && tries < kRepairTries;) {
+    if ((path = pathFor(*unit, now))) return unit;
+    if (unit->frame != 0 && cut(unit) && (path = pathFor(*unit, now))) return unit;
+    UnitRef next = DataTracker::repairAfter(unit);
+    if (unit->frame == 0 && isTooLarge(*unit)) {
+      dataTracker_.giveUp(unit, Drop::kTooBig);
+    } else {
+      ++tries;  // a packet that was given up costs no other packet its try
+    }
+    unit = nextReady(next, left, now);
+  }
+  return nullptr;
+}
+
+// A path that is not usable now may return and carry the packet.
+inline bool Repairs::isTooLarge(const DataUnit& unit) const {
+  return std::none_of(subflows_.begin(), subflows_.end(), [&](const Subflow* s) {
+    return mayFit(unit.packet.size(), *s) || !s->usable();
+  });
+}
+
+// Cuts the packet to what the largest usable path carries, if no usable path carries all of it now.
+inline bool Repairs::cut(UnitRef unit) {
+  size_t largest = 0;
+  for (const Subflow* s : subflows_) {
+    if (!s->admission().takesData()) continue;
+    if (fits(unit->packet.size(), *s)) return false;
+    largest = std::max(largest, s->mtu().current());
+  }
+  return largest > 0 && dataTracker_.cut(unit, largest - kDatagramOverhead, pool_);
+}
+
+// The queue is searched again when it has changed, or when the first waiting packet is due.
+inline UnitRef Repairs::first(Time now) {
+  UnitRef head = dataTracker_.nextRepair(now);
+  if (dataTracker_.repairChanges() == noneReady_ && now < readyAt_) return nullptr;
+  readyAt_ = kNever;
+  int left = kAnswersAwaited;
+  UnitRef ready = nextReady(head, left, now);
+  noneReady_ = ready ? UINT64_MAX : dataTracker_.repairChanges();
+  return ready;
+}
+
+// Skips packets that a copy or parity in flight may still recover, until the peer's answer is due.
+// `left`: how many more packets may be skipped.
+inline UnitRef Repairs::nextReady(UnitRef unit, int& left, Time now) {
+  for (; unit && left > 0; --left) {
+    if (unit->answerDue <= now) return unit;
+    readyAt_ = std::min(readyAt_, unit->answerDue);
+    unit = DataTracker::repairAfter(unit);
+  }
+  return nullptr;
+}
+
+// A packet moved off a path that fell silent is not resent on that path while it fits another
+// usable one. A policy that repairs like MPTCP keeps a packet on its own path as long as that is
+// alive.
+inline bool Repairs::mayUse(const DataUnit& unit, const Subflow& path) const {
+  const RecoveryPolicy& policy = policies_.of(unit.flow->recoveryClass());
+  const Subflow& own = subflows_.at(unit.subflow);
+  if (policy.repairPlace() == RepairPlace::kOwnPath && own.admission().takesData() &&
+      mayFit(unit.packet.size(), own))
+    return unit.subflow == path.id();
+  if (!unit.moved || unit.subflow != path.id()) return true;
+  for (const Subflow* s : subflows_) {
+    if (s->admission().takesData() && s != &path && fits(unit.packet.size(), *s)) return false;
+  }
+  return true;
+}
+
+// The path that may send the packet now, that it fits, and where it is likely to arrive first.
+// Repairs obey window and pacer like new data (RFC 9002 section 7): in an incast the losses are the
+// congestion. Data moved off a silent path has a priority allowance of some datagrams, because the
+// losses of a dead path say nothing about the other paths.
+inline Subflow* Repairs::pathFor(const DataUnit& unit, Time now) const {
+  Subflow* best = nullptr;
+  for (Subflow* s : subflows_) {
+    if (s->admission().opensForRepairAt(unit.moved) > now || !fits(unit.packet.size(), *s))
+      continue;
+    if (!mayUse(unit, *s)) continue;
+    if (!best || s->path().expectedDelay() < best->path().expectedDelay()) best = s;
+  }
+  return best;
+}
 
 }  // namespace braid

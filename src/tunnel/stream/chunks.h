@@ -3,9 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/memory.h"
 #include "base/packet.h"
@@ -65,36 +63,6 @@ struct StreamWindow {
     size_t chunks = 0;
   };
   std::array<Page*, kPages> pages{};  ///< by offset, modulo kSpan
-};
-
-/// Objects made on demand. At most `kMost` returned objects are kept for reuse, the memory of
-/// others is freed. So memory that was needed once, perhaps for a hostile peer, is not kept
-/// forever.
-template <typename T, size_t kMost>
-class BoundedPool {
- public:
-  /// An object in the state in which it was returned, or T{}.
-  T* take() {
-    ++inUse_;
-    if (free_.empty()) return std::make_unique<T>().release();
-    T* item = free_.back().release();
-    free_.pop_back();
-    return item;
-  }
-  /// Returns an object to the pool.
-  void give(T* item) {
-    --inUse_;
-    std::unique_ptr<T> owned(item);
-    if (free_.size() < kMost) free_.push_back(std::move(owned));
-  }
-  /// Frees the objects that are not in use.
-  void shrink() { free_.clear(); }
-  /// Objects taken and not returned.
-  size_t inUse() const { return inUse_; }
-
- private:
-  std::vector<std::unique_ptr<T>> free_;
-  size_t inUse_ = 0;
 };
 
 /// Object pools that the streams of a session share.

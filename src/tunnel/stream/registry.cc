@@ -33,12 +33,12 @@ void StreamRegistry::announce(StreamHandle handle, uint32_t session) {
   if (!find(handle)) return;
   announced_[session].pushBack(uint32_t{handle.place});
   Slot& slot = slots_[handle.place];
-  slot.opened = slot.queued = true;
+  slot.next.opened = slot.queued = true;
 }
 
-void StreamRegistry::tell(StreamHandle handle, Word word) {
+void StreamRegistry::tell(StreamHandle handle, bool StreamEvent::*what) {
   if (!find(handle)) return;
-  slots_[handle.place].words |= static_cast<uint8_t>(word);
+  slots_[handle.place].next.*what = true;
   queue(handle.place);
 }
 
@@ -46,8 +46,7 @@ void StreamRegistry::end(StreamHandle handle, std::optional<StreamCause> reset) 
   if (!find(handle)) return;
   Slot& slot = slots_[handle.place];
   slot.stream = nullptr;
-  slot.ended = true;
-  slot.reset = reset;
+  slot.next = {.opened = slot.next.opened, .done = !reset, .reset = reset};
   queue(handle.place);
 }
 
@@ -93,17 +92,11 @@ bool StreamRegistry::poll(StreamEvent& out) {
   for (uint32_t place = 0; take(place);) {
     Slot& slot = slots_[place];
     slot.queued = false;
-    bool isReleased = !slot.stream && !slot.ended;
-    auto said = [&](Word word) { return (slot.words & static_cast<uint8_t>(word)) != 0; };
-    out = StreamEvent{};
+    out = std::exchange(slot.next, {});
     out.stream = {place, slot.generation};
-    out.opened = std::exchange(slot.opened, false);
-    out.readable = said(Word::kReadable) && slot.stream;
-    out.writable = said(Word::kWritable) && slot.stream;
-    out.done = slot.ended && !slot.reset;
-    out.reset = slot.ended ? slot.reset : std::nullopt;
-    slot.words = 0;
-    bool isUnheardOf = out.opened && slot.ended;
+    bool hasEnded = out.done || out.reset;
+    bool isReleased = !slot.stream && !hasEnded;
+    bool isUnheardOf = out.opened && hasEnded;
     if (!slot.stream) free(place);
     // The driver need not know of a stream that began and ended since the last poll.
     if (!isReleased && !isUnheardOf) return true;

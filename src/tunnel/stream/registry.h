@@ -21,9 +21,6 @@ class Stream;
 /// of streams by peers are told after all other events, and the sessions take turns with them.
 class StreamRegistry {
  public:
-  /// Events of a stream that is alive.
-  enum class Word : uint8_t { kReadable = 1, kWritable = 2 };
-
   /// Gives a new stream its handle.
   StreamHandle add(Stream& stream);
   /// nullptr when the handle is dead.
@@ -33,7 +30,8 @@ class StreamRegistry {
   }
   /// The peer has opened the stream, in this session. No event of the stream is told before.
   void announce(StreamHandle handle, uint32_t session);
-  void tell(StreamHandle handle, Word word);
+  /// `what`: StreamEvent::readable or StreamEvent::writable.
+  void tell(StreamHandle handle, bool StreamEvent::*what);
   /// The stream has ended, and the driver is told so: by a reset, or (nullopt) with everything
   /// done.
   void end(StreamHandle handle, std::optional<StreamCause> reset);
@@ -61,11 +59,8 @@ class StreamRegistry {
   struct Slot {
     Stream* stream = nullptr;
     uint32_t generation = 1;
-    uint8_t words = 0;    ///< bits of Word
-    bool opened = false;  ///< by the peer, not told yet
     bool queued = false;  ///< in ready_ or announced_
-    bool ended = false;   ///< not told yet
-    std::optional<StreamCause> reset;
+    StreamEvent next{};   ///< what is to be told
   };
 
   const Slot* slotOf(StreamHandle handle) const;

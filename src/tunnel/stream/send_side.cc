@@ -74,7 +74,7 @@ void StreamSendSide::tellWritable(Stream& stream) {
   bool isAll = may > 0 && may == stream.sendLimit_ - stream.source_.end();
   if (may < ahead_ / 2 && !isAll) return;
   stream.waits_ = false;
-  registry_->tell(stream.handle_, StreamRegistry::Word::kWritable);
+  registry_->tell(stream.handle_, &StreamEvent::writable);
 }
 
 size_t StreamSendSide::room(Stream& stream, std::span<ByteSpan> buffers) {

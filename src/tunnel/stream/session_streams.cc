@@ -126,7 +126,7 @@ void SessionStreams::onFrame(const StreamFrame& frame, Packet bytes, Time now) {
   counts_.streamReceivedBytes += assembly.arrived() - arrived;
   if (assembly.arrived() > arrived && stream->firstByte_ == kNever) stream->firstByte_ = now;
   if (assembly.arrived() > arrived || assembly.isWhole() != wasWhole)
-    registry_->tell(stream->handle_, StreamRegistry::Word::kReadable);
+    registry_->tell(stream->handle_, &StreamEvent::readable);
   if (assembly.isAtEnd()) sending_.look(*stream);
 }
 

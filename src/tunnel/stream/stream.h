@@ -89,32 +89,6 @@ class Stream final : public Flow {
   ListLink<Stream> byLook_, byCredit_, byHunger_, byLag_;
 };
 
-/// A user of a memory quota that asks before it keeps more.
-class CallbackQuotaUser final : public QuotaUser {
- public:
-  /// `reclaim`: frees some of what is kept when others need memory; empty: nothing can be freed.
-  explicit CallbackQuotaUser(MemoryQuota* budget, std::function<void()> reclaim = {})
-      : QuotaUser(budget, reclaim != nullptr), reclaim_(std::move(reclaim)) {}
-  bool mayKeep(size_t more) { return makeRoom(more); }
-  /// Like mayKeep(), for data that cannot wait: may also use the free part that is reserved for
-  /// others.
-  bool mustKeep(size_t more) { return makeRoom(more, true); }
-  void set(size_t amount) {
-    isSetting_ = true;
-    keep(amount);
-    isSetting_ = false;
-  }
-
- private:
-  // Not from inside of set(): its caller is working on what reclaim_() would free.
-  void reclaim() override {
-    if (!isSetting_) reclaim_();
-  }
-
-  std::function<void()> reclaim_;
-  bool isSetting_ = false;
-};
-
 /// The memory that the streams of a session take for their readers, and which stream has the most
 /// unread bytes. Each step takes the same time, however many streams there are.
 ///
@@ -167,5 +141,24 @@ class ReceiveMemory {
   /// By class; list 0 is not used.
   std::array<IntrusiveList<Stream, &Stream::byLag_>, kClasses> byLag_;
 };
+
+inline void ReceiveMemory::onChange(Stream& stream) {
+  const Reassembler& assembly = stream.assembly_;
+  bytes_ += assembly.footprint() - std::exchange(stream.heldBytes_, assembly.footprint());
+  packets_ += assembly.packets() - std::exchange(stream.heldPackets_, assembly.packets());
+  shared_.set(bytes_);
+  buffers_.set(packets_);
+  size_t now = classOf(assembly.readable());
+  size_t before = std::exchange(stream.lagClass_, static_cast<uint8_t>(now));
+  if (now == before) return;
+  if (before > 0) byLag_[before].erase(stream);
+  if (now > 0) byLag_[now].pushBack(stream);
+}
+
+inline Stream* ReceiveMemory::mostUnread() const {
+  for (size_t i = kClasses - 1; i > 0; --i)
+    if (!byLag_[i].empty()) return byLag_[i].front();
+  return nullptr;
+}
 
 }  // namespace braid

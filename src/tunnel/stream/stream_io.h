@@ -1,7 +1,7 @@
 #pragma once
 
 // What a stream and the driver that holds the TCP connection at its end exchange: handles, events,
-// causes.
+// counts.
 
 #include <array>
 #include <compare>
@@ -25,20 +25,6 @@ struct StreamHandle {
   explicit operator bool() const { return generation != 0; }
   auto operator<=>(const StreamHandle&) const = default;
 };
-
-/// Why a stream ended before both directions were done. The values are the codes of a RESET frame
-/// (docs/protocol.md); a code that this side does not know counts as kReset.
-enum class StreamCause : uint8_t {
-  kReset = 0,        ///< a host has reset its connection
-  kRefused = 1,      ///< the destination refused the connection (RST in answer to SYN)
-  kUnreachable = 2,  ///< no route to the destination, or an ICMP error said so
-  kTimedOut = 3,     ///< the destination did not answer, or a host fell silent
-  kLimit = 4,        ///< a bound on streams or memory is reached
-  kGone = 5,         ///< the session with the peer ended, or had no path for too long
-  /// The source does not belong to the peer, or the destination is not allowed for streams.
-  kForbidden = 6,
-};
-inline constexpr size_t kStreamCauses = 7;
 
 /// What happened to a stream since its last event. Several fields may be set.
 struct StreamEvent {

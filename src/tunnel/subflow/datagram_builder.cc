@@ -50,18 +50,18 @@ void DatagramBuilder::addAck(Subflow& of, Time now) {
   acks.onSent();
 }
 
-void DatagramBuilder::addDatum(UnitRef datum) {
+void DatagramBuilder::addUnit(UnitRef unit) {
   headerAt_[dataCount_] = writer_.size();
   std::array<uint8_t, kDataFrameHeader> header;
-  writeUnitHeader(*datum, header.data());
+  writeUnitHeader(*unit, header.data());
   writer_.bytes(header);
-  data_[dataCount_++] = datum;
-  used_ += kDataFrameHeader + datum->packet.size();
+  data_[dataCount_++] = unit;
+  used_ += kDataFrameHeader + unit->packet.size();
   tracked_ = true;
 }
 
-void DatagramBuilder::addCopy(UnitRef datum) {
-  addDatum(datum);
+void DatagramBuilder::addCopy(UnitRef unit) {
+  addUnit(unit);
   role_ = SentPacket::Role::kCopy;
 }
 

@@ -4,7 +4,7 @@
 // frames, and its entry in the subflow's sent-map.
 //
 //     DatagramBuilder build(subflow, std::move(buffer));   takes the next packet number
-//     if (build.fits(size)) build.addDatum(datum);         frames, as far as they fit
+//     if (build.fits(size)) build.addUnit(unit);         frames, as far as they fit
 //     build.finish(sealer, out, now);                      seals; the number is used up
 //
 // A builder that is destroyed without finish() has used no packet number. A subflow has at most one
@@ -119,9 +119,9 @@ class DatagramBuilder {
   void addAck(Time now) { addAck(subflow_, now); }
   /// Adds the ACK of another subflow that cannot send it itself.
   void addAck(Subflow& of, Time now);
-  void addDatum(UnitRef datum);
+  void addUnit(UnitRef unit);
   /// Adds a duplicate of data that another datagram carries.
-  void addCopy(UnitRef datum);
+  void addCopy(UnitRef unit);
   /// Keeps `bytes` bytes free: fits() and addAck() no longer use them.
   void reserve(size_t bytes) { limit_ -= bytes; }
   /// Adds the first bytes of a parity. `part` must stay valid until finish(), and this must be the

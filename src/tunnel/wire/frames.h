@@ -62,6 +62,20 @@ struct StreamCreditFrame {
   uint64_t limit = 0;  ///< offset behind the last byte that may be sent
 };
 
+/// Why a stream ended before both directions were done. The values are the codes of a RESET frame
+/// (docs/protocol.md); a code that this side does not know counts as kReset.
+enum class StreamCause : uint8_t {
+  kReset = 0,        ///< a host has reset its connection
+  kRefused = 1,      ///< the destination refused the connection (RST in answer to SYN)
+  kUnreachable = 2,  ///< no route to the destination, or an ICMP error said so
+  kTimedOut = 3,     ///< the destination did not answer, or a host fell silent
+  kLimit = 4,        ///< a bound on streams or memory is reached
+  kGone = 5,         ///< the session with the peer ended, or had no path for too long
+  /// The source does not belong to the peer, or the destination is not allowed for streams.
+  kForbidden = 6,
+};
+inline constexpr size_t kStreamCauses = 7;
+
 /// The stream ends at once, in both directions. What has not arrived is lost.
 struct StreamResetFrame {
   StreamId stream{};

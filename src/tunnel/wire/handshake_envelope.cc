@@ -126,24 +126,24 @@ bool operator==(const RestartNotice& a, const RestartNotice& b) {
 
 // The token is derived from the responder's secret, because the responder sends the restart notice.
 // The token reveals nothing about that secret.
-RestartNotice returnCallOf(const SessionSecrets& secrets) {
-  RestartNotice call{secrets.sessionId, {}};
-  hkdfExpandLabel(secrets.responderSecret, "braid return", call.token);
-  return call;
+RestartNotice restartNoticeOf(const SessionSecrets& secrets) {
+  RestartNotice notice{secrets.sessionId, {}};
+  hkdfExpandLabel(secrets.responderSecret, "braid return", notice.token);
+  return notice;
 }
 
-void writeReturnCall(const RestartNotice& call, Packet& out) {
-  Writer w(ByteSpan(out.append(kReturnCallSize), kReturnCallSize));
+void writeRestartNotice(const RestartNotice& notice, Packet& out) {
+  Writer w(ByteSpan(out.append(kRestartNoticeSize), kRestartNoticeSize));
   w.u8(kCallType);
-  w.u32(call.session);
-  w.bytes(call.token);
+  w.u32(notice.session);
+  w.bytes(notice.token);
 }
 
-std::optional<RestartNotice> readReturnCall(ByteView datagram) {
-  if (!isReturnCall(datagram) || datagram.size() != kReturnCallSize) return std::nullopt;
-  RestartNotice call{load32(&datagram[1]), {}};
-  std::ranges::copy(datagram.last(call.token.size()), call.token.begin());
-  return call;
+std::optional<RestartNotice> readRestartNotice(ByteView datagram) {
+  if (!isRestartNotice(datagram) || datagram.size() != kRestartNoticeSize) return std::nullopt;
+  RestartNotice notice{load32(&datagram[1]), {}};
+  std::ranges::copy(datagram.last(notice.token.size()), notice.token.begin());
+  return notice;
 }
 
 namespace {

@@ -124,30 +124,30 @@ class Cookies {
 };
 
 /// Known only to the two ends of one session, and to nobody else before the responder has sent it.
-using ReturnToken = std::array<uint8_t, 16>;
+using RestartToken = std::array<uint8_t, 16>;
 
 struct RestartNotice {
   uint32_t session = 0;
-  ReturnToken token{};
+  RestartToken token{};
 
   /// Compares in constant time.
   friend bool operator==(const RestartNotice& a, const RestartNotice& b);
 };
 
 /// Type byte, session id, token.
-inline constexpr size_t kReturnCallSize = 1 + 4 + sizeof(ReturnToken);
+inline constexpr size_t kRestartNoticeSize = 1 + 4 + sizeof(RestartToken);
 
 /// The restart notice that would end the session of these secrets.
-RestartNotice returnCallOf(const SessionSecrets& secrets);
+RestartNotice restartNoticeOf(const SessionSecrets& secrets);
 
 /// True when the first byte is that of a restart notice; the rest is not checked.
-constexpr bool isReturnCall(ByteView b) {
+constexpr bool isRestartNotice(ByteView b) {
   return !b.empty() && b[0] == 0x23;
 }
 /// Appends the datagram of the restart notice to an empty packet.
-void writeReturnCall(const RestartNotice& call, Packet& out);
+void writeRestartNotice(const RestartNotice& notice, Packet& out);
 /// Returns nullopt when the type or the size is another one.
-std::optional<RestartNotice> readReturnCall(ByteView datagram);
+std::optional<RestartNotice> readRestartNotice(ByteView datagram);
 
 /// "sha256:" and the base64 (RFC 4648 section 4) of the 32 bytes.
 std::string formatPin(const Pin& pin);

@@ -76,6 +76,8 @@ inline constexpr size_t kMinDatagram = kHeaderSize + 1 + kTagSize;
 inline constexpr uint8_t kWireVersion = 0;
 
 struct DatagramHeader {
+  static constexpr uint8_t kFixedBits = 0x40;
+
   uint8_t version = kWireVersion;
   uint8_t epoch = 0;  ///< low two bits of the key epoch
   uint32_t session = 0;
@@ -90,12 +92,35 @@ constexpr bool isSessionDatagram(ByteView b) {
 }
 
 /// Writes kHeaderSize bytes to `out`.
-void writeHeader(const DatagramHeader& header, uint8_t* out);
+inline void writeHeader(const DatagramHeader& header, uint8_t* out) {
+  out[0] = static_cast<uint8_t>(DatagramHeader::kFixedBits | header.version << 4 |
+                                header.epoch << 2 | header.generation);
+  store32(out + 1, header.session);
+  out[5] = header.subflow.value();
+  store32(out + 6, header.packetNumber);
+}
 /// Returns nullopt when the datagram is shorter than kMinDatagram or is not a session datagram.
-std::optional<DatagramHeader> readHeader(ByteView datagram);
+inline std::optional<DatagramHeader> readHeader(ByteView datagram) {
+  if (datagram.size() < kMinDatagram || !isSessionDatagram(datagram)) return std::nullopt;
+  DatagramHeader header;
+  header.version = datagram[0] >> 4 & 3;
+  header.epoch = datagram[0] >> 2 & 3;
+  header.generation = datagram[0] & 3;
+  header.session = load32(&datagram[1]);
+  header.subflow = SubflowId(datagram[5]);
+  header.packetNumber = load32(&datagram[6]);
+  return header;
+}
 
 /// The number nearest to `expected` (largest + 1) with these low 32 bits (RFC 9000 appendix A.3).
-uint64_t expandNumber(uint32_t low, uint64_t expected);
+inline uint64_t expandNumber(uint32_t low, uint64_t expected) {
+  constexpr uint64_t kWindow = uint64_t{1} << 32;
+  constexpr uint64_t kHalf = kWindow / 2;
+  uint64_t candidate = (expected & ~(kWindow - 1)) | low;
+  if (candidate + kHalf <= expected) return candidate + kWindow;
+  if (candidate > expected + kHalf && candidate >= kWindow) return candidate - kWindow;
+  return candidate;
+}
 inline PacketNumber expandPacketNumber(uint32_t low, PacketNumber expected) {
   return PacketNumber(expandNumber(low, expected.value()));
 }

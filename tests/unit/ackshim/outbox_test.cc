@@ -1,4 +1,4 @@
-#include "ackshim/outbox.h"
+#include "ackshim/segment.h"
 
 #include <gtest/gtest.h>
 

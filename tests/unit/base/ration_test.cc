@@ -1,4 +1,4 @@
-#include "base/rate_limit.h"
+#include "base/time.h"
 
 #include <gtest/gtest.h>
 

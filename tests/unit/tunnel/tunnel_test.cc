@@ -68,7 +68,7 @@ TEST_F(TunnelTest, OnlyPeersThatMustComeToUsAreCalledBack) {
   now += 1s;
   std::vector<Route> called;
   for (Datagram d; tunnel.pollDatagram(d, now);) {
-    EXPECT_TRUE(isReturnCall(d.bytes.view()));
+    EXPECT_TRUE(isRestartNotice(d.bytes.view()));
     called.push_back(d.route);
   }
   EXPECT_EQ(called, callers[0].routes);

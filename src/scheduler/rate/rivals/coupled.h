@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "scheduler/rate/dctcp.h"
 #include "scheduler/rate/window_controller.h"
 
@@ -67,5 +69,40 @@ class Xmp final : public CoupledController {
  private:
   Time windowBegan_ = Time::min();
 };
+
+inline double Lia::increase(const ControllerGroup& group, double window, double acked,
+                            double datagram) {
+  double total = std::max(group.totalWindow(), window);
+  return acked * datagram * std::min(group.alpha() / total, 1 / window);
+}
+
+inline void Lia::grow(const AckSample& ack) {
+  setWindow(cwnd() + increase(group(), cwnd(), static_cast<double>(ack.bytes), datagram()));
+}
+
+inline void Dcm::observe(const AckSample& ack) {
+  CoupledController::observe(ack);
+  marks_.onAck(ack, datagram());
+}
+
+inline void Dcm::grow(const AckSample& ack) {
+  setWindow(cwnd() + Lia::increase(group(), cwnd(), static_cast<double>(ack.bytes), datagram()));
+}
+
+inline void Dcm::onReset() {
+  CoupledController::onReset();
+  marks_ = {};
+}
+
+inline void Xmp::grow(const AckSample& ack) {
+  if (ack.largestSentAt < windowBegan_) return;
+  windowBegan_ = ack.now;
+  setWindow(cwnd() + group().delta(member()) * datagram());
+}
+
+inline void Xmp::onReset() {
+  CoupledController::onReset();
+  windowBegan_ = Time::min();
+}
 
 }  // namespace braid

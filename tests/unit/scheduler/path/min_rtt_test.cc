@@ -1,4 +1,4 @@
-#include "scheduler/path/min_rtt.h"
+#include "scheduler/path/path_scheduler.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,6 @@
 
 #include "scheduler/path/earliest.h"
 #include "scheduler/path/ecf.h"
-#include "scheduler/path/min_rtt.h"
-#include "scheduler/path/weighted.h"
 
 namespace braid::path_scheduler_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "scheduler/path/weighted.h"
+#include "scheduler/path/path_scheduler.h"
 
 #include <gtest/gtest.h>
 

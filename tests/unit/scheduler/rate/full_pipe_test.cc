@@ -1,4 +1,4 @@
-#include "scheduler/rate/full_pipe.h"
+#include "scheduler/rate/controller.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,6 @@
 
 #include "scheduler/recovery/cofuso.h"
 #include "scheduler/recovery/fuso.h"
-#include "scheduler/recovery/redundant.h"
 #include "scheduler/recovery/rivals/gentle_aggression.h"
 
 namespace braid::recovery_test {

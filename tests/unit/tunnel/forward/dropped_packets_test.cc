@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/tunnel/queue/packet_lane_bench.h"
+#include "tests/unit/tunnel/queue/packet_queue_bench.h"
 #include "tests/unit/tunnel/queue/some_flows.h"
 #include "tests/unit/tunnel/session/kept_packets.h"
 
@@ -70,21 +70,21 @@ TEST_F(DroppedPacketsTest, AFlowIsCarriedUntilAllOfItIsDelivered) {
   EXPECT_TRUE(flow.isCarried());
   ASSERT_TRUE(DrrCursor(b.round).offer(at(1s)));
   EXPECT_TRUE(flow.isCarried()) << "in the hand";
-  UnitRef datum = b.send();
+  UnitRef unit = b.send();
   EXPECT_TRUE(flow.isCarried()) << "on its way";
-  b.dataTracker.onDelivered(datum, true);
+  b.dataTracker.onDelivered(unit, true);
   EXPECT_FALSE(flow.isCarried());
-  b.dataTracker.forget(datum);
+  b.dataTracker.forget(unit);
 }
 
 TEST_F(DroppedPacketsTest, WhatCouldNotBeRepairedInTimeIsShown) {
   DataTracker dataTracker(3s, &packets.in());
   SomeFlows some;
   for (bool reliable : {true, false}) {
-    UnitRef datum = dataTracker.create(some.make(reliable), packet(reliable, 100), at(1s));
-    dataTracker.onSent(datum, 0_subflow, 0_pn);
-    dataTracker.onLost(datum, at(5s));
-    dataTracker.forget(datum);
+    UnitRef unit = dataTracker.create(some.make(reliable), packet(reliable, 100), at(1s));
+    dataTracker.onSent(unit, 0_subflow, 0_pn);
+    dataTracker.onLost(unit, at(5s));
+    dataTracker.forget(unit);
   }
   EXPECT_EQ(dropped(), std::vector<uint8_t>{1});
 }
@@ -93,12 +93,12 @@ TEST_F(DroppedPacketsTest, WhatCouldNotBeRepairedInTimeIsShown) {
 TEST_F(DroppedPacketsTest, WhatADownPeerLosesIsNotShown) {
   DataTracker dataTracker(3s, &packets.in());
   SomeFlows some;
-  UnitRef datum = dataTracker.create(some.make(), packet(1, 100), at(1s));
-  dataTracker.onSent(datum, 0_subflow, 0_pn);
-  dataTracker.onLost(datum, at(1s));
+  UnitRef unit = dataTracker.create(some.make(), packet(1, 100), at(1s));
+  dataTracker.onSent(unit, 0_subflow, 0_pn);
+  dataTracker.onLost(unit, at(1s));
   dataTracker.giveUpAll(Drop::kPeerDown);
   EXPECT_TRUE(dropped().empty());
-  dataTracker.forget(datum);
+  dataTracker.forget(unit);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/tunnel/queue/packet_lane_bench.h"
+#include "tests/unit/tunnel/queue/packet_queue_bench.h"
 
 namespace braid::flow_burst_test {
 namespace {

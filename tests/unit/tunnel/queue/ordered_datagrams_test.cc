@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/unit/tunnel/queue/packet_lane_bench.h"
+#include "tests/unit/tunnel/queue/packet_queue_bench.h"
 #include "tunnel/order/packet_receiver.h"
 
 namespace braid::ordered_datagrams_test {

@@ -67,7 +67,7 @@ struct CarryingSubflow : testing::Test {
     s->onAck(frame, true, now);
   }
   void ack(PacketNumber pn) { ack(pn, pn); }
-  UnitRef datum(PacketNumber pn, size_t i = 0) { return s->sender().sent().at(pn).data[i]; }
+  UnitRef unit(PacketNumber pn, size_t i = 0) { return s->sender().sent().at(pn).data[i]; }
   /// Three later packets are acknowledged, so that packet `pn` counts as lost.
   void lose(PacketNumber pn) {
     PacketNumber first = ping();

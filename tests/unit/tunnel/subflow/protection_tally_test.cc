@@ -16,8 +16,8 @@ using ProtectionTallyTest = CarryingSubflow;
 TEST_F(ProtectionTallyTest, ProtectionIsUselessWhenThePacketArrives) {
   PacketNumber a = send();
   PacketNumber b = send();
-  dataTracker.refuseCopy(datum(a));
-  dataTracker.refuseCode(datum(b));
+  dataTracker.refuseCopy(unit(a));
+  dataTracker.refuseCode(unit(b));
   PacketNumber c = send();
   now += kRtt;
   ack(a, c);
@@ -29,11 +29,11 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
   for (bool coded : {false, true}) {
     SetUp();
     PacketNumber a = send();
-    coded ? dataTracker.refuseCode(datum(a)) : dataTracker.refuseCopy(datum(a));
+    coded ? dataTracker.refuseCode(unit(a)) : dataTracker.refuseCopy(unit(a));
     if (coded) {
       EXPECT_TRUE(s->sender().onRecovered(a));
     } else {
-      dataTracker.onDelivered(datum(a), false);
+      dataTracker.onDelivered(unit(a), false);
     }
     lose(a);
     EXPECT_EQ(s->status(now).recovered, 1u);
@@ -47,7 +47,7 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
 
 TEST_F(ProtectionTallyTest, ProtectionThatCameTooLateIsNeither) {
   PacketNumber a = send();
-  dataTracker.refuseCopy(datum(a));
+  dataTracker.refuseCopy(unit(a));
   lose(a);
   EXPECT_EQ(s->status(now).recovered, 0u);
   EXPECT_EQ(s->status(now).useless, 0u);

@@ -74,7 +74,7 @@ struct SubflowBench : testing::Test {
   }
   /// Adds the packet to the datagram and tells the data tracker.
   void put(DatagramBuilder& build, UnitRef d) {
-    build.addDatum(d);
+    build.addUnit(d);
     dataTracker.onSent(d, build.subflow().id(), build.packetNumber());
   }
   /// Sends a datagram with these packets. Returns its packet number.

@@ -225,9 +225,9 @@ TEST(ProtocolVectors, CallToReturn) {
   RestartNotice call{0xa0b1c2d3, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
   PacketPool pool(2048, 1);
   Packet packet = pool.allocate();
-  writeReturnCall(call, packet);
+  writeRestartNotice(call, packet);
   EXPECT_EQ(Bytes(packet.view().begin(), packet.view().end()), v["call"]);
-  EXPECT_EQ(readReturnCall(packet.view()), call);
+  EXPECT_EQ(readRestartNotice(packet.view()), call);
 }
 
 /// A STREAM frame of these parts.

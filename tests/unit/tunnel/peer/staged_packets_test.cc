@@ -1,0 +1,67 @@
+#include "tunnel/peer/peer.h"
+
+#include <gtest/gtest.h>
+
+namespace braid::staged_packets_test {
+namespace {
+
+struct StagedPacketsTest : testing::Test {
+  PacketPool pool{2048, 4096};
+  MemoryQuota budget{600};
+  DropCounts drops{};
+  StagedPackets room{budget, drops};
+  Time now = Time{} + 1s;
+
+  StagedPacket packet(size_t size) {
+    Packet p = pool.allocate();
+    p.append(size);
+    return {std::move(p), PacketOrigin::kNobody};
+  }
+  void fill(StagedPackets& some, size_t count) {
+    for (size_t i = 1; i <= count; ++i) some.add(packet(i));
+  }
+  std::vector<size_t> sizes() {
+    std::vector<size_t> all;
+    for (StagedPacket p; room.poll(p);) all.push_back(p.packet.size());
+    return all;
+  }
+  uint64_t dropped() const { return drops[static_cast<size_t>(Drop::kPeerDown)]; }
+};
+
+TEST_F(StagedPacketsTest, IsOpenForAWhileFromEachOpening) {
+  EXPECT_FALSE(room.isOpen(now));
+  room.open(now);
+  EXPECT_TRUE(room.isOpen(now + StagedPackets::kPatience - 1ns));
+  EXPECT_FALSE(room.isOpen(now + StagedPackets::kPatience));
+  EXPECT_EQ(room.deadline(), kNever) << "nothing waits";
+  room.add(packet(1));
+  EXPECT_EQ(room.deadline(), now + StagedPackets::kPatience);
+}
+
+TEST_F(StagedPacketsTest, TheFirstOnesStayAndLeaveInTheirOrder) {
+  room.open(now);
+  fill(room, StagedPackets::kMost + 10);
+  EXPECT_EQ(dropped(), 10u);
+  std::vector<size_t> all = sizes();
+  ASSERT_EQ(all.size(), StagedPackets::kMost);
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], i + 1);
+  EXPECT_TRUE(room.empty());
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST_F(StagedPacketsTest, SharesTheBudgetOfQueuesAndWhoHasMostGivesWay) {
+  DropCounts others{};
+  StagedPackets second{budget, others}, third{budget, others};
+  room.open(now);
+  fill(room, 256);
+  fill(second, 256);
+  fill(third, 256);
+  EXPECT_LE(budget.used(), 600u);
+  EXPECT_EQ(budget.used() + dropped() + others[static_cast<size_t>(Drop::kPeerDown)], 3 * 256u);
+  std::vector<size_t> left = sizes();
+  ASSERT_GE(left.size(), 128u);
+  for (size_t i = 0; i < left.size(); ++i) EXPECT_EQ(left[i], i + 1) << "what came last gives way";
+}
+
+}  // namespace
+}  // namespace braid::staged_packets_test
