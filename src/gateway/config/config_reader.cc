@@ -61,15 +61,6 @@ std::string placeholderRemedy(const std::string& key) {
   return "put the value of this gateway";
 }
 
-// Cuts and cleans a text: long or unprintable text must not flood a terminal or a log.
-std::string inQuotes(std::string_view text) {
-  constexpr size_t kLongest = 60;
-  std::string out = "'";
-  for (char c : text.substr(0, kLongest))
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (text.size() > kLongest ? "...'" : "'");
-}
-
 // Number of single-letter edits between two short words; only values up to 2 matter.
 size_t editDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -94,20 +85,6 @@ std::string unknownKeyRemedy(std::string_view text, std::span<const std::string_
   return "known here: " + joined(known);
 }
 
-// The section of the table of settings that a mapping is: its key without indices. A fragment holds
-// the keys of one peer.
-std::string sectionOf(const ConfigValue& value) {
-  if (value.file) return "peers";
-  std::string section;
-  bool index = false;
-  for (char c : value.key) {
-    index |= c == '[';
-    if (!index) section += c;
-    index &= c != ']';
-  }
-  return section;
-}
-
 std::string outside(std::string_view text, const std::string& low, const std::string& high) {
   return inQuotes(text) + " is outside " + low + " to " + high;
 }
@@ -118,6 +95,14 @@ bool isNameCharacter(char c) {
 }
 
 }  // namespace
+
+std::string inQuotes(std::string_view text) {
+  constexpr size_t kLongest = 60;
+  std::string out = "'";
+  for (char c : text.substr(0, kLongest))
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out + (text.size() > kLongest ? "...'" : "'");
+}
 
 void ConfigDiagnostics::add(const ConfigValue& at, std::string problem, std::string remedy) {
   errors_.push_back({at.file ? *at.file : file_, at.node ? at.node->line : 0,
@@ -139,10 +124,24 @@ ConfigErrors ConfigDiagnostics::take() {
   return std::move(errors_);
 }
 
-ConfigSection::ConfigSection(const ConfigValue& value, const std::vector<std::string_view>& known,
-                             ConfigDiagnostics& out)
+std::string sectionOf(const ConfigValue& value) {
+  if (value.file) return "peers";
+  std::string section;
+  bool index = false;
+  for (char c : value.key) {
+    index |= c == '[';
+    if (!index) section += c;
+    index &= c != ']';
+  }
+  return section;
+}
+
+ConfigSection::ConfigSection(const ConfigValue& value, ConfigDiagnostics& out)
     : value_(value), out_(out) {
   if (!value) return;
+  const std::string section = sectionOf(value);
+  std::vector<std::string_view> known = keysOf(section);
+  if (value.file) known.push_back("routes");
   if (value.node->kind != ConfigNode::Kind::kMap) {
     out.add(value, std::string("is ") + kindName(*value.node) + " and must be a mapping",
             "write 'key: value' lines; known here: " + joined(known));
@@ -153,10 +152,10 @@ ConfigSection::ConfigSection(const ConfigValue& value, const std::vector<std::st
   for (size_t i = 0; i < keys.size(); ++i) {
     const ConfigNode::Key& key = keys[i];
     auto first = std::ranges::find(keys, key.text, &ConfigNode::Key::text);
-    if (std::string_view name = renamedTo(sectionOf(value), key.text); !name.empty()) {
+    if (std::string_view name = renamedTo(section, key.text); !name.empty()) {
       out.add(value, key, childKey(inQuotes(key.text)), "has another name now",
               "write '" + std::string(name) + "'");
-    } else if (std::string_view remedy = goneFor(sectionOf(value), key.text); !remedy.empty()) {
+    } else if (std::string_view remedy = goneFor(section, key.text); !remedy.empty()) {
       out.add(value, key, childKey(key.text), "this key is gone", std::string(remedy));
     } else if (std::ranges::find(known, key.text) == known.end()) {
       out.add(value, key, childKey(inQuotes(key.text)), "unknown key",
@@ -175,9 +174,7 @@ std::string ConfigSection::childKey(std::string_view name) const {
 }
 
 ConfigValue ConfigSection::find(std::string_view name) const {
-  if (!valid_) return {};
-  ConfigValue found = childOf(value_, name);
-  return found && found.node->kind != ConfigNode::Kind::kNull ? found : ConfigValue{};
+  return childOf(value_, name);
 }
 
 ConfigValue ConfigSection::require(std::string_view name, const std::string& remedy) const {
@@ -196,9 +193,10 @@ ConfigValue itemOf(const ConfigValue& sequence, size_t index) {
 
 ConfigValue childOf(const ConfigValue& map, std::string_view name) {
   for (size_t i = 0; map && i < map.node->keys.size(); ++i) {
-    if (map.node->keys[i].text == name)
-      return {&map.node->items[i], (map.key.empty() ? "" : map.key + ".") + std::string(name),
-              map.file};
+    if (map.node->keys[i].text != name) continue;
+    if (map.node->items[i].kind == ConfigNode::Kind::kNull) break;
+    return {&map.node->items[i], (map.key.empty() ? "" : map.key + ".") + std::string(name),
+            map.file};
   }
   return {};
 }
@@ -347,25 +345,6 @@ std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& 
   } else {
     return number;
   }
-  return std::nullopt;
-}
-
-std::optional<uint64_t> readNamedNumber(const ConfigValue& value,
-                                        std::span<const NamedNumber> names, uint64_t high,
-                                        ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::string known;
-  for (const NamedNumber& named : names) {
-    if (named.name == *text) return named.number;
-    known.append(known.empty() ? "" : ", ").append(named.name);
-  }
-  std::optional<uint64_t> number = parseNumber(*text);
-  if (number && *number <= high) return number;
-  out.add(
-      value,
-      inQuotes(*text) + " is neither a known name nor a number from 0 to " + std::to_string(high),
-      "names are: " + known);
   return std::nullopt;
 }
 

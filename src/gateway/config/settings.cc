@@ -3,15 +3,16 @@
 #include <tuple>
 
 #include "coding/symbols.h"
+#include "gateway/config/config_checks.h"
+#include "gateway/config/config_values.h"
 #include "gateway/config/setting_values.h"
+#include "inet/ip.h"
 #include "scheduler/path/path_scheduler.h"
 #include "scheduler/rate/controller.h"
 
-/// Gives a member of a Config, constant or not.
-#define BRAID_MEMBER(member)  \
-  [](auto& config) -> auto& { \
-    return config.member;     \
-  }
+/// A member of a section's target; BRAID_MEMBER: of the Config.
+#define BRAID_OF(type, member) setting::of<type>([](auto& item) -> auto& { return item.member; })
+#define BRAID_MEMBER(member) BRAID_OF(Config, member)
 
 namespace braid {
 namespace {
@@ -37,62 +38,92 @@ constexpr setting::Named<std::optional<AeadKind>> kCiphers[] = {
     {"chacha20-poly1305", AeadKind::kChaCha20Poly1305}};
 constexpr setting::Named<StreamsConfig::Source> kStreamSources[] = {
     {"client", StreamsConfig::Source::kClient}, {"own", StreamsConfig::Source::kOwn}};
+constexpr setting::Named<PathUse> kUses[] = {
+    {"normal", PathUse::kNormal}, {"metered", PathUse::kMetered}, {"backup", PathUse::kBackup}};
+constexpr setting::Named<MeterPeriod::Unit> kPeriods[] = {{"day", MeterPeriod::Unit::kDay},
+                                                          {"week", MeterPeriod::Unit::kWeek},
+                                                          {"month", MeterPeriod::Unit::kMonth}};
+constexpr setting::Named<uint8_t> kForwardProtocols[] = {{"tcp", ip::kTcp}, {"udp", ip::kUdp}};
+constexpr setting::Named<bool> kForwardSources[] = {{"client", false}, {"own", true}};
+constexpr setting::Named<std::optional<Delivery>> kDeliveries[] = {
+    {deliveryName(Delivery::kOrdered), Delivery::kOrdered},
+    {deliveryName(Delivery::kTimely), Delivery::kTimely}};
+
+constexpr size_t kMaxNetworks = 1024;
+/// There are limits because each new flow is compared with all rules, and each new connection with
+/// all forwards.
+constexpr size_t kMaxRules = 64;
+constexpr size_t kMaxForwards = 256;
 
 std::vector<Setting> makeSettings() {
   using namespace setting;
   return {
-      {"", "identity", byCode("section", "required"), kReload,
-       "this gateway's key and certificate"},
-      {"", "device", byCode("section", ""), kReload, "the TUN or TAP device"},
-      {"", "offloads", byCode("section", ""), kReload,
-       "exchange of larger pieces between daemon and kernel"},
-      {"", "uplinks", byCode("list of up to 32", "none"), kReload,
+      {"", "identity",
+       section().required("add 'identity: {key: NAME.key, certificate: NAME.crt}'; "
+                          "'braidctl keygen NAME' makes the two files"),
+       kReload, "this gateway's key and certificate"},
+      {"", "device", section(), kReload, "the TUN or TAP device"},
+      {"", "offloads", section(), kReload, "exchange of larger pieces between daemon and kernel"},
+      {"", "uplinks",
+       items(BRAID_MEMBER(uplinks), kMaxUplinks, checkUplink).checkedBy(checkUplinks), kReload,
        "from where this gateway starts sessions"},
-      {"", "listen", byCode("up to 32 of `ADDRESS:PORT` or `[ADDRESS]:PORT`", "none"), kReload,
+      {"", "listen",
+       listOf(BRAID_MEMBER(listen), 32, "of `ADDRESS:PORT` or `[ADDRESS]:PORT`", readEndpoint)
+           .checkedBy(checkListen),
+       kReload,
        "where peers reach this gateway, numeric; `0.0.0.0` and `[::]` are every address of the "
        "one family"},
-      {"", "peers", byCode("list of up to 1024", "required"), kReload,
+      {"", "peers", byCheck("list of up to 1024", "required"), kReload,
        "the gateways at the other end; a gateway that listens may have none"},
       {"", "peers-folder",
-       text(BRAID_MEMBER(peersFolder), "complete path",
-            "`/var/lib/braid/NAME.peers.d` for a file `NAME.yaml`"),
+       by(BRAID_MEMBER(peersFolder), "complete path",
+          "`/var/lib/braid/NAME.peers.d` for a file `NAME.yaml`", readPeersFolder),
        kRestart,
        "folder of further peers; need not exist. The daemon writes joining gateways there, and "
        "makes it, and its parent folder as that of `state`"},
-      {"", "control", byCode("section", ""), kReload, "the control socket"},
-      {"", "recovery", byCode("section", ""), kReload, "copies and parities"},
-      {"", "tunnel", byCode("section", ""), kReload, "how packets are sent"},
-      {"", "streams", byCode("section", "none"), kReload,
+      {"", "control", section(), kReload, "the control socket"},
+      {"", "recovery", section().checkedBy(checkRecovery), kReload, "copies and parities"},
+      {"", "tunnel", section().checkedBy(checkTunnel), kReload, "how packets are sent"},
+      {"", "streams", section().withDefault("none").checkedBy(checkStreams), kReload,
        "TCP connections that end at the gateways; without the section none do"},
       {"", "forwarding", onOff(BRAID_MEMBER(router.forwarding)), kReload,
        "the host forwards between its interfaces (`net.ipv4.ip_forward`, "
        "`net.ipv6.conf.all.forwarding`) while the daemon runs"},
-      {"", "nat", byCode("`on`, `ipv4`, `off`", "`off`"), kReload,
+      {"", "nat", into<Config>("`on`, `ipv4`, `off`", "`off`", readNat), kReload,
        "what comes from the tunnel and leaves by another interface gets that interface's "
        "address (masquerade); `ipv4`: IPv6 stays as it is; only for a TUN device"},
-      {"", "forwards", byCode("list of up to 256", "none"), kReload,
+      {"", "forwards", items(BRAID_MEMBER(router.forwards), kMaxForwards, checkForward), kReload,
        "ports of this host that lead to hosts behind peers; only for a TUN device"},
       {"", "state",
-       text(BRAID_MEMBER(state), "complete path",
-            "`/var/lib/braid/NAME.state` for a file `NAME.yaml`"),
+       by(BRAID_MEMBER(state), "complete path",
+          "`/var/lib/braid/NAME.state` for a file `NAME.yaml`", readStatePath),
        kRestart,
        "file for the counts of metered uplinks; the peers that get a restart notice and the "
        "invitations are kept beside it"},
-      {"", "log", byCode("section", ""), kReload, "the log"},
-      {"identity", "key", text(BRAID_MEMBER(identity.key), "file", "required"), kRestart,
+      {"", "log", section(), kReload, "the log"},
+      {"identity", "key",
+       by(BRAID_MEMBER(identity.key), "file", "", readFileName).required(kIdentityRemedy), kRestart,
        "PEM private key, elliptic curve P-256, no passphrase, mode 0600, or a systemd credential"},
-      {"identity", "certificate", text(BRAID_MEMBER(identity.certificate), "file", "required"),
+      {"identity", "certificate",
+       by(BRAID_MEMBER(identity.certificate), "file", "", readFileName).required(kIdentityRemedy),
        kRestart, "PEM certificate of that key; its names and dates do not matter"},
-      {"device", "name", text(BRAID_MEMBER(device.name), "interface", "`braid0`"), kRestart,
-       "name of the device"},
+      {"device", "name", by(BRAID_MEMBER(device.name), "interface", "`braid0`", readInterface),
+       kRestart, "name of the device"},
       {"device", "mode", oneOf(BRAID_MEMBER(tunnel.mode), kModes), kRestart,
        "IP packets, or Ethernet frames"},
-      {"device", "addresses", byCode("up to 16 of `ADDRESS/LENGTH`", "none"), kReload,
-       "this gateway's addresses on the device"},
-      {"device", "routes", byCode("up to 1024 networks", "none"), kReload,
+      {"device", "addresses",
+       listOf(BRAID_MEMBER(device.addresses), 16, "of `ADDRESS/LENGTH`", readInterfaceAddress,
+              Repeats::kMistake),
+       kReload, "this gateway's addresses on the device"},
+      {"device", "routes",
+       listOf(BRAID_MEMBER(device.routes), kMaxNetworks, "networks", readPrefix, Repeats::kMistake),
+       kReload,
        "routed into the device, in the main table, before the host's own routes to the same "
        "networks. In `tun` mode each must overlap a peer's prefixes; not allowed in `tap` mode"},
-      {"device", "networks", byCode("up to 1024 networks", "none"), kReload,
+      {"device", "networks",
+       listOf(BRAID_MEMBER(device.networks), kMaxNetworks, "networks", readPrefix,
+              Repeats::kMistake),
+       kReload,
        "on this side: the LANs behind this gateway. `addresses` count as such anyway. A network "
        "that a peer has among its `prefixes` is a mistake here. Opens special destinations"},
       {"device", "mtu", autoOrNumber(BRAID_MEMBER(device.mtu), kSmallestMtu, kLargestMtu, " bytes"),
@@ -100,11 +131,11 @@ std::vector<Setting> makeSettings() {
        "MTU of the device. `auto`: a TUN device follows the tunnel, not below 1280. With IPv6 "
        "addresses at least 1280. Raising it above 2030, which packet buffers hold, needs a "
        "restart"},
-      {"device", "bridge", text(BRAID_MEMBER(device.bridge), "interface", "none"), kRestart,
-       "`tap` only: the existing bridge that the device joins; then no `addresses`"},
+      {"device", "bridge", by(BRAID_MEMBER(device.bridge), "interface", "none", readInterface),
+       kRestart, "`tap` only: the existing bridge that the device joins; then no `addresses`"},
       {"device", "ethertypes",
-       byCode("up to 32 of `ipv4`, `arp`, `ipv6`, `0x0600` to `0xffff`, `any`, `stp`",
-              "`[ipv4, arp, ipv6]`"),
+       into<Config>("up to 32 of `ipv4`, `arp`, `ipv6`, `0x0600` to `0xffff`, `any`, `stp`",
+                    "`[ipv4, arp, ipv6]`", readEtherTypes),
        kReload, "`tap` only: frames that cross, both ways"},
       {"device", "ageing-time", time(BRAID_MEMBER(tunnel.bridge.macAge), 1s, 24h), kReload,
        "`tap` only: a MAC address belongs to the place of its last frame until it has been "
@@ -120,67 +151,97 @@ std::vector<Setting> makeSettings() {
       {"offloads", "sockets", onOff(BRAID_MEMBER(offloads.sockets)), kRestart,
        "up to 64 datagrams of one size to one address are one message to the kernel and from it "
        "(UDP GSO, GRO; Linux 5.0)"},
-      {"uplinks", "name", byCode("name", "the interface"), kReload, "for logs and reports"},
-      {"uplinks", "interface", byCode("interface", "required"), kReload, "each only once"},
-      {"uplinks", "subflows", byCode("1 to 8", "1"), kReload,
+      {"uplinks", "name", by(BRAID_OF(UplinkConfig, name), "name", "the interface", readName),
+       kReload, "for logs and reports"},
+      {"uplinks", "interface",
+       by(BRAID_OF(UplinkConfig, interface), "interface", "", readInterface)
+           .required("name the interface, such as wlan0; 'ip link' lists them"),
+       kReload, "each only once"},
+      {"uplinks", "subflows", number(BRAID_OF(UplinkConfig, subflows), 1, 8), kReload,
        "sockets per address family, each with its own source port: more than one where a fabric "
        "hashes flows over paths (ECMP)"},
-      {"uplinks", "gateway", byCode("`auto`, `none`, one address or one of each family", "`auto`"),
+      {"uplinks", "gateway",
+       into<UplinkConfig>("`auto`, `none`, one address or one of each family", "`auto`",
+                          readUplinkGateway),
        kReload,
        "`auto`: the interface's own default route, whatever its metric. `none`: the host's main "
        "table as it is. An address: this router, by rules of Braid's own"},
-      {"uplinks", "source", byCode("one address or one of each family", "the interface's best"),
+      {"uplinks", "source",
+       by(BRAID_OF(UplinkConfig, sources), "one address or one of each family",
+          "the interface's best", readAddressPair),
        kReload, "local address to use"},
       {"uplinks", "use",
-       byCode("`normal`, `metered`, `backup`", "`normal`; `metered` with a section `metered`"),
+       oneOf(BRAID_OF(UplinkConfig, preference.use), kUses)
+           .withDefault("`normal`; `metered` with a section `metered`"),
        kReload,
        "`normal`: carries data always. `metered`: while no normal uplink is usable, or those "
        "are full. `backup`: while neither a normal nor a metered one is usable"},
-      {"uplinks", "metered", byCode("section", "none"), kReload,
+      {"uplinks", "metered", section(BRAID_OF(UplinkConfig, meter), checkMeter), kReload,
        "how many bytes it may carry in a period"},
-      {"uplinks", "rate-limit", byCode("section", "none"), kReload,
+      {"uplinks", "rate-limit", section().withDefault("none").checkedBy(checkRateLimit), kReload,
        "what may leave by this uplink, and what the peer may send to it"},
-      {"uplinks", "weight", byCode("1 to 100", "1"), kReload,
+      {"uplinks", "weight",
+       number(BRAID_OF(UplinkConfig, preference.weight), 1, PathPreference::kMaxWeight), kReload,
        "share of the traffic with `tunnel.scheduler: weighted`"},
-      {"uplinks.metered", "cap", byCode("bytes, 10MB to 1000000GB", "required"), kReload,
-       "bytes that a period allows, both directions together"},
-      {"uplinks.metered", "period", byCode("`day`, `week`, `month`", "`month`"), kReload,
-       "how long a period is"},
-      {"uplinks.metered", "reset-day", byCode("1 to 31, or `monday` to `sunday`", "1, `monday`"),
+      {"uplinks.metered", "cap",
+       by(BRAID_OF(UplinkConfig::Meter, cap), "bytes, 10MB to 1000000GB", "", readCap)
+           .required("add the bytes that a period allows, such as 10GB"),
+       kReload, "bytes that a period allows, both directions together"},
+      {"uplinks.metered", "period", oneOf(BRAID_OF(UplinkConfig::Meter, period.unit), kPeriods),
+       kReload, "how long a period is"},
+      {"uplinks.metered", "reset-day", byCheck("1 to 31, or `monday` to `sunday`", "1, `monday`"),
        kReload, "of the month or week on which a period begins; a shorter month: its last day"},
-      {"uplinks.metered", "reset-hour", byCode("0 to 23", "0"), kReload, "local time"},
-      {"uplinks.rate-limit", "up", byCode("rate, 64kbit/s to 100Gbit/s", "none"), kReload,
-       "what may leave by the uplink; one of the two must be there"},
-      {"uplinks.rate-limit", "down", byCode("rate, 64kbit/s to 100Gbit/s", "none"), kReload,
-       "what each peer may send to it"},
-      {"peers", "name", byCode("name", "required"), kReload, "for logs and reports"},
-      {"peers", "pin", byCode("`sha256:` and 44 base64 characters", "required"), kReload,
-       "identity of the peer. A changed pin is another peer: its session ends at reload"},
-      {"peers", "endpoints", byCode("up to 16 of `ADDRESS:PORT` or `HOST:PORT`", "none"), kReload,
-       "where to reach it; without, it must come to `listen`"},
-      {"peers", "prefixes", byCode("up to 1024 networks", "none"), kReload,
+      {"uplinks.metered", "reset-hour", number(BRAID_OF(UplinkConfig::Meter, period.hour), 0, 23),
+       kReload, "local time"},
+      {"uplinks.rate-limit", "up",
+       rate(BRAID_OF(UplinkConfig, preference.ceiling), PathPreference::kMinCeiling,
+            PathPreference::kMaxCeiling)
+           .withDefault("none"),
+       kReload, "what may leave by the uplink; one of the two must be there"},
+      {"uplinks.rate-limit", "down",
+       rate(BRAID_OF(UplinkConfig, peerCeiling), PathPreference::kMinCeiling,
+            PathPreference::kMaxCeiling)
+           .withDefault("none"),
+       kReload, "what each peer may send to it"},
+      {"peers", "name",
+       by(BRAID_OF(PeerConfig, options.name), "name", "", readName)
+           .required("give the peer a name for messages and reports"),
+       kReload, "for logs and reports"},
+      {"peers", "pin",
+       by(BRAID_OF(PeerConfig, options.pin), "`sha256:` and 44 base64 characters", "", readPeerPin)
+           .required("add the pin that 'braidctl keygen' printed at the peer"),
+       kReload, "identity of the peer. A changed pin is another peer: its session ends at reload"},
+      {"peers", "endpoints",
+       into<PeerConfig>("up to 16 of `ADDRESS:PORT` or `HOST:PORT`", "none", readPeerEndpoints),
+       kReload, "where to reach it; without, it must come to `listen`"},
+      {"peers", "prefixes",
+       listOf(BRAID_OF(PeerConfig, options.prefixes), kMaxNetworks, "networks", readPrefix),
+       kReload,
        "addresses behind the peer. `tun`, required: packets to them are sent there (longest "
        "prefix wins), packets from it with other sources are dropped. `tap`: when given, IP and "
        "ARP senders and neighbour advertisements must be inside"},
-      {"peers", "keepalive", byCode("time, 0 or 100ms to 60s", "`10s`"), kReload,
+      {"peers", "keepalive",
+       by(BRAID_OF(PeerConfig, options.keepalive), "time, 0 or 100ms to 60s", "`10s`",
+          readKeepalive),
+       kReload,
        "pause after which an idle subflow sends a PING; 0: never. Keeps NAT mappings, and "
        "notices paths that are dead, or dead one way. A session in which nothing is heard for "
        "180 s is forgotten at both ends"},
-      {"peers", "group", byCode("name", "none"), kReload,
+      {"peers", "group", by(BRAID_OF(PeerConfig, options.group), "name", "none", readName), kReload,
        "peers of one group (up to 8) stand for each other where they have the same prefix; one "
        "that shares none with the others is a mistake. TUN only"},
       {"control", "socket",
-       text(BRAID_MEMBER(control.socket), "complete path of up to 107 bytes",
-            "`/run/braid/NAME.sock` for a file `NAME.yaml`"),
+       by(BRAID_MEMBER(control.socket), "complete path of up to 107 bytes",
+          "`/run/braid/NAME.sock` for a file `NAME.yaml`", readSocketPath),
        kRestart, "the folder must exist; a lock lies beside it"},
-      {"control", "group", text(BRAID_MEMBER(control.group), "name", "the process's group"),
+      {"control", "group", by(BRAID_MEMBER(control.group), "name", "the process's group", readName),
        kRestart, "group of the socket (mode 0660)"},
       {"log", "level", choice(BRAID_MEMBER(logLevel), kLogLevels), kReload,
        "log is written to stderr, in the journal's format when stderr is the journal"},
       {"tunnel", "controller", choice(BRAID_MEMBER(tunnel.controller), kControllerNames), kReload,
        "rate control of a subflow; a change holds for subflows made afterwards. `auto` is "
        "`wan`, and `amp` within a data centre whose switches mark (ECN)"},
-      {"tunnel", "amp", byCode("section", ""), kReload,
+      {"tunnel", "amp", section(), kReload,
        "parameters of `amp`, which `auto` may choose as well; a mistake with another controller"},
       {"tunnel", "initial-window", number(BRAID_MEMBER(tunnel.initialWindow), 2, 1000, " packets"),
        kReload,
@@ -233,7 +294,7 @@ std::vector<Setting> makeSettings() {
       {"tunnel", "ecn-proxy", onOff(BRAID_MEMBER(tunnel.ecnProxy)), kReload,
        "speak ECN for local hosts that do not, so that the far gateway marks the TCP packets "
        "sent to them instead of dropping them; changes the ECN bits of SYNs and ACKs"},
-      {"tunnel", "ack-shim", byCode("section", ""), kReload,
+      {"tunnel", "ack-shim", section(), kReload,
        "repairs what is lost between this gateway and TCP hosts"},
       {"tunnel", "failback-delay", time(BRAID_MEMBER(tunnel.returnAfter), 1s, 24h), kReload,
        "a preferred peer of a group that failed is used again when it has been well for this "
@@ -248,10 +309,11 @@ std::vector<Setting> makeSettings() {
        "a mark takes 1/beta of the window, once per window"},
       {"tunnel.amp", "cwnd-min", number(BRAID_MEMBER(tunnel.amp.minimumWindow), 1, 100, " packets"),
        kReload, "least window of a subflow, at most `initial-window`"},
-      {"tunnel.amp", "bdp", byCode("1 to 1048576 packets", "none"), kReload,
+      {"tunnel.amp", "bdp", into<Config>("1 to 1048576 packets", "none", readAmpPackets), kReload,
        "instead of `beta`: it becomes (bdp + mark-threshold) / mark-threshold, at least 2, so "
        "that a cut does not empty the queue"},
-      {"tunnel.amp", "mark-threshold", byCode("1 to 1048576 packets", "none"), kReload,
+      {"tunnel.amp", "mark-threshold", into<Config>("1 to 1048576 packets", "none", readAmpPackets),
+       kReload,
        "instead of `beta`: it becomes (bdp + mark-threshold) / mark-threshold, at least 2, so "
        "that a cut does not empty the queue"},
       {"tunnel.ack-shim", "enabled", onOff(BRAID_MEMBER(tunnel.ackShim)), kReload,
@@ -275,20 +337,26 @@ std::vector<Setting> makeSettings() {
        "keep the last segments of short transfers and send them again to the host"},
       {"tunnel.ack-shim", "sack-gap", onOff(BRAID_MEMBER(tunnel.shim.sackGap)), kReload,
        "for old stacks: a SACK block 40 bytes above the ACK when nothing better is known"},
-      {"tunnel.ack-shim", "exclude", byCode("list of up to 64", "none"), kReload,
+      {"tunnel.ack-shim", "exclude",
+       items(BRAID_MEMBER(tunnel.shim.rules), kMaxRules, checkShimExclusion), kReload,
        "flows left alone: `network` (source or destination) and `ports` (source or "
        "destination), one of them at least; both must match. Holds for new connections"},
-      {"tunnel.ack-shim.exclude", "network", byCode("network", "none"), kReload,
+      {"tunnel.ack-shim.exclude", "network",
+       by(BRAID_OF(ShimRule, prefix), "network", "none", readPrefix), kReload,
        "source or destination; both keys must match where both are given"},
-      {"tunnel.ack-shim.exclude", "ports", byCode("`5060` or `5060-5080`", "none"), kReload,
+      {"tunnel.ack-shim.exclude", "ports", ports<ShimRule>("`5060` or `5060-5080`"), kReload,
        "source or destination"},
       {"streams", "enabled", onOff(BRAID_MEMBER(tunnel.streams.on)).withDefault("`on`"), kRestart,
        "whether connections are taken over"},
-      {"streams", "match", byCode("list of up to 64", "TCP ports 80, 443, 8080, 8443"), kReload,
+      {"streams", "match",
+       items(BRAID_MEMBER(streams.match), kMaxRules, checkStreamMatch)
+           .withDefault("TCP ports 80, 443, 8080, 8443")
+           .checkedBy(checkStreamMatches),
+       kReload,
        "connections taken over: `network` and `ports` of the destination, one of them at least; "
        "both must match. Holds for new connections, of the hosts at this side"},
-      {"streams", "exclude", byCode("list of up to 64", "none"), kReload,
-       "connections left alone, written in the same way"},
+      {"streams", "exclude", items(BRAID_MEMBER(streams.exclude), kMaxRules, checkStreamExclusion),
+       kReload, "connections left alone, written in the same way"},
       {"streams", "source", oneOf(BRAID_MEMBER(streams.source), kStreamSources), kReload,
        "what servers at this side see: the client's address and port, or the gateway's address. "
        "`own` where the servers' answers to the clients would not come back through this gateway"},
@@ -312,22 +380,32 @@ std::vector<Setting> makeSettings() {
       {"streams", "total-receive-limit",
        bytes(BRAID_MEMBER(tunnel.streams.allHeldBytes), 1 << 20, uint64_t{1} << 36), kRestart,
        "of all peers, and no more than the shared packet buffers give (35 MB)", "total-hold-limit"},
-      {"streams.match", "network", byCode("network", "none"), kReload,
-       "the connection's destination; both keys must match where both are given"},
-      {"streams.match", "ports", byCode("`8000` or `8000-8099`", "none"), kReload,
+      {"streams.match", "network", by(BRAID_OF(StreamRule, network), "network", "none", readPrefix),
+       kReload, "the connection's destination; both keys must match where both are given"},
+      {"streams.match", "ports", ports<StreamRule>("`8000` or `8000-8099`"), kReload,
        "of the destination"},
-      {"streams.exclude", "network", byCode("network", "none"), kReload,
+      {"streams.exclude", "network",
+       by(BRAID_OF(StreamRule, network), "network", "none", readPrefix), kReload,
        "the connection's destination; both keys must match where both are given"},
-      {"streams.exclude", "ports", byCode("`8000` or `8000-8099`", "none"), kReload,
+      {"streams.exclude", "ports", ports<StreamRule>("`8000` or `8000-8099`"), kReload,
        "of the destination"},
-      {"forwards", "protocol", byCode("`tcp`, `udp`", "`tcp`"), kReload, "of the port"},
-      {"forwards", "port", byCode("`8080` or `5000-5010`", "required"), kReload,
-       "of every address of this host, except for what comes from the tunnel"},
-      {"forwards", "to", byCode("`ADDRESS`, `ADDRESS:PORT`, `[ADDRESS]:PORT`", "required"), kReload,
+      {"forwards", "protocol",
+       oneOf(BRAID_OF(PortForward, protocol), kForwardProtocols).withDefault("`tcp`"), kReload,
+       "of the port"},
+      {"forwards", "port",
+       ports<PortForward>("`8080` or `5000-5010`")
+           .required("name the port of this gateway, such as 8080 or 5000-5010"),
+       kReload, "of every address of this host, except for what comes from the tunnel"},
+      {"forwards", "to",
+       into<PortForward>("`ADDRESS`, `ADDRESS:PORT`, `[ADDRESS]:PORT`", "", readForwardTarget)
+           .required("name the host behind a peer, such as 192.168.1.10 or 192.168.1.10:80"),
+       kReload,
        "host behind a peer; its family is the family that is forwarded. Without a port the one "
        "that was asked for"},
-      {"forwards", "from", byCode("up to 64 networks", "all"), kReload, "sources that may use it"},
-      {"forwards", "source", byCode("`client`, `own`", "`client`"), kReload,
+      {"forwards", "from",
+       listOf(BRAID_OF(PortForward, from), 64, "networks", readPrefix).withDefault("all"), kReload,
+       "sources that may use it"},
+      {"forwards", "source", oneOf(BRAID_OF(PortForward, ownSource), kForwardSources), kReload,
        "what the host sees: the client, or this gateway's address on the device. With `client` "
        "the edge must take any source from here (`0.0.0.0/0` among this peer's `prefixes` "
        "there) and send the answers back into the tunnel; with `own` it need not"},
@@ -357,20 +435,27 @@ std::vector<Setting> makeSettings() {
        kRestart,
        "packets of each subflow that this gateway keeps at most to decode what the peer sends, "
        "128 until it sends parities; 0: keeps none and decodes nothing. Up to 2 KB each"},
-      {"recovery", "classes", byCode("list of up to 7", "none"), kReload,
-       "flows with a policy of their own; the first that matches holds"},
-      {"recovery", "trace", text(BRAID_MEMBER(trace), "complete path", "none"), kReload,
-       "file of the recovery trace"},
-      {"recovery.classes", "protocol", byCode("`tcp`, `udp`, 0 to 255", "none"), kReload,
-       "IP protocol"},
-      {"recovery.classes", "ports", byCode("`5060` or `5060-5080`", "none"), kReload,
+      {"recovery", "classes",
+       items(BRAID_MEMBER(tunnel.recoveryClasses), kMaxRecoveryClasses, checkRecoveryClass)
+           .checkedBy(checkRecoveryClasses),
+       kReload, "flows with a policy of their own; the first that matches holds"},
+      {"recovery", "trace", by(BRAID_MEMBER(trace), "complete path", "none", readTracePath),
+       kReload, "file of the recovery trace"},
+      {"recovery.classes", "protocol",
+       by(BRAID_OF(RecoveryClass, protocol), "`tcp`, `udp`, 0 to 255", "none", readProtocol),
+       kReload, "IP protocol"},
+      {"recovery.classes", "ports", ports<RecoveryClass>("`5060` or `5060-5080`"), kReload,
        "source or destination port"},
       {"recovery.classes", "dscp",
-       byCode("0 to 63, `cs0` to `cs7`, `af11` to `af43`, `ef`, `voice-admit`, `le`", "none"),
+       by(BRAID_OF(RecoveryClass, dscp),
+          "0 to 63, `cs0` to `cs7`, `af11` to `af43`, `ef`, `voice-admit`, `le`", "none", readDscp),
        kReload, "of the flow's first packet"},
-      {"recovery.classes", "policy", byCode("as `recovery.policy`", "that of `recovery.policy`"),
+      {"recovery.classes", "policy",
+       by(BRAID_OF(RecoveryClass, policy), "as `recovery.policy`", "that of `recovery.policy`",
+          readPolicy),
        kReload, "as `recovery.policy`; required without `delivery`"},
-      {"recovery.classes", "delivery", byCode("`ordered`, `timely`", "none"), kReload,
+      {"recovery.classes", "delivery",
+       oneOf(BRAID_OF(RecoveryClass, delivery), kDeliveries).withDefault("none"), kReload,
        "of datagrams: kept in order and repaired, or delivered at once; without it they are "
        "what they look like. TCP is always kept in order"},
   };
@@ -380,6 +465,12 @@ std::vector<Setting> makeSettings() {
 
 SettingValue SettingValue::withDefault(std::string text) && {
   fallback = std::move(text);
+  return std::move(*this);
+}
+
+SettingValue SettingValue::required(std::string remedy) && {
+  fallback = "required";
+  missing = std::move(remedy);
   return std::move(*this);
 }
 
@@ -413,13 +504,22 @@ std::string_view renamedTo(std::string_view section, std::string_view key) {
   return {};
 }
 
-void readSettings(std::string_view section, const ConfigSection& values, Config& config,
+void readSettings(const ConfigSection& section, const SettingTarget& target,
                   ConfigDiagnostics& out) {
-  for (const Setting& each : settings())
-    if (each.section == section && each.value.read)
-      each.value.read(values.find(each.key), config, out);
+  std::string path = sectionOf(section.self());
+  for (const Setting& each : settings()) {
+    if (each.section != path || !each.value.read) continue;
+    const std::string& missing = each.value.missing;
+    each.value.read(missing.empty() ? section.find(each.key) : section.require(each.key, missing),
+                    target, out);
+  }
+}
+
+void readSection(const ConfigValue& value, const SettingTarget& target, ConfigDiagnostics& out) {
+  if (value) readSettings(ConfigSection(value, out), target, out);
 }
 
 }  // namespace braid
 
 #undef BRAID_MEMBER
+#undef BRAID_OF
