@@ -31,44 +31,44 @@ ReturnToken tokenOf(const std::string& text) {
   return token;
 }
 
-Json callerJson(const StoredInitiator& caller) {
+Json initiatorJson(const StoredInitiator& initiator) {
   Json routes = Json::array();
-  for (const KeptRoute& r : caller.routes) {
+  for (const KeptRoute& r : initiator.routes) {
     std::string local = r.local.bits() ? r.local.toString() : std::string();
     routes.push_back({r.listen.toString(), local, r.remote.toString()});
   }
-  return {{"pin", formatPin(caller.pin)},
-          {"session", caller.call.session},
-          {"token", toHex(caller.call.token)},
+  return {{"pin", formatPin(initiator.pin)},
+          {"session", initiator.call.session},
+          {"token", toHex(initiator.call.token)},
           {"routes", std::move(routes)}};
 }
 
-StoredInitiator callerOf(const Json& j) {
-  StoredInitiator caller;
-  caller.pin = need(parsePin(j.at("pin").get<std::string>()));
-  caller.call = {wholeOf<uint32_t>(j.at("session")), tokenOf(j.at("token").get<std::string>())};
+StoredInitiator initiatorOf(const Json& j) {
+  StoredInitiator initiator;
+  initiator.pin = need(parsePin(j.at("pin").get<std::string>()));
+  initiator.call = {wholeOf<uint32_t>(j.at("session")), tokenOf(j.at("token").get<std::string>())};
   for (const Json& route : j.at("routes")) {
-    if (caller.routes.size() == KnownInitiator::kMostRoutes) break;
+    if (initiator.routes.size() == KnownInitiator::kMostRoutes) break;
     std::string local = route.at(1).get<std::string>();
-    caller.routes.push_back({need(Endpoint::parse(route.at(0).get<std::string>())),
-                             local.empty() ? Address{} : need(Address::parse(local)),
-                             need(Endpoint::parse(route.at(2).get<std::string>()))});
+    initiator.routes.push_back({need(Endpoint::parse(route.at(0).get<std::string>())),
+                                local.empty() ? Address{} : need(Address::parse(local)),
+                                need(Endpoint::parse(route.at(2).get<std::string>()))});
   }
-  return caller;
+  return initiator;
 }
 }  // namespace
 
 std::vector<StoredInitiator> InitiatorStore::parse(std::string_view text) {
   const Json book = Json::parse(text);
-  std::vector<StoredInitiator> callers;
-  for (const Json& caller : book.at("callers")) callers.push_back(callerOf(caller));
-  return callers;
+  std::vector<StoredInitiator> initiators;
+  for (const Json& initiator : book.at("initiators")) initiators.push_back(initiatorOf(initiator));
+  return initiators;
 }
 
-std::string InitiatorStore::format(const std::vector<StoredInitiator>& callers) {
+std::string InitiatorStore::format(const std::vector<StoredInitiator>& initiators) {
   Json all = Json::array();
-  for (const StoredInitiator& caller : callers) all.push_back(callerJson(caller));
-  return Json{{"callers", std::move(all)}}.dump() + "\n";
+  for (const StoredInitiator& initiator : initiators) all.push_back(initiatorJson(initiator));
+  return Json{{"initiators", std::move(all)}}.dump() + "\n";
 }
 
 std::vector<StoredInitiator> InitiatorStore::load() const {
@@ -80,8 +80,8 @@ std::vector<StoredInitiator> InitiatorStore::load() const {
   }
 }
 
-std::string InitiatorStore::save(const std::vector<StoredInitiator>& callers) {
-  std::string text = format(callers);
+std::string InitiatorStore::save(const std::vector<StoredInitiator>& initiators) {
+  std::string text = format(initiators);
   if (text == saved_) return {};
   std::string problem = writeStateFile(path_, text, 0600);
   if (problem.empty()) saved_ = std::move(text);
@@ -93,7 +93,7 @@ void InitiatorTracker::configure(const Config& config, Time now) {
     return p.options.endpoints.empty() && p.hosts.empty();
   });
   bool needed = any && !config.listen.empty() && !config.state.empty();
-  if (needed && !book_) book_.emplace(config.state + ".callers");
+  if (needed && !book_) book_.emplace(config.state + ".initiators");
   if (!needed) book_.reset();
   onChange(now);
 }
@@ -102,17 +102,17 @@ void InitiatorTracker::begin(const Config& config, Time now) {
   configure(config, now);
   if (!book_) return;
   load(now);
-  std::vector<KnownInitiator> callers;
+  std::vector<KnownInitiator> initiators;
   for (const auto& [pin, kept] : away_) {
-    KnownInitiator caller{pin, kept.call, {}};
+    KnownInitiator initiator{pin, kept.call, {}};
     for (const KeptRoute& r : kept.routes) {
       if (std::optional<SocketId> socket = listeners_.idOf(r.listen))
-        caller.routes.push_back({*socket, r.local, r.remote});
+        initiator.routes.push_back({*socket, r.local, r.remote});
     }
-    callers.push_back(std::move(caller));
+    initiators.push_back(std::move(initiator));
   }
   deadline_ = kNever;  // the file is right until a peer has come
-  tunnel_.sendRestartNotices(std::move(callers), now);
+  tunnel_.sendRestartNotices(std::move(initiators), now);
 }
 
 void InitiatorTracker::load(Time now) {
@@ -128,9 +128,9 @@ void InitiatorTracker::onChange(Time now) {
   if (book_) deadline_ = std::min(deadline_, std::max(now + kSettle, next_));
 }
 
-StoredInitiator InitiatorTracker::kept(const KnownInitiator& caller) const {
-  StoredInitiator out{caller.pin, caller.call, {}};
-  for (const Route& r : caller.routes) {
+StoredInitiator InitiatorTracker::kept(const KnownInitiator& initiator) const {
+  StoredInitiator out{initiator.pin, initiator.call, {}};
+  for (const Route& r : initiator.routes) {
     if (std::optional<Endpoint> listen = listeners_.endpointOf(r.socket))
       out.routes.push_back({*listen, r.local, r.remote});
   }
@@ -141,12 +141,12 @@ void InitiatorTracker::keep(Time now) {
   deadline_ = kNever;
   if (!book_) return;
   std::vector<StoredInitiator> all;
-  for (const KnownInitiator& caller : tunnel_.knownInitiators(now)) {
-    away_.erase(caller.pin);
-    all.push_back(kept(caller));
+  for (const KnownInitiator& initiator : tunnel_.knownInitiators(now)) {
+    away_.erase(initiator.pin);
+    all.push_back(kept(initiator));
   }
   if (now > awayUntil_) away_.clear();
-  for (const auto& [pin, caller] : away_) all.push_back(caller);
+  for (const auto& [pin, initiator] : away_) all.push_back(initiator);
   next_ = now + kPause;
   if (std::string problem = book_->save(all); !problem.empty())
     log_.warn(LogKind::kDevice, now, problem + "; after a restart its peers come back later");

@@ -40,7 +40,7 @@ class InitiatorStore {
   /// Converts the content of the file. parse() throws std::exception when format() did not write
   /// it.
   static std::vector<StoredInitiator> parse(std::string_view text);
-  static std::string format(const std::vector<StoredInitiator>& callers);
+  static std::string format(const std::vector<StoredInitiator>& initiators);
 
   /// The file may be missing.
   explicit InitiatorStore(std::string path) : path_(std::move(path)) {}
@@ -51,7 +51,7 @@ class InitiatorStore {
   std::vector<StoredInitiator> load() const;
   /// Replaces the file atomically, unless it holds these initiators already. Returns what went
   /// wrong; empty: nothing.
-  std::string save(const std::vector<StoredInitiator>& callers);
+  std::string save(const std::vector<StoredInitiator>& initiators);
 
  private:
   std::string path_;
@@ -86,7 +86,7 @@ class InitiatorTracker {
 
  private:
   void load(Time now);
-  StoredInitiator kept(const KnownInitiator& caller) const;
+  StoredInitiator kept(const KnownInitiator& initiator) const;
 
   Tunnel& tunnel_;
   Listeners& listeners_;

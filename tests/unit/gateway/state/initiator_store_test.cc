@@ -8,23 +8,23 @@
 #include <filesystem>
 #include <fstream>
 
-namespace braid::caller_book_test {
+namespace braid::initiator_store_test {
 namespace {
 
 using testing::HasSubstr;
 
-struct CallerBookTest : testing::Test {
+struct InitiatorStoreTest : testing::Test {
   std::filesystem::path folder;
   std::string path;
   void SetUp() override {
-    std::string name = testing::TempDir() + "caller_book_XXXXXX";
+    std::string name = testing::TempDir() + "initiators_XXXXXX";
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder = name;
-    path = folder / "hub.state.callers";
+    path = folder / "hub.state.initiators";
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  static StoredInitiator caller(uint8_t n) {
+  static StoredInitiator initiator(uint8_t n) {
     StoredInitiator c;
     c.pin.fill(n);
     c.call.session = 0xfffffff0u + n;
@@ -43,40 +43,41 @@ struct CallerBookTest : testing::Test {
   }
 };
 
-TEST_F(CallerBookTest, WhatWasSavedIsLoaded) {
+TEST_F(InitiatorStoreTest, WhatWasSavedIsLoaded) {
   EXPECT_TRUE(InitiatorStore(path).load().empty()) << "there is no file";
-  EXPECT_EQ(InitiatorStore(path).save({caller(1), caller(2)}), "");
+  EXPECT_EQ(InitiatorStore(path).save({initiator(1), initiator(2)}), "");
   std::vector<StoredInitiator> loaded = InitiatorStore(path).load();
   ASSERT_EQ(loaded.size(), 2u);
-  for (uint8_t n : {1, 2}) EXPECT_TRUE(loaded[n - 1u] == caller(n)) << int{n};
+  for (uint8_t n : {1, 2}) EXPECT_TRUE(loaded[n - 1u] == initiator(n)) << int{n};
 }
 
-TEST_F(CallerBookTest, IsNobodyElsesToRead) {
-  EXPECT_EQ(InitiatorStore(path).save({caller(1)}), "");
+TEST_F(InitiatorStoreTest, IsNobodyElsesToRead) {
+  EXPECT_EQ(InitiatorStore(path).save({initiator(1)}), "");
   struct stat info {};
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST_F(CallerBookTest, TheSameIsNotWrittenAgain) {
+TEST_F(InitiatorStoreTest, TheSameIsNotWrittenAgain) {
   InitiatorStore book(path);
-  EXPECT_EQ(book.save({caller(1)}), "");
+  EXPECT_EQ(book.save({initiator(1)}), "");
   std::filesystem::remove(path);
-  EXPECT_EQ(book.save({caller(1)}), "");
+  EXPECT_EQ(book.save({initiator(1)}), "");
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_EQ(book.save({}), "");
   EXPECT_TRUE(InitiatorStore(path).load().empty());
   EXPECT_TRUE(std::filesystem::exists(path));
 }
 
-TEST_F(CallerBookTest, WhatIsDamagedIsRefused) {
-  EXPECT_EQ(InitiatorStore(path).save({caller(1)}), "");
+TEST_F(InitiatorStoreTest, WhatIsDamagedIsRefused) {
+  EXPECT_EQ(InitiatorStore(path).save({initiator(1)}), "");
   const std::string whole = text();
   for (size_t n = 1; n + 1 < whole.size(); ++n) {
     write(whole.substr(0, n));
     EXPECT_THROW(InitiatorStore(path).load(), std::runtime_error) << n;
   }
-  for (const char* bad : {"{}", "[]", "null", "{\"callers\": 7}", "{\"callers\": [{}]}", "\xff"}) {
+  for (const char* bad :
+       {"{}", "[]", "null", "{\"initiators\": 7}", "{\"initiators\": [{}]}", "\xff"}) {
     write(bad);
     EXPECT_THROW(InitiatorStore(path).load(), std::runtime_error) << bad;
   }
@@ -94,10 +95,10 @@ TEST_F(CallerBookTest, WhatIsDamagedIsRefused) {
   }
 }
 
-TEST_F(CallerBookTest, APlaceThatCannotBeWrittenIsTold) {
-  EXPECT_THAT(InitiatorStore(folder / "missing" / "book").save({caller(1)}),
+TEST_F(InitiatorStoreTest, APlaceThatCannotBeWrittenIsTold) {
+  EXPECT_THAT(InitiatorStore(folder / "missing" / "book").save({initiator(1)}),
               HasSubstr("cannot write"));
 }
 
 }  // namespace
-}  // namespace braid::caller_book_test
+}  // namespace braid::initiator_store_test
