@@ -140,7 +140,7 @@ void checkTap(const ConfigPlaces& places, const Config& config, ConfigDiagnostic
 
 // Connections are taken over by the routes of their destinations into the device, and a bridge has
 // no such routes.
-void checkStreams(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
+void checkStreamsMode(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
   if (config.tunnel.mode != TunnelOptions::Mode::kTap || !config.tunnel.streams.on) return;
   out.add(childOf(places.root, "streams"), "a TAP device carries frames, and no streams",
           "set device.mode to tun, or streams.enabled to off");
@@ -311,7 +311,7 @@ void checkTogether(const ConfigPlaces& places, const Config& config,
   }
   checkReach(places, config, out);
   checkSubflows(places, config, out);
-  checkStreams(places, config, out);
+  checkStreamsMode(places, config, out);
   checkRouter(places, config, out);
   checkDevice(places, config, out);
   checkNetworks(places, config, out);

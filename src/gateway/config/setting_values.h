@@ -11,7 +11,17 @@
 
 #include "gateway/config/settings.h"
 
+/// A member of a section's target; BRAID_MEMBER: of the Config.
+#define BRAID_OF(type, member) of<type>([](auto& item) -> auto& { return item.member; })
+#define BRAID_MEMBER(member) BRAID_OF(Config, member)
+
 namespace braid::setting {
+
+/// The two parts of the table.
+std::vector<Setting> hostSettings();
+std::vector<Setting> trafficSettings();
+
+inline constexpr SettingChange kReload = SettingChange::kReload, kRestart = SettingChange::kRestart;
 
 /// A member of a T; `F` gives it, constant or not.
 template <typename T, typename F>

@@ -79,12 +79,21 @@ void readSection(const ConfigValue& value, const SettingTarget& target, ConfigDi
 void readSettings(const ConfigSection& section, const SettingTarget& target,
                   ConfigDiagnostics& out);
 
+/// Bytes of an Ethernet header with a VLAN tag, which device.mtu does not count.
+inline constexpr size_t kTaggedEthernetHeader = 18;
+/// The differences between two configurations that need a restart, each at its key; empty: a reload
+/// is enough. `tree`: the tree of the main file of `after`. `bufferSize`: bytes that a packet
+/// buffer holds.
+ConfigErrors needsRestart(const Config& before, const Config& after, const ConfigNode& tree,
+                          size_t bufferSize);
+
 /// docs/reference.md.
 std::string settingsReference();
 /// The part of braid.yaml(5) from "SECTIONS" on, up to "FILES".
 std::string settingsManual();
 /// The function of packaging/openwrt/braid/files/uci2yaml.sh that lists the options of a section
-/// which become a line each.
+/// which become a line each. Former names are among them, because only what becomes a line can be
+/// reported as a mistake.
 std::string settingsUci();
 
 }  // namespace braid
