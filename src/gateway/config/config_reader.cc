@@ -30,10 +30,6 @@ bool isWord(const ConfigValue& value, std::string_view word) {
   return value && value.node->kind == ConfigNode::Kind::kScalar && value.node->text == word;
 }
 
-bool isAuto(const ConfigValue& value) {
-  return isWord(value, "auto");
-}
-
 std::string joined(std::span<const std::string_view> words) {
   std::string text;
   for (std::string_view word : words) text.append(text.empty() ? "" : ", ").append(word);
@@ -87,6 +83,25 @@ std::string unknownKeyRemedy(std::string_view text, std::span<const std::string_
 
 std::string outside(std::string_view text, const std::string& low, const std::string& high) {
   return inQuotes(text) + " is outside " + low + " to " + high;
+}
+
+// A value in a range. `what` it must be, in words; `noun`: the same in short; `how` it is written.
+template <typename T>
+std::optional<T> readRanged(const ConfigValue& value, T low, T high,
+                            std::optional<T> (*parse)(std::string_view), std::string (*show)(T),
+                            const char* what, const std::string& noun, const std::string& how,
+                            ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<T> read = parse(*text);
+  if (!read) {
+    out.add(value, inQuotes(*text) + " is no " + what, how);
+  } else if (*read < low || *read > high) {
+    out.add(value, outside(*text, show(low), show(high)), "use a " + noun + " in that range");
+  } else {
+    return read;
+  }
+  return std::nullopt;
 }
 
 bool isNameCharacter(char c) {
@@ -257,79 +272,31 @@ std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnos
 
 std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                    ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<uint64_t> number = parseNumber(*text);
-  std::string range = std::to_string(low) + " to " + std::to_string(high);
-  if (!number) {
-    out.add(value, inQuotes(*text) + " is no whole number", "use a number from " + range);
-  } else if (*number < low || *number > high) {
-    out.add(value, outside(*text, std::to_string(low), std::to_string(high)),
-            "use a number in that range");
-  } else {
-    return number;
-  }
-  return std::nullopt;
+  auto text = [](uint64_t number) { return std::to_string(number); };
+  return readRanged<uint64_t>(value, low, high, parseNumber, text, "whole number", "number",
+                              "use a number from " + text(low) + " to " + text(high), out);
 }
 
 std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Duration high,
-                                     ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<Duration> time = parseDuration(*text);
-  if (!time) {
-    out.add(value, inQuotes(*text) + " is no time",
-            "write a number and its unit: us, ms, s, min, h or d, such as 250ms");
-  } else if (*time < low || *time > high) {
-    out.add(value, outside(*text, durationText(low), durationText(high)),
-            "use a time in that range");
-  } else {
-    return time;
-  }
-  return std::nullopt;
-}
-
-std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
-                                           ConfigDiagnostics& out) {
-  return isAuto(value) ? Duration{} : readDuration(value, low, high, out);
-}
-
-std::optional<Duration> readOffOrDuration(const ConfigValue& value, Duration low, Duration high,
-                                          ConfigDiagnostics& out) {
-  return isWord(value, "off") ? Duration{} : readDuration(value, low, high, out);
+                                     ConfigDiagnostics& out, const char* zero) {
+  if (zero && isWord(value, zero)) return Duration{};
+  return readRanged<Duration>(value, low, high, parseDuration, durationText, "time", "time",
+                              "write a number and its unit: us, ms, s, min, h or d, such as 250ms",
+                              out);
 }
 
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
                                       ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<uint64_t> bytes = parseByteCount(*text);
-  if (!bytes) {
-    out.add(value, inQuotes(*text) + " is no size",
-            "write a number and its unit: B, kB, MB, GB, KiB, MiB or GiB, such as 4MiB");
-  } else if (*bytes < low || *bytes > high) {
-    out.add(value, outside(*text, byteCountText(low), byteCountText(high)),
-            "use a size in that range");
-  } else {
-    return bytes;
-  }
-  return std::nullopt;
+  return readRanged<uint64_t>(
+      value, low, high, parseByteCount, byteCountText, "size", "size",
+      "write a number and its unit: B, kB, MB, GB, KiB, MiB or GiB, such as 4MiB", out);
 }
 
 std::optional<uint64_t> readBitRate(const ConfigValue& value, uint64_t low, uint64_t high,
                                     ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<uint64_t> rate = parseBitRate(*text);
-  if (!rate) {
-    out.add(value, inQuotes(*text) + " is no rate",
-            "write a number and its unit: kbit/s, Mbit/s or Gbit/s, such as 20Mbit/s");
-  } else if (*rate < low || *rate > high) {
-    out.add(value, outside(*text, bitRateText(low), bitRateText(high)), "use a rate in that range");
-  } else {
-    return rate;
-  }
-  return std::nullopt;
+  return readRanged<uint64_t>(
+      value, low, high, parseBitRate, bitRateText, "rate", "rate",
+      "write a number and its unit: kbit/s, Mbit/s or Gbit/s, such as 20Mbit/s", out);
 }
 
 std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out) {
@@ -369,7 +336,7 @@ std::optional<PortRange> readPortRange(const ConfigValue& value, ConfigDiagnosti
 
 std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                          ConfigDiagnostics& out) {
-  if (isAuto(value)) return 0;
+  if (isWord(value, "auto")) return 0;
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;
   std::optional<uint64_t> number = parseNumber(*text);

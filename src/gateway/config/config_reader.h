@@ -89,14 +89,9 @@ std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnos
 /// A whole number from `low` to `high`.
 std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                    ConfigDiagnostics& out);
+/// A duration from `low` to `high`; or the word `zero`, which gives 0. nullptr: no word does.
 std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Duration high,
-                                     ConfigDiagnostics& out);
-/// A duration from `low` to `high`, or "auto", which gives 0.
-std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
-                                           ConfigDiagnostics& out);
-/// A duration from `low` to `high`, or "off", which gives 0.
-std::optional<Duration> readOffOrDuration(const ConfigValue& value, Duration low, Duration high,
-                                          ConfigDiagnostics& out);
+                                     ConfigDiagnostics& out, const char* zero = nullptr);
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
                                       ConfigDiagnostics& out);
 /// Bits per second.

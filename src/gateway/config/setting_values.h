@@ -98,30 +98,18 @@ SettingValue autoOrNumber(At at, uint64_t low, uint64_t high, const char* unit =
       [](auto value) { return value ? std::to_string(value) : "auto"; });
 }
 
-using TimeReader = std::optional<Duration> (*)(const ConfigValue&, Duration, Duration,
-                                               ConfigDiagnostics&);
 /// `zero`: the word that stands for 0; nullptr: none.
 template <typename At>
-SettingValue timeBy(At at, Duration low, Duration high, TimeReader reader, const char* zero) {
+SettingValue time(At at, Duration low, Duration high, const char* zero = nullptr) {
   return made(
       at,
       (zero ? code(zero) + ", time, " : "time, ") + durationText(low) + " to " + durationText(high),
-      [=](const ConfigValue& from, ConfigDiagnostics& out) { return reader(from, low, high, out); },
+      [=](const ConfigValue& from, ConfigDiagnostics& out) {
+        return readDuration(from, low, high, out, zero);
+      },
       [=](Duration value) {
         return zero && value == Duration::zero() ? zero : durationText(value);
       });
-}
-template <typename At>
-SettingValue time(At at, Duration low, Duration high) {
-  return timeBy(at, low, high, readDuration, nullptr);
-}
-template <typename At>
-SettingValue autoOrTime(At at, Duration low, Duration high) {
-  return timeBy(at, low, high, readAutoOrDuration, "auto");
-}
-template <typename At>
-SettingValue offOrTime(At at, Duration low, Duration high) {
-  return timeBy(at, low, high, readOffOrDuration, "off");
 }
 
 template <typename At>

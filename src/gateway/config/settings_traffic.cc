@@ -58,13 +58,13 @@ std::vector<Setting> trafficSettings() {
       {"tunnel", "max-mtu",
        number(BRAID_MEMBER(tunnel.maxOuterMtu), kSmallestOuterMtu, kLargestOuterMtu, " bytes"),
        kRestart, "upper end of the probing"},
-      {"tunnel", "rekey-after", offOrTime(BRAID_MEMBER(tunnel.rekeyAfter), 10s, 24h * 7), kReload,
+      {"tunnel", "rekey-after", time(BRAID_MEMBER(tunnel.rekeyAfter), 10s, 24h * 7, "off"), kReload,
        "after this time, or up to a quarter of it earlier, the side that began the session "
        "makes a fresh handshake for new keys beside it. When that fails, the session continues "
        "and it is tried again (`key_age_s`, `failed_rekeys`)"},
       {"tunnel", "rekey-packets", number(BRAID_MEMBER(tunnel.rekeyPackets), 1 << 10, 1 << 23),
        kReload, "new keys, without a handshake, after this number of datagrams"},
-      {"tunnel", "codel-target", autoOrTime(BRAID_MEMBER(tunnel.codelTarget), 100us, 1s), kReload,
+      {"tunnel", "codel-target", time(BRAID_MEMBER(tunnel.codelTarget), 100us, 1s, "auto"), kReload,
        "standing delay of a flow's queue above which its packets are marked or dropped. `auto`: "
        "1.5 times the RTT of the slowest path in use, from 25 ms to half the interval"},
       {"tunnel", "codel-interval", time(BRAID_MEMBER(tunnel.codelInterval), 1ms, 10s), kReload,
