@@ -104,6 +104,10 @@ std::optional<T> readRanged(const ConfigValue& value, T low, T high,
   return std::nullopt;
 }
 
+std::string childKey(const ConfigValue& map, std::string_view name) {
+  return map.key.empty() ? std::string(name) : map.key + "." + std::string(name);
+}
+
 bool isNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '-';
@@ -151,54 +155,34 @@ std::string sectionOf(const ConfigValue& value) {
   return section;
 }
 
-ConfigSection::ConfigSection(const ConfigValue& value, ConfigDiagnostics& out)
-    : value_(value), out_(out) {
-  if (!value) return;
-  const std::string section = sectionOf(value);
+void checkKeys(const ConfigValue& map, ConfigDiagnostics& out) {
+  const std::string section = sectionOf(map);
   std::vector<std::string_view> known = keysOf(section);
-  if (value.file) known.push_back("routes");
-  if (value.node->kind != ConfigNode::Kind::kMap) {
-    out.add(value, std::string("is ") + kindName(*value.node) + " and must be a mapping",
+  if (map.file) known.push_back("routes");
+  if (map.node->kind != ConfigNode::Kind::kMap) {
+    out.add(map, std::string("is ") + kindName(*map.node) + " and must be a mapping",
             "write 'key: value' lines; known here: " + joined(known));
     return;
   }
-  valid_ = true;
-  const std::vector<ConfigNode::Key>& keys = value.node->keys;
+  const std::vector<ConfigNode::Key>& keys = map.node->keys;
   for (size_t i = 0; i < keys.size(); ++i) {
     const ConfigNode::Key& key = keys[i];
     auto first = std::ranges::find(keys, key.text, &ConfigNode::Key::text);
     if (std::string_view name = renamedTo(section, key.text); !name.empty()) {
-      out.add(value, key, childKey(inQuotes(key.text)), "has another name now",
+      out.add(map, key, childKey(map, inQuotes(key.text)), "has another name now",
               "write '" + std::string(name) + "'");
     } else if (std::string_view remedy = goneFor(section, key.text); !remedy.empty()) {
-      out.add(value, key, childKey(key.text), "this key is gone", std::string(remedy));
+      out.add(map, key, childKey(map, key.text), "this key is gone", std::string(remedy));
     } else if (std::ranges::find(known, key.text) == known.end()) {
-      out.add(value, key, childKey(inQuotes(key.text)), "unknown key",
+      out.add(map, key, childKey(map, inQuotes(key.text)), "unknown key",
               unknownKeyRemedy(key.text, known));
     } else if (first != keys.begin() + static_cast<std::ptrdiff_t>(i)) {
-      out.add(value, key, childKey(key.text),
+      out.add(map, key, childKey(map, key.text),
               "given twice, first in line " + std::to_string(first->line), "remove one of them");
-    } else if (value.node->items[i].kind == ConfigNode::Kind::kNull) {
-      out.add(value, key, childKey(key.text), "has no value", "give it one, or remove the key");
+    } else if (map.node->items[i].kind == ConfigNode::Kind::kNull) {
+      out.add(map, key, childKey(map, key.text), "has no value", "give it one, or remove the key");
     }
   }
-}
-
-std::string ConfigSection::childKey(std::string_view name) const {
-  return value_.key.empty() ? std::string(name) : value_.key + "." + std::string(name);
-}
-
-ConfigValue ConfigSection::find(std::string_view name) const {
-  return childOf(value_, name);
-}
-
-ConfigValue ConfigSection::require(std::string_view name, const std::string& remedy) const {
-  if (!valid_) return {};
-  const std::vector<ConfigNode::Key>& keys = value_.node->keys;
-  if (std::none_of(keys.begin(), keys.end(), [&](const auto& key) { return key.text == name; })) {
-    out_.add({value_.node, childKey(name), value_.file}, "is missing", remedy);
-  }
-  return find(name);
 }
 
 ConfigValue itemOf(const ConfigValue& sequence, size_t index) {
@@ -210,10 +194,18 @@ ConfigValue childOf(const ConfigValue& map, std::string_view name) {
   for (size_t i = 0; map && i < map.node->keys.size(); ++i) {
     if (map.node->keys[i].text != name) continue;
     if (map.node->items[i].kind == ConfigNode::Kind::kNull) break;
-    return {&map.node->items[i], (map.key.empty() ? "" : map.key + ".") + std::string(name),
-            map.file};
+    return {&map.node->items[i], childKey(map, name), map.file};
   }
   return {};
+}
+
+ConfigValue requiredChild(const ConfigValue& map, std::string_view name, const std::string& remedy,
+                          ConfigDiagnostics& out) {
+  bool lacks =
+      map.node->kind == ConfigNode::Kind::kMap &&
+      std::ranges::find(map.node->keys, name, &ConfigNode::Key::text) == map.node->keys.end();
+  if (lacks) out.add({map.node, childKey(map, name), map.file}, "is missing", remedy);
+  return childOf(map, name);
 }
 
 std::optional<std::string> readText(const ConfigValue& value, ConfigDiagnostics& out) {

@@ -45,29 +45,17 @@ class ConfigDiagnostics {
 /// fragment holds the keys of one peer.
 std::string sectionOf(const ConfigValue& value);
 
-/// One mapping. The constructor reports a value that is not a mapping, keys that are not in the
-/// table of settings, repeated keys and keys without a value.
-class ConfigSection {
- public:
-  ConfigSection(const ConfigValue& value, ConfigDiagnostics& out);
-  /// The value of a key; converts to false when the key is absent or has no value.
-  ConfigValue find(std::string_view name) const;
-  /// The value of a key that must be present. Its absence is reported with this remedy.
-  ConfigValue require(std::string_view name, const std::string& remedy) const;
-  /// The mapping itself, for messages about it.
-  const ConfigValue& self() const { return value_; }
-
- private:
-  std::string childKey(std::string_view name) const;
-  ConfigValue value_;
-  ConfigDiagnostics& out_;
-  bool valid_ = false;
-};
+/// Reports a value that is not a mapping, keys that are not in the table of settings, repeated keys
+/// and keys without a value.
+void checkKeys(const ConfigValue& map, ConfigDiagnostics& out);
 
 /// An item of a sequence, or the value of a key of a mapping; converts to false when the key is
 /// absent or has no value.
 ConfigValue itemOf(const ConfigValue& sequence, size_t index);
 ConfigValue childOf(const ConfigValue& map, std::string_view name);
+/// As childOf(). Reports a key that a mapping lacks, with this remedy.
+ConfigValue requiredChild(const ConfigValue& map, std::string_view name, const std::string& remedy,
+                          ConfigDiagnostics& out);
 
 /// The readers below return nullopt when the value is absent (nothing is reported) or wrong (which
 /// is reported).

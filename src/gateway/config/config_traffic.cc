@@ -143,7 +143,7 @@ void checkRecovery(const ConfigValue& section, Config& config, ConfigDiagnostics
 
 void checkRecoveryClass(const ConfigValue& item, RecoveryClass& flows, ConfigDiagnostics& out) {
   ConfigValue delivery = childOf(item, "delivery"), ports = childOf(item, "ports");
-  if (!delivery) ConfigSection(item, out).require("policy", "name the policy of these flows");
+  if (!delivery) requiredChild(item, "policy", "name the policy of these flows", out);
   if (delivery && flows.protocol == ip::kTcp)
     out.add(delivery, "tcp is always kept in order", "remove it, or use protocol udp");
   if (!flows.protocol && !flows.dscp && !ports) {

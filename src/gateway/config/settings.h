@@ -76,8 +76,6 @@ std::string_view goneFor(std::string_view section, std::string_view key);
 
 /// Reads a section with the sections and lists in it. `target` is of the section's type.
 void readSection(const ConfigValue& value, const SettingTarget& target, ConfigDiagnostics& out);
-void readSettings(const ConfigSection& section, const SettingTarget& target,
-                  ConfigDiagnostics& out);
 
 /// Bytes of an Ethernet header with a VLAN tag, which device.mtu does not count.
 inline constexpr size_t kTaggedEthernetHeader = 18;

@@ -69,20 +69,17 @@ std::string_view renamedTo(std::string_view section, std::string_view key) {
   return {};
 }
 
-void readSettings(const ConfigSection& section, const SettingTarget& target,
-                  ConfigDiagnostics& out) {
-  std::string path = sectionOf(section.self());
+void readSection(const ConfigValue& value, const SettingTarget& target, ConfigDiagnostics& out) {
+  if (!value) return;
+  checkKeys(value, out);
+  std::string path = sectionOf(value);
   for (const Setting& each : settings()) {
     if (each.section != path) continue;
     const std::string& missing = each.value.missing;
-    ConfigValue value =
-        missing.empty() ? section.find(each.key) : section.require(each.key, missing);
-    if (each.value.read) each.value.read(value, target, out);
+    ConfigValue found =
+        missing.empty() ? childOf(value, each.key) : requiredChild(value, each.key, missing, out);
+    if (each.value.read) each.value.read(found, target, out);
   }
-}
-
-void readSection(const ConfigValue& value, const SettingTarget& target, ConfigDiagnostics& out) {
-  if (value) readSettings(ConfigSection(value, out), target, out);
 }
 
 ConfigErrors needsRestart(const Config& before, const Config& after, const ConfigNode& tree,
