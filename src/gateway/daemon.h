@@ -29,10 +29,11 @@ class Daemon : private ControlHandler {
   void beforeWait();
   void stop();
 
-  TunnelStatus tunnelStatus() override { return gateway_.wholeTunnelStatus(); }
-  std::vector<std::string> peers() override { return gateway_.peerNames(); }
+  TunnelStatus tunnelStatus() override { return gateway_.tunnel().wholeStatus(); }
+  std::vector<std::string> peers() override { return gateway_.tunnel().peerNames(); }
   std::optional<PeerStatus> peerStatus(size_t place, size_t flows) override {
-    return gateway_.peerStatus(place, flows);
+    if (place >= gateway_.tunnel().peerCount()) return std::nullopt;
+    return gateway_.tunnel().peerStatus(place, monotonicNow(), flows);
   }
   GatewayStatus gatewayStatus() override;
   std::string reload() override;
@@ -40,11 +41,12 @@ class Daemon : private ControlHandler {
   InviteResult invite(const InviteRequest& request) override { return gateway_.invite(request); }
   const History& history() override { return gateway_.history(); }
   std::string startTest(const std::string& peer, const MeasureRequest& request) override {
-    return gateway_.loadTest().start(peer, request, monotonicNow());
+    return gateway_.tunnel().loadTest().start(peer, request, monotonicNow());
   }
-  void stopTest() override { gateway_.loadTest().stop(); }
+  void stopTest() override { gateway_.tunnel().loadTest().stop(); }
   std::pair<MeasureStatus, PeerStatus> testStatus() override {
-    return {gateway_.loadTest().status(monotonicNow()), gateway_.loadTest().peer(monotonicNow())};
+    PeerLoadTest& test = gateway_.tunnel().loadTest();
+    return {test.status(monotonicNow()), test.peer(monotonicNow())};
   }
 
   Loop loop_;

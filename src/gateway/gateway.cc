@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-#include "gateway/config/config_restart.h"
+#include "gateway/config/settings.h"
 #include "gateway/decode_time.h"
 #include "gateway/join/address_plan.h"
 #include "host/linux/files.h"
@@ -104,7 +104,7 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
 }
 
 // Whether a peer may have come, left or moved to another address.
-bool changesCallers(Event::Kind kind) {
+bool changesInitiators(Event::Kind kind) {
   switch (kind) {
     case Event::Kind::kPeerUp:
     case Event::Kind::kPeerDown:
@@ -122,32 +122,30 @@ bool changesCallers(Event::Kind kind) {
 
 Gateway::Gateway(Config config, LoadOptions loading, Host& host)
     : host_(host),
-      clock_(host.clock()),
-      config_(withDecodeTimes(std::move(config), clock_)),
+      config_(withDecodeTimes(std::move(config), host.clock())),
       loading_(std::move(loading)),
-      started_(clock_.now()),
+      started_(host.clock().now()),
       identity_(
           loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
       tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
       pump_(host, deviceOptions(config_), config_.offloads.sockets, pool_, tunnel_, log_),
-      network_(host.network()),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
-      device_(network_, pump_.device().name()),
+      device_(host_.network(), pump_.device().name()),
       router_(host, pump_.device().name()),
-      changes_(network_, log_),
+      changes_(host_.network(), log_),
       listeners_(pump_.sockets(), ids_),
-      callers_(tunnel_, listeners_, log_),
+      initiators_(tunnel_, listeners_, log_),
       joins_(
           config_, identity_.pin, log_, [this] { return reload(); },
           [] { return std::time(nullptr); },
-          [this] { return networksOfHost(monitor_.table(), network_, device_.name()); }),
+          [this] { return networksOfHost(monitor_.table(), host_.network(), device_.name()); }),
       meters_(tunnel_, log_),
-      uplinks_(pump_.sockets(), network_, ids_),
+      uplinks_(pump_.sockets(), host_.network(), ids_),
       history_(tunnel_, started_),
       names_(host, log_, [this] { updatePeers(); }) {
-  Time now = clock_.now();
+  Time now = host_.clock().now();
   makeStateFolders(config_);
   followMtu(now);
   applyDevice(config_.device);
@@ -160,7 +158,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   removeStaleRules();
   openStreams();
   updateUplinks(true);
-  callers_.begin(config_, now);
+  initiators_.begin(config_, now);
   joins_.begin(now);
   handshakes_.setJoinHandler(&joins_);
 }
@@ -170,14 +168,14 @@ Gateway::~Gateway() = default;
 void Gateway::start() {
   logWarnings(config_);
   if (!config_.trace.empty()) {
-    std::string problem = startTrace(openTraceFile(config_.trace));
+    std::string problem = trace(openTraceFile(config_.trace));
     if (!problem.empty()) throw std::runtime_error(problem);
   }
   names_.resolve(config_.peers, {});
 }
 
 bool Gateway::turn() {
-  Time now = clock_.now();
+  Time now = host_.clock().now();
   onTimers(now);
   bool more = streams_ && streams_->turn(now);
   more |= pump_.turn(now);
@@ -192,9 +190,9 @@ bool Gateway::turn() {
 
 Time Gateway::nextDeadline() const {
   return std::min({tunnel_.nextDeadline(), uplinkRetry_, shrink_, monitor_.deadline(),
-                   changes_.deadline(), names_.deadline(), meters_.deadline(), callers_.deadline(),
-                   device_.deadline(), joins_.deadline(), history_.deadline(),
-                   streams_ ? streams_->deadline() : kNever});
+                   changes_.deadline(), names_.deadline(), meters_.deadline(),
+                   initiators_.deadline(), device_.deadline(), joins_.deadline(),
+                   history_.deadline(), streams_ ? streams_->deadline() : kNever});
 }
 
 void Gateway::onTimers(Time now) {
@@ -211,7 +209,7 @@ void Gateway::onTimers(Time now) {
   if (names_.deadline() <= now)
     names_.resolve(config_.peers, peersUp_);  // a working peer keeps its addresses
   if (meters_.deadline() <= now) meters_.keep(config_.uplinks, now);
-  if (callers_.deadline() <= now) callers_.keep(now);
+  if (initiators_.deadline() <= now) initiators_.keep(now);
   if (joins_.deadline() <= now) joins_.turn(now);
   if (history_.deadline() <= now) history_.keep(now);
   if (shrink_ <= now) shrink_ = pool_.shrink() ? now + kShrinkStep : kNever;
@@ -221,16 +219,16 @@ void Gateway::onTimers(Time now) {
 void Gateway::stop() {
   constexpr int kRounds = 16;  // enough for a CLOSE on each subflow of many peers
   spdlog::info("braid stops");
-  callers_.keep(clock_.now());
+  initiators_.keep(host_.clock().now());
   if (streams_) streams_->stop();
   tunnel_.close();
-  for (int i = 0; i < kRounds && pump_.sendDatagrams(clock_.now()); ++i) {
+  for (int i = 0; i < kRounds && pump_.sendDatagrams(host_.clock().now()); ++i) {
   }
-  endTrace();
-  meters_.end(clock_.now());
+  trace({});
+  meters_.end(host_.clock().now());
   uplinks_.close();
   router_.stop();
-  for (const std::string& line : network_.undo()) spdlog::warn("{}", line);
+  for (const std::string& line : host_.network().undo()) spdlog::warn("{}", line);
 }
 
 void Gateway::applyDevice(const DeviceConfig& device) {
@@ -243,7 +241,7 @@ void Gateway::applyDevice(const DeviceConfig& device) {
 // Removes rules that a killed daemon left, whether this one uses streams or not.
 void Gateway::removeStaleRules() {
   try {
-    InterceptPolicy::removeStale(network_);
+    InterceptPolicy::removeStale(host_.network());
   } catch (const SystemError& e) {
     spdlog::warn("rules that a killed daemon may have left stay: {}", e.what());
   }
@@ -273,7 +271,7 @@ TunnelOptions Gateway::tunables() const {
 
 void Gateway::configureStreams() {
   const Link* device = monitor_.table().find(device_.name());
-  streams_->configure(config_, device ? device->index : 0, clock_.now());
+  streams_->configure(config_, device ? device->index : 0, host_.clock().now());
 }
 
 void Gateway::followMtu(Time now) {
@@ -281,7 +279,7 @@ void Gateway::followMtu(Time now) {
 }
 
 void Gateway::updatePeers() {
-  tunnel_.setPeers(names_.peers(config_.peers), clock_.now());
+  tunnel_.setPeers(names_.peers(config_.peers), host_.clock().now());
 }
 
 void Gateway::updateUplinks(bool changed) {
@@ -289,15 +287,15 @@ void Gateway::updateUplinks(bool changed) {
   if (changed) {
     std::vector<UplinkSpec> specs = uplinks_.specs();
     meters_.addTo(specs, config_.uplinks);
-    tunnel_.setUplinks(std::move(specs), clock_.now());
+    tunnel_.setUplinks(std::move(specs), host_.clock().now());
     names_.retryNow();
   }
-  uplinkRetry_ = uplinks_.wantsRetry() ? clock_.now() + kUplinkRetry : kNever;
+  uplinkRetry_ = uplinks_.wantsRetry() ? host_.clock().now() + kUplinkRetry : kNever;
 }
 
 void Gateway::onNetworkChange() {
   using Kind = NetworkChange::Kind;
-  Time now = clock_.now();
+  Time now = host_.clock().now();
   for (const NetworkChange& c : monitor_.process(now)) {
     spdlog::debug("{}", c.text);
     // What could not be restored without its interface can be restored once that is up. A new
@@ -312,20 +310,20 @@ void Gateway::onNetworkChange() {
 void Gateway::logEvents(Time now) {
   Event e;
   size_t polled = 0;
-  bool peersChanged = false, callersChanged = false;
+  bool peersChanged = false, initiatorsChanged = false;
   while (tunnel_.pollEvent(e)) {
     ++polled;
     history_.onEvent(e);
     peersChanged |= e.kind == Event::Kind::kPeerUp || e.kind == Event::Kind::kPeerDown;
-    callersChanged |= changesCallers(e.kind);
+    initiatorsChanged |= changesInitiators(e.kind);
     uint64_t suppressed = 0;
     bool handshake = e.kind == Event::Kind::kHandshakeFailed;
     if (!log_.allow(handshake ? LogKind::kHandshake : LogKind::kSubflow, now, suppressed)) continue;
     std::string who = e.peer.empty() ? std::string() : "peer " + e.peer + ": ";
     spdlog::log(levelOf(e.kind), "{}{}{}", who, e.text, LogLimiter::suffix(suppressed));
   }
-  if (callersChanged && streams_) streams_->onChange(now);
-  if (callersChanged || polled >= EventQueue::kMost) callers_.onChange(now);
+  if (initiatorsChanged && streams_) streams_->onChange(now);
+  if (initiatorsChanged || polled >= EventQueue::kMost) initiators_.onChange(now);
   if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost later events
   peersUp_ = tunnel_.peersUp();
   joins_.onPeers(peersUp_);
@@ -372,7 +370,7 @@ std::string Gateway::apply(Config next) {
   if (before.kMax == after.kMax) {
     after.decodeTime = before.decodeTime;
   } else {
-    next = withDecodeTimes(std::move(next), clock_);
+    next = withDecodeTimes(std::move(next), host_.clock());
   }
   config_ = std::move(next);
   if (newTrace) {
@@ -382,10 +380,10 @@ std::string Gateway::apply(Config next) {
   setLogLevel(config_.logLevel);
   tunnel_.setTunables(tunables());
   updatePeers();
-  meters_.keep(config_.uplinks, clock_.now());
+  meters_.keep(config_.uplinks, host_.clock().now());
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
-  callers_.configure(config_, clock_.now());
+  initiators_.configure(config_, host_.clock().now());
   if (streams_) configureStreams();
   peersUp_ = tunnel_.peersUp();
   names_.resolve(config_.peers, {});
@@ -417,7 +415,7 @@ GatewayStatus Gateway::status() const {
   out.pin = formatPin(identity_.pin);
   out.device = pump_.device().name();
   out.mode = isTun(config_) ? "tun" : "tap";
-  out.uptime = clock_.now() - started_;
+  out.uptime = host_.clock().now() - started_;
   out.deviceMtu = device_.mtu();
   out.lostLogLines = lostLogLines();
   out.listen = listeners_.names();
@@ -437,30 +435,22 @@ std::string Gateway::summary() const {
 }
 
 std::string Gateway::trace(UniqueFd file) {
-  if (!file) return endTrace(), "";
-  if (std::string problem = traceFileProblem(file.get()); !problem.empty())
-    return "cannot write the trace: " + problem;
-  return startTrace(std::move(file));
-}
-
-// Returns what is wrong; empty: the trace is on.
-std::string Gateway::startTrace(UniqueFd file) {
-  endTrace();
+  std::string problem = file ? traceFileProblem(file.get()) : std::string();
+  if (!problem.empty()) return "cannot write the trace: " + problem;
+  if (trace_) {
+    tunnel_.setTrace(nullptr);
+    trace_.reset();
+    spdlog::info("recovery trace off");
+  }
+  if (!file) return {};
   try {
-    trace_ = std::make_unique<TraceWriter>(std::move(file), clock_.now());
+    trace_ = std::make_unique<TraceWriter>(std::move(file), host_.clock().now());
   } catch (const std::system_error& e) {
     return std::string("the system gives no thread for the trace: ") + e.what();
   }
   tunnel_.setTrace(trace_.get());
   spdlog::info("recovery trace on");
   return {};
-}
-
-void Gateway::endTrace() {
-  if (!trace_) return;
-  tunnel_.setTrace(nullptr);
-  trace_.reset();
-  spdlog::info("recovery trace off");
 }
 
 }  // namespace braid

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -62,18 +61,11 @@ class Gateway {
   InviteResult invite(const InviteRequest& request);
 
   const Config& config() const { return config_; }
+  Tunnel& tunnel() { return tunnel_; }
   /// `flows`: how many inner flows to list.
-  TunnelStatus tunnelStatus(size_t flows = 0) const { return tunnel_.status(clock_.now(), flows); }
-  /// The sums over all peers, for a caller that asks for the peers one by one (peerStatus()).
-  TunnelStatus wholeTunnelStatus() const { return tunnel_.wholeStatus(); }
-  std::vector<std::string> peerNames() const { return tunnel_.peerNames(); }
-  /// nullopt: there are at most `place` peers.
-  std::optional<PeerStatus> peerStatus(size_t place, size_t flows) const {
-    if (place >= tunnel_.peerCount()) return std::nullopt;
-    return tunnel_.peerStatus(place, clock_.now(), flows);
+  TunnelStatus tunnelStatus(size_t flows = 0) const {
+    return tunnel_.status(host_.clock().now(), flows);
   }
-  /// The load test of a peer's paths.
-  PeerLoadTest& loadTest() { return tunnel_.loadTest(); }
   /// What happened in the last hour.
   const History& history() const { return history_.history(); }
   /// Everything except the process id.
@@ -96,11 +88,8 @@ class Gateway {
   void onTimers(Time now);
   void followMtu(Time now);
   void logEvents(Time now);
-  std::string startTrace(UniqueFd file);
-  void endTrace();
 
   Host& host_;
-  const Clock& clock_;
   Config config_;
   LoadOptions loading_;
   Time started_;
@@ -111,14 +100,13 @@ class Gateway {
   Tunnel tunnel_;
   LogLimiter log_;
   PacketPump pump_;
-  HostNetwork& network_;
   NetworkMonitor& monitor_;
   SocketIds ids_;
   DeviceConfigurator device_;
   NatManager router_;
   NetworkReconciler changes_;
   Listeners listeners_;
-  InitiatorTracker callers_;
+  InitiatorTracker initiators_;
   JoinService joins_;
   MeterTracker meters_;
   Uplinks uplinks_;

@@ -267,7 +267,7 @@ class Places(PairCase):
         made = os.stat(folder)
         self.assertEqual((stat.S_IMODE(made.st_mode), made.st_uid, made.st_gid), (0o750, 0, 0))
         pin = hub.config["peers"][0]["pin"]
-        self.eventually(lambda: self.callers(folder) == [pin], "the edge is written down")
+        self.eventually(lambda: self.initiators(folder) == [pin], "the edge is written down")
         before = len(self.restarts(edge))
         hub.kill_and_supervise()
         self.eventually(lambda: len(self.restarts(edge)) > before, "the edge is called back")
@@ -316,10 +316,10 @@ class Places(PairCase):
         self.assertEqual(self.ping(), 5)
 
     @staticmethod
-    def callers(folder):
+    def initiators(folder):
         with contextlib.suppress(OSError, ValueError):
-            text = (folder / "concentrator.state.callers").read_text(encoding="ascii")
-            return [caller["pin"] for caller in json.loads(text)["callers"]]
+            text = (folder / "concentrator.state.initiators").read_text(encoding="ascii")
+            return [initiator["pin"] for initiator in json.loads(text)["initiators"]]
         return []
 
 

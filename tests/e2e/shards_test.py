@@ -71,7 +71,7 @@ class TwoDaemons(PairCase):
     def test_what_they_leave_on_the_machine_is_each_ones_own(self):
         self.assertEqual(self.tables(), TABLES)
         for gateway in (self.first, self.second):
-            for path in (gateway.socket, self.lab.directory / f"{gateway.name}.state.callers"):
+            for path in (gateway.socket, self.lab.directory / f"{gateway.name}.state.initiators"):
                 self.assertTrue(path.exists(), path)
 
     def test_one_is_killed_and_the_others_peers_do_not_notice(self):

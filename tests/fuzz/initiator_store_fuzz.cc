@@ -24,8 +24,8 @@ std::optional<std::vector<braid::StoredInitiator>> read(std::string_view text) {
 }  // namespace
 
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
-  auto callers = read({reinterpret_cast<const char*>(data), size});
-  if (!callers || read(braid::InitiatorStore::format(*callers)) == callers) return;
-  std::fprintf(stderr, "caller book: it says something else when it is written again\n");
+  auto initiators = read({reinterpret_cast<const char*>(data), size});
+  if (!initiators || read(braid::InitiatorStore::format(*initiators)) == initiators) return;
+  std::fprintf(stderr, "initiators: it says something else when it is written again\n");
   std::abort();
 }

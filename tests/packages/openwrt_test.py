@@ -313,6 +313,18 @@ class Service(Case):
         self.assertNotIn("procd", said)
         self.assertIn("no gateway in /etc/config/braid has 'option enabled 1'", said)
 
+    def test_an_option_with_an_old_name_is_a_mistake_in_the_log_that_names_the_new_one(self):
+        renamed = re.findall(r"^\| `(device|tunnel|streams)\.([a-z-]+)` \| `\1\.([a-z-]+)` \|$",
+                             (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertEqual(len(renamed), 11)
+        for section, old, new in renamed:
+            option = old.replace("-", "_")
+            uci = self.good().replace(f"config {section}\n", f"config {section}\n    option {option} '1'\n")
+            status, said, _ = self.service("start_service", uci)
+            self.assertEqual((status, "procd" in said), (1, False))
+            self.assertRegex(said, rf"(?s)logger .*daemon\.err.*{section}\.'{old}': has another name now; "
+                                   rf"write '{new}'")
+
     def test_starts_nothing_with_mistakes_and_names_them(self):
         status, said, errors = self.service("start_service", self.good().replace("weight '3'", "weight '300'"))
         self.assertEqual(status, 1)

@@ -3,55 +3,67 @@
 #include <filesystem>
 #include <functional>
 
+#include "gateway/config/config_checks.h"
 #include "gateway/config/config_fragments.h"
-#include "gateway/config/config_sections.h"
+#include "gateway/config/settings.h"
+#include "gateway/dtls/identity.h"
 
 namespace braid {
 namespace {
 
-constexpr size_t kLongestSocketPath = 107;  // sockaddr_un::sun_path without its terminating zero
-
-void readControl(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  config.control.socket =
-      "/run/braid/" + std::filesystem::path(config.path).stem().string() + ".sock";
-  if (!value) return;
-  ConfigSection section(value, keysOf("control"), out);
-  ConfigValue socket = section.find("socket");
-  if (std::optional<std::string> path = readText(socket, out)) {
-    if (path->empty() || path->front() != '/' || path->back() == '/' ||
-        path->size() > kLongestSocketPath) {
-      out.add(socket, "is no complete path of at most 107 bytes",
-              "write one such as /run/braid/edge.sock");
-    }
-    config.control.socket = *path;
-  }
-  if (std::optional<std::string> group = readName(section.find("group"), out))
-    config.control.group = *group;
+std::string completePath(const std::string& text, const std::string& configPath,
+                         const LoadOptions& options) {
+  namespace fs = std::filesystem;
+  if (fs::path(text).is_absolute()) return text;
+  std::error_code ignored;
+  fs::path credential = fs::path(options.credentials) / text;
+  if (!options.credentials.empty() && fs::exists(credential, ignored)) return credential.string();
+  return (fs::path(configPath).parent_path() / text).string();
 }
 
-void readState(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  config.state = std::string(kStateFolder) + "/" +
-                 std::filesystem::path(config.path).stem().string() + ".state";
-  std::optional<std::string> path = readText(value, out);
-  if (!path) return;
-  if (path->empty() || path->front() != '/' || path->back() == '/')
-    out.add(value, "is no complete path", "write one such as /var/lib/braid/edge.state");
-  config.state = *path;
+// Reports the errors of loadIdentity() at the key that they are about. Returns the gateway's own
+// pin.
+std::optional<Pin> loadedPin(const ConfigValue& key, const ConfigValue& certificate,
+                             const IdentityConfig& paths, const std::string& credentials,
+                             ConfigDiagnostics& out) {
+  auto report = [&](const ConfigValue& at, std::string text) {
+    size_t end = std::min(text.find("; "), text.size());
+    out.add(at, text.substr(0, end), end < text.size() ? text.substr(end + 2) : "check the file");
+  };
+  bool certificateRead = true;
+  try {
+    readPin(paths.certificate);
+  } catch (const IdentityError& error) {
+    certificateRead = false;
+    report(certificate, error.what());
+  }
+  try {
+    return loadIdentity(paths.key, paths.certificate, credentials).pin;
+  } catch (const IdentityError& error) {
+    std::string text = error.what();
+    bool aboutKey = !text.starts_with(paths.certificate + ":");
+    if (aboutKey || certificateRead) report(aboutKey ? key : certificate, text);
+  }
+  return std::nullopt;
+}
+
+// Completes the paths of `identity`. Returns the gateway's own pin if key and certificate were to
+// be checked and are valid.
+std::optional<Pin> completeIdentity(const ConfigValue& section, const LoadOptions& options,
+                                    Config& config, ConfigDiagnostics& out) {
+  IdentityConfig& identity = config.identity;
+  for (std::string* path : {&identity.key, &identity.certificate}) {
+    if (!path->empty()) *path = completePath(*path, config.path, options);
+  }
+  if (!options.checkIdentity || identity.key.empty() || identity.certificate.empty())
+    return std::nullopt;
+  return loadedPin(childOf(section, "key"), childOf(section, "certificate"), identity,
+                   options.credentials, out);
 }
 
 ConfigErrors oneError(const std::string& path, unsigned line, unsigned column, std::string problem,
                       std::string remedy) {
   return {ConfigError{path, line, column, "", std::move(problem), std::move(remedy)}};
-}
-
-void readPeersFolder(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
-  config.peersFolder = std::string(kStateFolder) + "/" +
-                       std::filesystem::path(config.path).stem().string() + ".peers.d";
-  std::optional<std::string> path = readText(value, out);
-  if (!path) return;
-  if (path->empty() || path->front() != '/')
-    out.add(value, "is no complete path", "write one such as /var/lib/braid/edge.peers.d");
-  config.peersFolder = *path;
 }
 
 using FragmentSource =
@@ -66,39 +78,24 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
     return oneError(path, e->line, e->column, e->problem, e->remedy);
 
   ConfigDiagnostics out(path);
+  ConfigPlaces places{{&std::get<ConfigNode>(tree), "", nullptr}, {}, {}};
   Config config;
   config.path = path;
-  ConfigSection root({&std::get<ConfigNode>(tree), "", nullptr}, keysOf(""), out);
+  std::string name = std::filesystem::path(path).stem().string();
+  config.control.socket = "/run/braid/" + name + ".sock";
+  config.state = std::string(kStateFolder) + "/" + name + ".state";
+  config.peersFolder = std::string(kStateFolder) + "/" + name + ".peers.d";
+  readSection(places.root, &config, out);
   std::optional<Pin> ownPin =
-      readIdentity(root.require("identity",
-                                "add 'identity: {key: NAME.key, certificate: NAME.crt}'; "
-                                "'braidctl keygen NAME' makes the two files"),
-                   options, config, out);
-  readSettings("", root, config, out);
-  readDevice(root.find("device"), config, out);
-  for (const char* plain : {"offloads", "log"}) {
-    if (ConfigValue value = root.find(plain))
-      readSettings(plain, ConfigSection(value, keysOf(plain), out), config, out);
-  }
-  readUplinks(root.find("uplinks"), config, out);
-  readListen(root.find("listen"), config, out);
-  readPeersFolder(root.find("peers-folder"), config, out);
+      completeIdentity(childOf(places.root, "identity"), options, config, out);
   ConfigFragments fragments = source(config.peersFolder, out);
-  ConfigPlaces places = readPeers(
-      root.require("peers", "add the gateways at the other end with name, pin and prefixes"),
-      fragments, config, out);
-  readControl(root.find("control"), config, out);
-  readTunnel(root.find("tunnel"), config, out);
-  readStreams(root.find("streams"), config, out);
-  readRouter(root, config, out);
-  readRecovery(root.find("recovery"), config, out);
-  readState(root.find("state"), config, out);
+  readPeers(childOf(places.root, "peers"), fragments, config, places, out);
   // A comparison of half-read sections would report consequences of mistakes that were reported
   // already.
-  if (out.empty()) checkTogether(root, places, config, ownPin, out);
+  if (out.empty()) checkTogether(places, config, ownPin, out);
   if (!out.empty()) return out.take();
   ConfigDiagnostics warnings(path);
-  warnTogether(root, places, config, warnings);
+  warnTogether(places, config, warnings);
   config.warnings = warnings.take();
   if (kept) *kept = std::get<ConfigNode>(std::move(tree));
   return config;

@@ -108,7 +108,8 @@ struct StreamsConfig {
     kClient,  ///< the client's address and port
     kOwn,     ///< the far gateway's
   };
-  std::vector<StreamRule> match;  ///< by destination; empty: none
+  /// By destination; empty: none.
+  std::vector<StreamRule> match{{{}, 80, 80}, {{}, 443, 443}, {{}, 8080, 8080}, {{}, 8443, 8443}};
   std::vector<StreamRule> exclude;
   Source source = Source::kClient;
   size_t most = 65536;  ///< most connections at once; fewer where the process may open fewer files

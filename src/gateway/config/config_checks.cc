@@ -1,155 +1,15 @@
-// The readers of config_reader.h for addresses, networks and endpoints.
-//
 // Checks the sections of a file against each other. Runs only on files in which each section alone
 // is valid.
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <numeric>
 
-#include "gateway/config/config_reader.h"
-#include "gateway/config/config_sections.h"
-#include "gateway/config/units.h"
+#include "gateway/config/config_checks.h"
+#include "inet/ip.h"
 
 namespace braid {
-
-namespace {
-
-constexpr const char* kEndpointRemedy =
-    "write ADDRESS:PORT, such as 192.0.2.1:4433 or [2001:db8::1]:4433";
-
-std::string quote(const std::string& text) {
-  return "'" + text.substr(0, 80) + "'";
-}
-
-// Says what is wrong with an endpoint that Endpoint::parse() refused; nullopt: nothing more than
-// that it is malformed.
-std::optional<std::pair<std::string, std::string>> explainEndpoint(const std::string& text) {
-  size_t colon = text.rfind(':');
-  if (Address::parse(text))
-    return {{"has no port",
-             "add one: " +
-                 (text.find(':') == std::string::npos ? text + ":4433" : "[" + text + "]:4433")}};
-  if (colon == std::string::npos)
-    return {{"has no port", "add one, such as " + text.substr(0, 80) + ":4433"}};
-  std::string host = text.substr(0, colon), port = text.substr(colon + 1);
-  std::optional<Address> address = Address::parse(host);
-  if (address && address->isV6()) {
-    return {{"is an IPv6 address without brackets", "write [" + host + "]:" + port}};
-  }
-  std::optional<uint64_t> number = parseNumber(port);
-  if (!number || *number == 0 || *number > 65535) {
-    return {{"has no valid port", "use a port from 1 to 65535"}};
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-// RFC 1123 section 2.1: labels of 1 to 63 letters, digits and dashes, at most 253 characters in
-// all. Underscores are allowed, too. A last label of digits only is refused: it would be a mistyped
-// IPv4 address.
-bool isHostName(const std::string& text) {
-  if (text.empty() || text.size() > 253) return false;
-  size_t start = 0;
-  while (true) {
-    size_t end = std::min(text.find('.', start), text.size());
-    std::string label = text.substr(start, end - start);
-    bool good = !label.empty() && label.size() <= 63 && label.front() != '-' &&
-                label.back() != '-' && std::all_of(label.begin(), label.end(), [](unsigned char c) {
-                  return (c < 0x80 && std::isalnum(c)) || c == '-' || c == '_';
-                });
-    if (!good) return false;
-    if (end == text.size())
-      return !std::all_of(label.begin(), label.end(),
-                          [](unsigned char c) { return std::isdigit(c); });
-    start = end + 1;
-  }
-}
-
-std::optional<Address> readAddress(const ConfigValue& value, ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<Address> address = Address::parse(*text);
-  if (!address)
-    out.add(value, quote(*text) + " is no IP address",
-            "write one such as 192.0.2.1 or 2001:db8::1");
-  return address;
-}
-
-std::optional<InterfaceAddress> readInterfaceAddress(const ConfigValue& value,
-                                                     ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  size_t slash = text->find('/');
-  std::optional<Address> address = Address::parse(text->substr(0, slash));
-  std::optional<uint64_t> length = slash == std::string::npos
-                                       ? std::nullopt
-                                       : parseNumber(std::string_view(*text).substr(slash + 1));
-  if (!address) {
-    out.add(value, quote(*text) + " is no address with a prefix length",
-            "write one such as 10.99.0.1/30 or fd99::1/64");
-  } else if (!length || *length == 0 || *length > address->bits()) {
-    out.add(value,
-            quote(*text) + " has no prefix length from 1 to " + std::to_string(address->bits()),
-            "write one such as " + address->toString() + (address->isV4() ? "/30" : "/64"));
-  } else {
-    return InterfaceAddress{*address, static_cast<unsigned>(*length)};
-  }
-  return std::nullopt;
-}
-
-std::optional<Prefix> readPrefix(const ConfigValue& value, ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<Prefix> prefix = Prefix::parse(*text);
-  if (!prefix) {
-    out.add(value, quote(*text) + " is no network", "write one such as 10.1.0.0/16 or fd00:1::/32");
-    return std::nullopt;
-  }
-  std::optional<Address> written = Address::parse(text->substr(0, text->find('/')));
-  if (written && *written != prefix->address) {
-    out.add(value, quote(*text) + " has host bits set",
-            "write " + prefix->toString() + " for the network or " + written->toString() + "/" +
-                std::to_string(written->bits()) + " for the one host");
-    return std::nullopt;
-  }
-  return prefix;
-}
-
-std::optional<Endpoint> readEndpoint(const ConfigValue& value, ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<Endpoint> endpoint = Endpoint::parse(*text);
-  if (endpoint && endpoint->port != 0) return endpoint;
-  if (auto reason = explainEndpoint(*text)) {
-    out.add(value, quote(*text) + " " + reason->first, reason->second);
-  } else {
-    out.add(value, quote(*text) + " is no address and port", kEndpointRemedy);
-  }
-  return std::nullopt;
-}
-
-std::optional<RemoteEndpoint> readRemoteEndpoint(const ConfigValue& value, ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<Endpoint> endpoint = Endpoint::parse(*text);
-  if (endpoint && endpoint->port != 0) return RemoteEndpoint{endpoint, {}};
-  if (auto reason = explainEndpoint(*text)) {
-    out.add(value, quote(*text) + " " + reason->first, reason->second);
-    return std::nullopt;
-  }
-  size_t colon = text->rfind(':');
-  std::string host = text->substr(0, colon);
-  if (isHostName(host)) {
-    return RemoteEndpoint{std::nullopt,
-                          {host, static_cast<uint16_t>(*parseNumber(text->substr(colon + 1)))}};
-  }
-  out.add(value, quote(host) + " is neither an address nor a host name", kEndpointRemedy);
-  return std::nullopt;
-}
 
 namespace {
 
@@ -166,10 +26,9 @@ bool hasEndpoints(const PeerConfig& peer) {
 }
 
 // One of the two sides must be able to start a session.
-void checkReach(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
-                ConfigDiagnostics& out) {
+void checkReach(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
   if (config.uplinks.empty() && config.listen.empty()) {
-    out.add(root.self(), "has neither uplinks nor listen",
+    out.add(places.root, "has neither uplinks nor listen",
             "add 'uplinks' to reach peers, or 'listen' to be reached");
     return;
   }
@@ -184,7 +43,7 @@ void checkReach(const ConfigSection& root, const ConfigPlaces& places, const Con
   }
   bool anyEndpoint = std::any_of(config.peers.begin(), config.peers.end(), hasEndpoints);
   if (!config.uplinks.empty() && !anyEndpoint) {
-    out.add(root.find("uplinks"), "no peer has endpoints to reach over uplinks",
+    out.add(childOf(places.root, "uplinks"), "no peer has endpoints to reach over uplinks",
             "add the endpoints of a peer, or remove the uplinks");
   }
 }
@@ -228,9 +87,8 @@ void checkGroups(const ConfigPlaces& places, const Config& config, ConfigDiagnos
   }
 }
 
-void checkTun(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
-              ConfigDiagnostics& out) {
-  ConfigValue device = root.find("device");
+void checkTun(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
+  ConfigValue device = childOf(places.root, "device");
   if (ConfigValue bridge = childOf(device, "bridge")) {
     out.add(bridge, "a TUN device cannot join a bridge",
             "set device.mode to tap, or remove the bridge");
@@ -263,9 +121,8 @@ void checkTun(const ConfigSection& root, const ConfigPlaces& places, const Confi
   }
 }
 
-void checkTap(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
-              ConfigDiagnostics& out) {
-  ConfigValue device = root.find("device");
+void checkTap(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
+  ConfigValue device = childOf(places.root, "device");
   for (size_t i = 0; i < config.peers.size(); ++i) {
     if (!config.peers[i].options.group.empty())
       out.add(childOf(places.peers[i], "group"), "is for packets, and a TAP device carries frames",
@@ -283,14 +140,14 @@ void checkTap(const ConfigSection& root, const ConfigPlaces& places, const Confi
 
 // Connections are taken over by the routes of their destinations into the device, and a bridge has
 // no such routes.
-void checkStreams(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
+void checkStreamsMode(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
   if (config.tunnel.mode != TunnelOptions::Mode::kTap || !config.tunnel.streams.on) return;
-  out.add(root.find("streams"), "a TAP device carries frames, and no streams",
+  out.add(childOf(places.root, "streams"), "a TAP device carries frames, and no streams",
           "set device.mode to tun, or streams.enabled to off");
 }
 
-void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
-  ConfigValue device = root.find("device");
+void checkDevice(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
+  ConfigValue device = childOf(places.root, "device");
   bool ipv6 = std::any_of(config.device.addresses.begin(), config.device.addresses.end(),
                           [](const InterfaceAddress& a) { return a.address.isV6(); });
   if (ipv6 && config.device.mtu != 0 && config.device.mtu < kSmallestIpv6Mtu) {
@@ -301,7 +158,7 @@ void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnost
     out.add(childOf(device, "bridge"), "is the device itself",
             "name the bridge that the device shall join");
   }
-  ConfigValue uplinks = root.find("uplinks");
+  ConfigValue uplinks = childOf(places.root, "uplinks");
   for (size_t i = 0; i < config.uplinks.size(); ++i) {
     if (config.uplinks[i].interface == config.device.name ||
         config.uplinks[i].interface == config.device.bridge) {
@@ -311,9 +168,63 @@ void checkDevice(const ConfigSection& root, const Config& config, ConfigDiagnost
   }
 }
 
+bool sharePorts(const PortForward& a, const PortForward& b) {
+  return a.protocol == b.protocol && a.to.family == b.to.family && a.firstPort <= b.lastPort &&
+         b.firstPort <= a.lastPort;
+}
+
+bool isBehindPeer(const Config& config, const Address& address) {
+  return std::any_of(config.peers.begin(), config.peers.end(), [&](const PeerConfig& peer) {
+    const std::vector<Prefix>& prefixes = peer.options.prefixes;
+    return std::any_of(prefixes.begin(), prefixes.end(),
+                       [&](const Prefix& p) { return p.contains(address); });
+  });
+}
+
+// Whether a forward would take over a port that the gateway itself listens on.
+bool takesListen(const Config& config, const PortForward& forward) {
+  return forward.protocol == ip::kUdp &&
+         std::any_of(config.listen.begin(), config.listen.end(), [&](const Endpoint& own) {
+           return own.address.family == forward.to.family && own.port >= forward.firstPort &&
+                  own.port <= forward.lastPort;
+         });
+}
+
+void checkRouter(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
+  const RouterConfig& router = config.router;
+  if (config.tunnel.mode == TunnelOptions::Mode::kTap) {
+    for (const char* key : {"nat", "forwards"}) {
+      bool used = key[0] == 'n' ? router.natV4 : !router.forwards.empty();
+      if (used)
+        out.add(childOf(places.root, key),
+                "a TAP device bridges frames, and no addresses are translated there",
+                "set device.mode to tun, or remove it");
+    }
+    return;
+  }
+  ConfigValue list = childOf(places.root, "forwards");
+  for (size_t i = 0; i < router.forwards.size(); ++i) {
+    const PortForward& forward = router.forwards[i];
+    ConfigValue port = childOf(itemOf(list, i), "port");
+    if (!isBehindPeer(config, forward.to))
+      out.add(childOf(itemOf(list, i), "to"), forward.to.toString() + " is in no peer's prefixes",
+              "name a host behind a peer, or add its network to that peer's prefixes");
+    if (takesListen(config, forward))
+      out.add(port, "takes the port that this gateway listens on",
+              "choose another port, or another 'listen'");
+    for (size_t j = 0; j < i; ++j) {
+      const PortForward& earlier = router.forwards[j];
+      if (!sharePorts(earlier, forward) || !earlier.from.empty()) continue;
+      out.add(port, "is taken by forwards[" + std::to_string(j) + "] already",
+              "choose another port, or put the one with 'from' first");
+      break;
+    }
+  }
+}
+
 // A network is on one side only.
-void checkNetworks(const ConfigSection& root, const Config& config, ConfigDiagnostics& out) {
-  ConfigValue networks = childOf(root.find("device"), "networks");
+void checkNetworks(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
+  ConfigValue networks = childOf(childOf(places.root, "device"), "networks");
   for (size_t i = 0; i < config.device.networks.size(); ++i) {
     const Prefix& network = config.device.networks[i];
     for (const PeerConfig& peer : config.peers) {
@@ -328,13 +239,12 @@ void checkNetworks(const ConfigSection& root, const Config& config, ConfigDiagno
 
 // An uplink without its own routing table follows the main table. A route there that leads into the
 // device would send the tunnel's datagrams into the tunnel.
-void checkLoops(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
-                ConfigDiagnostics& out) {
+void checkLoops(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
   bool mainTable =
       std::any_of(config.uplinks.begin(), config.uplinks.end(),
                   [](const UplinkConfig& u) { return u.gateway == UplinkConfig::Gateway::kNone; });
   if (!mainTable) return;
-  ConfigValue routes = childOf(root.find("device"), "routes");
+  ConfigValue routes = childOf(childOf(places.root, "device"), "routes");
   for (size_t i = 0; i < config.device.routes.size(); ++i) {
     for (const PeerConfig& peer : config.peers) {
       for (const Endpoint& endpoint : peer.options.endpoints) {
@@ -378,11 +288,10 @@ std::string familyLeftOut(const std::vector<Prefix>& routes) {
   return v4 == v6 ? "" : v4 ? "IPv6" : "IPv4";
 }
 
-void warnTogether(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
-                  ConfigDiagnostics& out) {
+void warnTogether(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
   std::string left = familyLeftOut(config.device.routes);
   if (left.empty()) return;
-  ConfigValue routes = childOf(root.find("device"), "routes");
+  ConfigValue routes = childOf(childOf(places.root, "device"), "routes");
   bool v6 = left == "IPv6";
   out.add(routes ? routes : routeAt(routes, places, 0),
           std::string("take all of ") + (v6 ? "IPv4" : "IPv6") + " into the tunnel and leave " +
@@ -392,7 +301,7 @@ void warnTogether(const ConfigSection& root, const ConfigPlaces& places, const C
               " from leaving this host");
 }
 
-void checkTogether(const ConfigSection& root, const ConfigPlaces& places, const Config& config,
+void checkTogether(const ConfigPlaces& places, const Config& config,
                    const std::optional<Pin>& ownPin, ConfigDiagnostics& out) {
   for (size_t i = 0; i < config.peers.size(); ++i) {
     if (config.peers[i].options.pin == ownPin) {
@@ -400,18 +309,18 @@ void checkTogether(const ConfigSection& root, const ConfigPlaces& places, const 
               "put the pin of the other gateway");
     }
   }
-  checkReach(root, places, config, out);
+  checkReach(places, config, out);
   checkSubflows(places, config, out);
-  checkStreams(root, config, out);
-  checkRouter(root, config, out);
-  checkDevice(root, config, out);
-  checkNetworks(root, config, out);
-  checkLoops(root, places, config, out);
+  checkStreamsMode(places, config, out);
+  checkRouter(places, config, out);
+  checkDevice(places, config, out);
+  checkNetworks(places, config, out);
+  checkLoops(places, config, out);
   if (config.tunnel.mode == TunnelOptions::Mode::kTun) {
-    checkTun(root, places, config, out);
+    checkTun(places, config, out);
     checkGroups(places, config, out);
   } else {
-    checkTap(root, places, config, out);
+    checkTap(places, config, out);
   }
 }
 

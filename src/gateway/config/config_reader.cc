@@ -30,10 +30,6 @@ bool isWord(const ConfigValue& value, std::string_view word) {
   return value && value.node->kind == ConfigNode::Kind::kScalar && value.node->text == word;
 }
 
-bool isAuto(const ConfigValue& value) {
-  return isWord(value, "auto");
-}
-
 std::string joined(std::span<const std::string_view> words) {
   std::string text;
   for (std::string_view word : words) text.append(text.empty() ? "" : ", ").append(word);
@@ -61,15 +57,6 @@ std::string placeholderRemedy(const std::string& key) {
   return "put the value of this gateway";
 }
 
-// Cuts and cleans a text: long or unprintable text must not flood a terminal or a log.
-std::string inQuotes(std::string_view text) {
-  constexpr size_t kLongest = 60;
-  std::string out = "'";
-  for (char c : text.substr(0, kLongest))
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (text.size() > kLongest ? "...'" : "'");
-}
-
 // Number of single-letter edits between two short words; only values up to 2 matter.
 size_t editDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -94,22 +81,31 @@ std::string unknownKeyRemedy(std::string_view text, std::span<const std::string_
   return "known here: " + joined(known);
 }
 
-// The section of the table of settings that a mapping is: its key without indices. A fragment holds
-// the keys of one peer.
-std::string sectionOf(const ConfigValue& value) {
-  if (value.file) return "peers";
-  std::string section;
-  bool index = false;
-  for (char c : value.key) {
-    index |= c == '[';
-    if (!index) section += c;
-    index &= c != ']';
-  }
-  return section;
-}
-
 std::string outside(std::string_view text, const std::string& low, const std::string& high) {
   return inQuotes(text) + " is outside " + low + " to " + high;
+}
+
+// A value in a range. `what` it must be, in words; `noun`: the same in short; `how` it is written.
+template <typename T>
+std::optional<T> readRanged(const ConfigValue& value, T low, T high,
+                            std::optional<T> (*parse)(std::string_view), std::string (*show)(T),
+                            const char* what, const std::string& noun, const std::string& how,
+                            ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  std::optional<T> read = parse(*text);
+  if (!read) {
+    out.add(value, inQuotes(*text) + " is no " + what, how);
+  } else if (*read < low || *read > high) {
+    out.add(value, outside(*text, show(low), show(high)), "use a " + noun + " in that range");
+  } else {
+    return read;
+  }
+  return std::nullopt;
+}
+
+std::string childKey(const ConfigValue& map, std::string_view name) {
+  return map.key.empty() ? std::string(name) : map.key + "." + std::string(name);
 }
 
 bool isNameCharacter(char c) {
@@ -118,6 +114,14 @@ bool isNameCharacter(char c) {
 }
 
 }  // namespace
+
+std::string inQuotes(std::string_view text) {
+  constexpr size_t kLongest = 60;
+  std::string out = "'";
+  for (char c : text.substr(0, kLongest))
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out + (text.size() > kLongest ? "...'" : "'");
+}
 
 void ConfigDiagnostics::add(const ConfigValue& at, std::string problem, std::string remedy) {
   errors_.push_back({at.file ? *at.file : file_, at.node ? at.node->line : 0,
@@ -139,54 +143,46 @@ ConfigErrors ConfigDiagnostics::take() {
   return std::move(errors_);
 }
 
-ConfigSection::ConfigSection(const ConfigValue& value, const std::vector<std::string_view>& known,
-                             ConfigDiagnostics& out)
-    : value_(value), out_(out) {
-  if (!value) return;
-  if (value.node->kind != ConfigNode::Kind::kMap) {
-    out.add(value, std::string("is ") + kindName(*value.node) + " and must be a mapping",
+std::string sectionOf(const ConfigValue& value) {
+  if (value.file) return "peers";
+  std::string section;
+  bool index = false;
+  for (char c : value.key) {
+    index |= c == '[';
+    if (!index) section += c;
+    index &= c != ']';
+  }
+  return section;
+}
+
+void checkKeys(const ConfigValue& map, ConfigDiagnostics& out) {
+  const std::string section = sectionOf(map);
+  std::vector<std::string_view> known = keysOf(section);
+  if (map.file) known.push_back("routes");
+  if (map.node->kind != ConfigNode::Kind::kMap) {
+    out.add(map, std::string("is ") + kindName(*map.node) + " and must be a mapping",
             "write 'key: value' lines; known here: " + joined(known));
     return;
   }
-  valid_ = true;
-  const std::vector<ConfigNode::Key>& keys = value.node->keys;
+  const std::vector<ConfigNode::Key>& keys = map.node->keys;
   for (size_t i = 0; i < keys.size(); ++i) {
     const ConfigNode::Key& key = keys[i];
     auto first = std::ranges::find(keys, key.text, &ConfigNode::Key::text);
-    if (std::string_view name = renamedTo(sectionOf(value), key.text); !name.empty()) {
-      out.add(value, key, childKey(inQuotes(key.text)), "has another name now",
+    if (std::string_view name = renamedTo(section, key.text); !name.empty()) {
+      out.add(map, key, childKey(map, inQuotes(key.text)), "has another name now",
               "write '" + std::string(name) + "'");
-    } else if (std::string_view remedy = goneFor(sectionOf(value), key.text); !remedy.empty()) {
-      out.add(value, key, childKey(key.text), "this key is gone", std::string(remedy));
+    } else if (std::string_view remedy = goneFor(section, key.text); !remedy.empty()) {
+      out.add(map, key, childKey(map, key.text), "this key is gone", std::string(remedy));
     } else if (std::ranges::find(known, key.text) == known.end()) {
-      out.add(value, key, childKey(inQuotes(key.text)), "unknown key",
+      out.add(map, key, childKey(map, inQuotes(key.text)), "unknown key",
               unknownKeyRemedy(key.text, known));
     } else if (first != keys.begin() + static_cast<std::ptrdiff_t>(i)) {
-      out.add(value, key, childKey(key.text),
+      out.add(map, key, childKey(map, key.text),
               "given twice, first in line " + std::to_string(first->line), "remove one of them");
-    } else if (value.node->items[i].kind == ConfigNode::Kind::kNull) {
-      out.add(value, key, childKey(key.text), "has no value", "give it one, or remove the key");
+    } else if (map.node->items[i].kind == ConfigNode::Kind::kNull) {
+      out.add(map, key, childKey(map, key.text), "has no value", "give it one, or remove the key");
     }
   }
-}
-
-std::string ConfigSection::childKey(std::string_view name) const {
-  return value_.key.empty() ? std::string(name) : value_.key + "." + std::string(name);
-}
-
-ConfigValue ConfigSection::find(std::string_view name) const {
-  if (!valid_) return {};
-  ConfigValue found = childOf(value_, name);
-  return found && found.node->kind != ConfigNode::Kind::kNull ? found : ConfigValue{};
-}
-
-ConfigValue ConfigSection::require(std::string_view name, const std::string& remedy) const {
-  if (!valid_) return {};
-  const std::vector<ConfigNode::Key>& keys = value_.node->keys;
-  if (std::none_of(keys.begin(), keys.end(), [&](const auto& key) { return key.text == name; })) {
-    out_.add({value_.node, childKey(name), value_.file}, "is missing", remedy);
-  }
-  return find(name);
 }
 
 ConfigValue itemOf(const ConfigValue& sequence, size_t index) {
@@ -196,11 +192,20 @@ ConfigValue itemOf(const ConfigValue& sequence, size_t index) {
 
 ConfigValue childOf(const ConfigValue& map, std::string_view name) {
   for (size_t i = 0; map && i < map.node->keys.size(); ++i) {
-    if (map.node->keys[i].text == name)
-      return {&map.node->items[i], (map.key.empty() ? "" : map.key + ".") + std::string(name),
-              map.file};
+    if (map.node->keys[i].text != name) continue;
+    if (map.node->items[i].kind == ConfigNode::Kind::kNull) break;
+    return {&map.node->items[i], childKey(map, name), map.file};
   }
   return {};
+}
+
+ConfigValue requiredChild(const ConfigValue& map, std::string_view name, const std::string& remedy,
+                          ConfigDiagnostics& out) {
+  bool lacks =
+      map.node->kind == ConfigNode::Kind::kMap &&
+      std::ranges::find(map.node->keys, name, &ConfigNode::Key::text) == map.node->keys.end();
+  if (lacks) out.add({map.node, childKey(map, name), map.file}, "is missing", remedy);
+  return childOf(map, name);
 }
 
 std::optional<std::string> readText(const ConfigValue& value, ConfigDiagnostics& out) {
@@ -259,79 +264,31 @@ std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnos
 
 std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                    ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<uint64_t> number = parseNumber(*text);
-  std::string range = std::to_string(low) + " to " + std::to_string(high);
-  if (!number) {
-    out.add(value, inQuotes(*text) + " is no whole number", "use a number from " + range);
-  } else if (*number < low || *number > high) {
-    out.add(value, outside(*text, std::to_string(low), std::to_string(high)),
-            "use a number in that range");
-  } else {
-    return number;
-  }
-  return std::nullopt;
+  auto text = [](uint64_t number) { return std::to_string(number); };
+  return readRanged<uint64_t>(value, low, high, parseNumber, text, "whole number", "number",
+                              "use a number from " + text(low) + " to " + text(high), out);
 }
 
 std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Duration high,
-                                     ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<Duration> time = parseDuration(*text);
-  if (!time) {
-    out.add(value, inQuotes(*text) + " is no time",
-            "write a number and its unit: us, ms, s, min, h or d, such as 250ms");
-  } else if (*time < low || *time > high) {
-    out.add(value, outside(*text, durationText(low), durationText(high)),
-            "use a time in that range");
-  } else {
-    return time;
-  }
-  return std::nullopt;
-}
-
-std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
-                                           ConfigDiagnostics& out) {
-  return isAuto(value) ? Duration{} : readDuration(value, low, high, out);
-}
-
-std::optional<Duration> readOffOrDuration(const ConfigValue& value, Duration low, Duration high,
-                                          ConfigDiagnostics& out) {
-  return isWord(value, "off") ? Duration{} : readDuration(value, low, high, out);
+                                     ConfigDiagnostics& out, const char* zero) {
+  if (zero && isWord(value, zero)) return Duration{};
+  return readRanged<Duration>(value, low, high, parseDuration, durationText, "time", "time",
+                              "write a number and its unit: us, ms, s, min, h or d, such as 250ms",
+                              out);
 }
 
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
                                       ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<uint64_t> bytes = parseByteCount(*text);
-  if (!bytes) {
-    out.add(value, inQuotes(*text) + " is no size",
-            "write a number and its unit: B, kB, MB, GB, KiB, MiB or GiB, such as 4MiB");
-  } else if (*bytes < low || *bytes > high) {
-    out.add(value, outside(*text, byteCountText(low), byteCountText(high)),
-            "use a size in that range");
-  } else {
-    return bytes;
-  }
-  return std::nullopt;
+  return readRanged<uint64_t>(
+      value, low, high, parseByteCount, byteCountText, "size", "size",
+      "write a number and its unit: B, kB, MB, GB, KiB, MiB or GiB, such as 4MiB", out);
 }
 
 std::optional<uint64_t> readBitRate(const ConfigValue& value, uint64_t low, uint64_t high,
                                     ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::optional<uint64_t> rate = parseBitRate(*text);
-  if (!rate) {
-    out.add(value, inQuotes(*text) + " is no rate",
-            "write a number and its unit: kbit/s, Mbit/s or Gbit/s, such as 20Mbit/s");
-  } else if (*rate < low || *rate > high) {
-    out.add(value, outside(*text, bitRateText(low), bitRateText(high)), "use a rate in that range");
-  } else {
-    return rate;
-  }
-  return std::nullopt;
+  return readRanged<uint64_t>(
+      value, low, high, parseBitRate, bitRateText, "rate", "rate",
+      "write a number and its unit: kbit/s, Mbit/s or Gbit/s, such as 20Mbit/s", out);
 }
 
 std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out) {
@@ -347,25 +304,6 @@ std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& 
   } else {
     return number;
   }
-  return std::nullopt;
-}
-
-std::optional<uint64_t> readNamedNumber(const ConfigValue& value,
-                                        std::span<const NamedNumber> names, uint64_t high,
-                                        ConfigDiagnostics& out) {
-  std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  std::string known;
-  for (const NamedNumber& named : names) {
-    if (named.name == *text) return named.number;
-    known.append(known.empty() ? "" : ", ").append(named.name);
-  }
-  std::optional<uint64_t> number = parseNumber(*text);
-  if (number && *number <= high) return number;
-  out.add(
-      value,
-      inQuotes(*text) + " is neither a known name nor a number from 0 to " + std::to_string(high),
-      "names are: " + known);
   return std::nullopt;
 }
 
@@ -390,7 +328,7 @@ std::optional<PortRange> readPortRange(const ConfigValue& value, ConfigDiagnosti
 
 std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                          ConfigDiagnostics& out) {
-  if (isAuto(value)) return 0;
+  if (isWord(value, "auto")) return 0;
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;
   std::optional<uint64_t> number = parseNumber(*text);

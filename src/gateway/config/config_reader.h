@@ -41,33 +41,28 @@ class ConfigDiagnostics {
   ConfigErrors errors_;
 };
 
-/// One mapping. The constructor reports a value that is not a mapping, keys that are not in
-/// `known`, repeated keys and keys without a value.
-class ConfigSection {
- public:
-  ConfigSection(const ConfigValue& value, const std::vector<std::string_view>& known,
-                ConfigDiagnostics& out);
-  /// The value of a key; converts to false when the key is absent or has no value.
-  ConfigValue find(std::string_view name) const;
-  /// The value of a key that must be present. Its absence is reported with this remedy.
-  ConfigValue require(std::string_view name, const std::string& remedy) const;
-  /// The mapping itself, for messages about it.
-  const ConfigValue& self() const { return value_; }
+/// The section of the table of settings (settings.h) that a mapping is: its key without indices. A
+/// fragment holds the keys of one peer.
+std::string sectionOf(const ConfigValue& value);
 
- private:
-  std::string childKey(std::string_view name) const;
-  ConfigValue value_;
-  ConfigDiagnostics& out_;
-  bool valid_ = false;
-};
+/// Reports a value that is not a mapping, keys that are not in the table of settings, repeated keys
+/// and keys without a value.
+void checkKeys(const ConfigValue& map, ConfigDiagnostics& out);
 
-/// An item of a sequence, or the value of a key of a mapping (converts to false when absent), to
-/// report mistakes at.
+/// An item of a sequence, or the value of a key of a mapping; converts to false when the key is
+/// absent or has no value.
 ConfigValue itemOf(const ConfigValue& sequence, size_t index);
 ConfigValue childOf(const ConfigValue& map, std::string_view name);
+/// As childOf(). Reports a key that a mapping lacks, with this remedy.
+ConfigValue requiredChild(const ConfigValue& map, std::string_view name, const std::string& remedy,
+                          ConfigDiagnostics& out);
 
 /// The readers below return nullopt when the value is absent (nothing is reported) or wrong (which
 /// is reported).
+
+/// A text for a message: cut and cleaned, because a long or unprintable one must not flood a
+/// terminal or a log.
+std::string inQuotes(std::string_view text);
 
 /// Any scalar. A placeholder left over from the examples (CHANGE_ME...) is reported.
 std::optional<std::string> readText(const ConfigValue& value, ConfigDiagnostics& out);
@@ -82,14 +77,9 @@ std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnos
 /// A whole number from `low` to `high`.
 std::optional<uint64_t> readNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                    ConfigDiagnostics& out);
+/// A duration from `low` to `high`; or the word `zero`, which gives 0. nullptr: no word does.
 std::optional<Duration> readDuration(const ConfigValue& value, Duration low, Duration high,
-                                     ConfigDiagnostics& out);
-/// A duration from `low` to `high`, or "auto", which gives 0.
-std::optional<Duration> readAutoOrDuration(const ConfigValue& value, Duration low, Duration high,
-                                           ConfigDiagnostics& out);
-/// A duration from `low` to `high`, or "off", which gives 0.
-std::optional<Duration> readOffOrDuration(const ConfigValue& value, Duration low, Duration high,
-                                          ConfigDiagnostics& out);
+                                     ConfigDiagnostics& out, const char* zero = nullptr);
 std::optional<uint64_t> readByteCount(const ConfigValue& value, uint64_t low, uint64_t high,
                                       ConfigDiagnostics& out);
 /// Bits per second.
@@ -97,15 +87,6 @@ std::optional<uint64_t> readBitRate(const ConfigValue& value, uint64_t low, uint
                                     ConfigDiagnostics& out);
 /// A decimal number from 0 to 1, such as 0.5; no exponent.
 std::optional<double> readFraction(const ConfigValue& value, ConfigDiagnostics& out);
-/// A number that may also be given by a name.
-struct NamedNumber {
-  std::string_view name;
-  uint64_t number = 0;
-};
-/// The number of one of `names`, or a number from 0 to `high`.
-std::optional<uint64_t> readNamedNumber(const ConfigValue& value,
-                                        std::span<const NamedNumber> names, uint64_t high,
-                                        ConfigDiagnostics& out);
 /// One port, or two with a dash in between: "5060-5080".
 struct PortRange {
   uint16_t first = 0;
@@ -129,6 +110,7 @@ bool isHostName(const std::string& text);
 struct RemoteEndpoint {
   std::optional<Endpoint> numeric;
   HostPort host;
+  std::string toString() const;
 };
 std::optional<RemoteEndpoint> readRemoteEndpoint(const ConfigValue& value, ConfigDiagnostics& out);
 /// The items of a sequence of at most `limit` items; reports any other type and a longer sequence.

@@ -84,8 +84,11 @@ std::string settingsUci() {
   std::string out = "braid_settings() {\n\tcase \"$1\" in\n";
   for (std::string_view section : kUciSections) {
     std::string options;
-    for (const Setting& each : settings())
-      if (each.section == section && each.value.show) options += " " + std::string(each.key);
+    for (const Setting& each : settings()) {
+      if (each.section != section || !each.value.show) continue;
+      options += " " + std::string(each.key);
+      if (!each.former.empty()) options += " " + std::string(each.former);
+    }
     std::replace(options.begin(), options.end(), '-', '_');
     out += "\t" + std::string(section) + ") echo" + options + " ;;\n";
   }

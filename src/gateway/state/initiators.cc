@@ -62,14 +62,15 @@ StoredInitiator initiatorOf(const Json& j) {
 std::vector<StoredInitiator> InitiatorStore::parse(std::string_view text) {
   const Json book = Json::parse(text);
   std::vector<StoredInitiator> initiators;
-  for (const Json& initiator : book.at("callers")) initiators.push_back(initiatorOf(initiator));
+  for (const Json& initiator : book.at("initiators"))
+    initiators.push_back(initiatorOf(initiator));
   return initiators;
 }
 
 std::string InitiatorStore::format(const std::vector<StoredInitiator>& initiators) {
   Json all = Json::array();
   for (const StoredInitiator& initiator : initiators) all.push_back(initiatorJson(initiator));
-  return Json{{"callers", std::move(all)}}.dump() + "\n";
+  return Json{{"initiators", std::move(all)}}.dump() + "\n";
 }
 
 std::vector<StoredInitiator> InitiatorStore::load() const {
@@ -94,7 +95,7 @@ void InitiatorTracker::configure(const Config& config, Time now) {
     return p.options.endpoints.empty() && p.hosts.empty();
   });
   bool needed = any && !config.listen.empty() && !config.state.empty();
-  if (needed && !store_) store_.emplace(config.state + ".callers");
+  if (needed && !store_) store_.emplace(config.state + ".initiators");
   if (!needed) store_.reset();
   onChange(now);
 }

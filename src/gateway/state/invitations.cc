@@ -94,11 +94,6 @@ KeptInvitation* InvitationStore::find(const InvitationId& id) {
   return found == all_.end() ? nullptr : &*found;
 }
 
-KeptInvitation* InvitationStore::findName(std::string_view name) {
-  auto found = std::ranges::find(all_, name, &KeptInvitation::name);
-  return found == all_.end() ? nullptr : &*found;
-}
-
 bool InvitationStore::isOpen(int64_t now) const {
   return std::ranges::any_of(
       all_, [&](const KeptInvitation& each) { return rememberedUntil(each) > now; });

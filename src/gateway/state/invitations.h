@@ -58,7 +58,6 @@ class InvitationStore {
   std::vector<KeptInvitation>& all() { return all_; }
   /// nullptr: there is none.
   KeptInvitation* find(const InvitationId& id);
-  KeptInvitation* findName(std::string_view name);
   /// Whether any invitation is remembered. Used and expired ones count, too, so that a gateway that
   /// shows one is told what is wrong.
   bool isOpen(int64_t now) const;

@@ -208,16 +208,17 @@ TEST_F(GatewayTest, RemembersWhatPathsDidAndWhatHappened) {
 
 TEST_F(GatewayTest, ALoadTestFillsThePathAndEnds) {
   start();
-  EXPECT_EQ(edge_.gateway->loadTest().start("hub", {.path = "wifi", .time = 1s, .bytes = 1'000'000},
-                                            clock_.now()),
+  EXPECT_EQ(edge_.gateway->tunnel().loadTest().start(
+                "hub", {.path = "wifi", .time = 1s, .bytes = 1'000'000}, clock_.now()),
             "there is no usable path wifi to hub");
-  ASSERT_EQ(edge_.gateway->loadTest().start("hub", {.path = "dsl", .time = 1s, .bytes = 1'000'000},
-                                            clock_.now()),
+  ASSERT_EQ(edge_.gateway->tunnel().loadTest().start(
+                "hub", {.path = "dsl", .time = 1s, .bytes = 1'000'000}, clock_.now()),
             "");
   run(2s);
-  EXPECT_FALSE(edge_.gateway->loadTest().status(clock_.now()).running);
-  EXPECT_GE(edge_.gateway->loadTest().status(clock_.now()).sentBytes, 1'000'000u);
-  EXPECT_GE(edge_.gateway->loadTest().peer(clock_.now()).subflows.at(0).deliveredBytes, 1'000'000u);
+  EXPECT_FALSE(edge_.gateway->tunnel().loadTest().status(clock_.now()).running);
+  EXPECT_GE(edge_.gateway->tunnel().loadTest().status(clock_.now()).sentBytes, 1'000'000u);
+  EXPECT_GE(edge_.gateway->tunnel().loadTest().peer(clock_.now()).subflows.at(0).deliveredBytes,
+            1'000'000u);
   EXPECT_TRUE(hub_.host.device()->takeWritten().empty()) << "what it sends holds nothing";
 }
 
@@ -503,7 +504,7 @@ TEST_F(GatewayTest, TheFolderOfWhatIsKeptIsMade) {
   edge_.config.state = edge_.folder.file("made/edge.state");
   start();
   hub_.gateway->stop();
-  EXPECT_TRUE(std::filesystem::is_regular_file(hub_.folder.file("made/hub.state.callers")));
+  EXPECT_TRUE(std::filesystem::is_regular_file(hub_.folder.file("made/hub.state.initiators")));
   EXPECT_TRUE(std::filesystem::is_directory(hub_.folder.file("elsewhere")));
   EXPECT_FALSE(std::filesystem::exists(edge_.folder.file("made"))) << "it keeps nothing";
 }
@@ -512,7 +513,7 @@ TEST_F(GatewayTest, AnEdgeKeepsNobody) {
   edge_.config.state = edge_.folder.file("edge.state");
   start();
   edge_.gateway->stop();
-  EXPECT_FALSE(std::ifstream(edge_.folder.file("edge.state.callers")).good());
+  EXPECT_FALSE(std::ifstream(edge_.folder.file("edge.state.initiators")).good());
 }
 
 // ---------------------------------------------------------------- faults of the host

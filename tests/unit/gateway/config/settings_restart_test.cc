@@ -1,4 +1,4 @@
-#include "gateway/config/config_restart.h"
+#include "gateway/config/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace braid::config_restart_test {
+namespace braid::settings_restart_test {
 namespace {
 
 using testing::ElementsAre;
@@ -102,4 +102,4 @@ TEST(NeedsRestart, NamesThePlaceOfTheKeyOrOfWhatIsLeftAroundIt) {
 }
 
 }  // namespace
-}  // namespace braid::config_restart_test
+}  // namespace braid::settings_restart_test
