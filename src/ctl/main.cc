@@ -1,7 +1,7 @@
 #include <iostream>
 
 #include "ctl/join/new_gateway.h"
-#include "ctl/verbs/cli.h"
+#include "ctl/verbs/verbs.h"
 
 int main(int argc, char** argv) {
   std::string invitation = braid::hideInvitations(argc, argv);

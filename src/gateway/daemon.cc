@@ -8,8 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "host/linux/memory.h"
-#include "host/linux/service.h"
+#include "host/linux/process.h"
 
 namespace braid {
 

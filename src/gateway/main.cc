@@ -11,8 +11,7 @@
 
 #include "gateway/daemon.h"
 #include "host/linux/files.h"
-#include "host/linux/memory.h"
-#include "host/linux/service.h"
+#include "host/linux/process.h"
 #include "host/system.h"
 
 namespace {

@@ -9,8 +9,7 @@
 
 #include "base/time.h"
 #include "host/datagram_socket.h"
-#include "host/host_network.h"
-#include "host/network_table.h"
+#include "host/network.h"
 #include "host/stream_host.h"
 #include "host/tun_device.h"
 #include "inet/addresses.h"

@@ -1,5 +1,5 @@
 # Writes the files as constants of a C++ source: cmake -DFILES=a;b -DOUT=page_files.cc -P embed.cmake
-set(text "// Made by src/web/embed.cmake.\n#include \"web/page_files.h\"\n\nnamespace braid {\n\n")
+set(text "// Made by src/web/embed.cmake.\n#include \"web/site.h\"\n\nnamespace braid {\n\n")
 string(APPEND text "const std::span<const PageFile> kPageFiles = [] {\n  static constexpr PageFile kFiles[] = {\n")
 foreach(file ${FILES})
   file(READ ${file} content)

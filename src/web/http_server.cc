@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/containers.h"
-#include "web/secret_file.h"
+#include "web/options.h"
 
 namespace braid {
 namespace {

@@ -1,4 +1,4 @@
-#include "web/live_view.h"
+#include "web/views.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,8 +6,6 @@
 
 #include "gateway/control/gateway_status.h"
 #include "tunnel/api/status.h"
-#include "web/busiest.h"
-#include "web/json_fields.h"
 
 namespace braid {
 namespace {
@@ -16,33 +14,23 @@ using Json = nlohmann::json;
 
 enum Which : size_t { kOut, kIn, kSent, kLost, kSpurious, kRecovered };
 
-template <auto Member>
-constexpr const char* kName = infoOf<Member>().name;
-
 std::string peerKey(const Json& peer) {
-  return wordOf(peer, kName<&PeerStatus::name>);
+  return wordOf(peer, kKeyOf<&PeerStatus::name>);
 }
 std::string pathKey(const Json& peer, const Json& path) {
-  return peerKey(peer) + "\n" + wordOf(path, kName<&SubflowStatus::id>);
+  return peerKey(peer) + "\n" + wordOf(path, kKeyOf<&SubflowStatus::id>);
 }
 std::string flowKey(const Json& peer, const Json& flow) {
-  return peerKey(peer) + "\n" + wordOf(flow, kName<&FlowStatus::name>);
+  return peerKey(peer) + "\n" + wordOf(flow, kKeyOf<&FlowStatus::name>);
 }
 
 // Copies members that are shown as the daemon gave them.
 void copy(Json& out, const Json& from, std::initializer_list<const char*> names) {
-  for (const char* name : names) out[name] = memberOf(from, name);
+  for (const char* name : names) out[name] = fieldOf(from, name);
 }
 
-double numberIn(const Json& row, const char* key) {
-  const Json& value = memberOf(row, key);
-  return value.is_number() ? value.get<double>() : 0;
-}
-
-void shorten(Json::array_t& rows, size_t most) {
-  keepBusiest(rows, most, [](const Json& row) {
-    return numberIn(row, "up_bytes_per_s") + numberIn(row, "down_bytes_per_s");
-  });
+double rateOf(const Json& row) {
+  return numberOf(row, "up_bytes_per_s", 0) + numberOf(row, "down_bytes_per_s", 0);
 }
 
 }  // namespace
@@ -51,16 +39,16 @@ void LiveView::addStatus(Answers::Shared status) {
   if (status_ && status_->at == status->at) return;
   status_ = std::move(status);
   Look look{status_->at, {}};
-  for (const Json& peer : itemsOf(status_->value, "peers")) {
-    look.counts[peerKey(peer)] = {wholeOf(peer, kName<&CarriedCounts::sentBytes>),
-                                  wholeOf(peer, kName<&CarriedCounts::receivedBytes>)};
-    for (const Json& path : itemsOf(peer, "subflows")) {
-      look.counts[pathKey(peer, path)] = {wholeOf(path, kName<&SendCounts::sentBytes>),
-                                          wholeOf(path, kName<&ReceiveCounts::receivedBytes>),
-                                          wholeOf(path, kName<&SendCounts::sentPackets>),
-                                          wholeOf(path, kName<&SendCounts::lostPackets>),
-                                          wholeOf(path, kName<&SendCounts::spuriousLosses>),
-                                          wholeOf(path, kName<&ProtectionCounts::recovered>)};
+  for (const Json& peer : listOf(status_->value, "peers")) {
+    look.counts[peerKey(peer)] = {countOf(peer, kKeyOf<&CarriedCounts::sentBytes>),
+                                  countOf(peer, kKeyOf<&CarriedCounts::receivedBytes>)};
+    for (const Json& path : listOf(peer, "subflows")) {
+      look.counts[pathKey(peer, path)] = {countOf(path, kKeyOf<&SendCounts::sentBytes>),
+                                          countOf(path, kKeyOf<&ReceiveCounts::receivedBytes>),
+                                          countOf(path, kKeyOf<&SendCounts::sentPackets>),
+                                          countOf(path, kKeyOf<&SendCounts::lostPackets>),
+                                          countOf(path, kKeyOf<&SendCounts::spuriousLosses>),
+                                          countOf(path, kKeyOf<&ProtectionCounts::recovered>)};
     }
   }
   if (status_->problem.empty()) keep(looks_, std::move(look), kLossSeconds);
@@ -70,12 +58,12 @@ void LiveView::addFlows(Answers::Shared flows) {
   if (flows_ && flows_->at == flows->at) return;
   flows_ = std::move(flows);
   Look look{flows_->at, {}};
-  for (const Json& peer : itemsOf(flows_->value, "peers")) {
-    for (const Json& flow : itemsOf(peer, "flows"))
-      look.counts[flowKey(peer, flow)] = {wholeOf(flow, kName<&FlowCounts::bytes>)};
-    for (const Json& stream : itemsOf(peer, "streams"))
-      look.counts[flowKey(peer, stream)] = {wholeOf(stream, kName<&StreamStatus::sentBytes>),
-                                            wholeOf(stream, kName<&StreamStatus::receivedBytes>)};
+  for (const Json& peer : listOf(flows_->value, "peers")) {
+    for (const Json& flow : listOf(peer, "flows"))
+      look.counts[flowKey(peer, flow)] = {countOf(flow, kKeyOf<&FlowCounts::bytes>)};
+    for (const Json& stream : listOf(peer, "streams"))
+      look.counts[flowKey(peer, stream)] = {countOf(stream, kKeyOf<&StreamStatus::sentBytes>),
+                                            countOf(stream, kKeyOf<&StreamStatus::receivedBytes>)};
   }
   if (flows_->problem.empty()) keep(flowLooks_, std::move(look), kRateSeconds * 2);
 }
@@ -134,16 +122,16 @@ void LiveView::putLosses(Json& row, const Counters& c) {
 Json LiveView::peerRow(const Json& peer) const {
   Json row;
   copy(row, peer,
-       {kName<&PeerStatus::name>, kName<&PeerStatus::up>, kName<&PeerStatus::group>,
-        kName<&PeerStatus::inUse>, kName<&SessionStatus::age>, kName<&SessionStatus::flowCount>,
-        kName<&SessionStatus::streamCount>, kName<&SessionStatus::heldPackets>,
-        kName<&CarriedCounts::sentBytes>, kName<&CarriedCounts::receivedBytes>});
+       {kKeyOf<&PeerStatus::name>, kKeyOf<&PeerStatus::up>, kKeyOf<&PeerStatus::group>,
+        kKeyOf<&PeerStatus::inUse>, kKeyOf<&SessionStatus::age>, kKeyOf<&SessionStatus::flowCount>,
+        kKeyOf<&SessionStatus::streamCount>, kKeyOf<&SessionStatus::heldPackets>,
+        kKeyOf<&CarriedCounts::sentBytes>, kKeyOf<&CarriedCounts::receivedBytes>});
   Growth growth = growthOf(looks_, peerKey(peer), kRateSeconds);
   row["up_bytes_per_s"] = rate(growth, kOut);
   row["down_bytes_per_s"] = rate(growth, kIn);
   size_t active = 0;
-  const Json::array_t& paths = itemsOf(peer, "subflows");
-  for (const Json& path : paths) active += wordOf(path, kName<&SubflowStatus::state>) == "active";
+  const Json::array_t& paths = listOf(peer, "subflows");
+  for (const Json& path : paths) active += wordOf(path, kKeyOf<&SubflowStatus::state>) == "active";
   row["paths"] = paths.size();
   row["active_paths"] = active;
   return row;
@@ -152,16 +140,16 @@ Json LiveView::peerRow(const Json& peer) const {
 Json LiveView::pathRow(const Json& peer, const Json& path) const {
   Json row;
   copy(row, path,
-       {kName<&SubflowStatus::id>, kName<&SubflowStatus::uplink>, kName<&SubflowStatus::local>,
-        kName<&SubflowStatus::remote>, kName<&SubflowStatus::state>, kName<&SubflowStatus::srtt>,
-        kName<&SubflowStatus::minRtt>, kName<&SubflowStatus::queueDelay>,
-        kName<&SubflowStatus::mtu>, kName<&SubflowStatus::resting>,
-        kName<&SubflowStatus::suppressed>, kName<&SendCounts::sentPackets>,
-        kName<&SendCounts::sentBytes>, kName<&ReceiveCounts::receivedBytes>,
-        kName<&SendCounts::lostPackets>, kName<&ProtectionCounts::recovered>, "use"});
+       {kKeyOf<&SubflowStatus::id>, kKeyOf<&SubflowStatus::uplink>, kKeyOf<&SubflowStatus::local>,
+        kKeyOf<&SubflowStatus::remote>, kKeyOf<&SubflowStatus::state>, kKeyOf<&SubflowStatus::srtt>,
+        kKeyOf<&SubflowStatus::minRtt>, kKeyOf<&SubflowStatus::queueDelay>,
+        kKeyOf<&SubflowStatus::mtu>, kKeyOf<&SubflowStatus::resting>,
+        kKeyOf<&SubflowStatus::suppressed>, kKeyOf<&SendCounts::sentPackets>,
+        kKeyOf<&SendCounts::sentBytes>, kKeyOf<&ReceiveCounts::receivedBytes>,
+        kKeyOf<&SendCounts::lostPackets>, kKeyOf<&ProtectionCounts::recovered>, "use"});
   row["peer"] = peerKey(peer);
-  std::string by = wordOf(path, kName<&SubflowStatus::uplink>);
-  row["path"] = by.empty() ? wordOf(path, kName<&SubflowStatus::remote>) : by;
+  std::string by = wordOf(path, kKeyOf<&SubflowStatus::uplink>);
+  row["path"] = by.empty() ? wordOf(path, kKeyOf<&SubflowStatus::remote>) : by;
   std::string key = pathKey(peer, path);
   Growth now = growthOf(looks_, key, kRateSeconds), minute = growthOf(looks_, key, kLossSeconds);
   row["up_bytes_per_s"] = rate(now, kOut);
@@ -172,43 +160,40 @@ Json LiveView::pathRow(const Json& peer, const Json& path) const {
 
 Json LiveView::peersOf(const Json& status) const {
   Json::array_t rows;
-  for (const Json& peer : itemsOf(status, "peers")) rows.push_back(peerRow(peer));
-  shorten(rows, kPeers);
+  for (const Json& peer : listOf(status, "peers")) rows.push_back(peerRow(peer));
+  keepBusiest(rows, kPeers, rateOf);
   return rows;
 }
 
 Json LiveView::pathsOf(const Json& status, const std::string& wanted) const {
   Json::array_t rows;
-  for (const Json& peer : itemsOf(status, "peers")) {
+  for (const Json& peer : listOf(status, "peers")) {
     if (!wanted.empty() && peerKey(peer) != wanted) continue;
-    for (const Json& path : itemsOf(peer, "subflows")) rows.push_back(pathRow(peer, path));
+    for (const Json& path : listOf(peer, "subflows")) rows.push_back(pathRow(peer, path));
   }
-  shorten(rows, kPaths);
+  keepBusiest(rows, kPaths, rateOf);
   return rows;
 }
 
 Json LiveView::flowsOf(const std::string& wanted, const char* list) const {
   Json::array_t rows;
   if (!flows_) return rows;
-  for (const Json& peer : itemsOf(flows_->value, "peers")) {
+  for (const Json& peer : listOf(flows_->value, "peers")) {
     if (!wanted.empty() && peerKey(peer) != wanted) continue;
-    for (const Json& flow : itemsOf(peer, list)) {
+    for (const Json& flow : listOf(peer, list)) {
       if (!flow.is_object()) continue;
       Json row = flow;
       Growth growth = growthOf(flowLooks_, flowKey(peer, flow), kRateSeconds);
       row["peer"] = peerKey(peer);
       row["up_bytes_per_s"] = rate(growth, kOut);
-      if (flow.contains(kName<&StreamStatus::receivedBytes>))
+      if (flow.contains(kKeyOf<&StreamStatus::receivedBytes>))
         row["down_bytes_per_s"] = rate(growth, kIn);
       rows.push_back(std::move(row));
     }
   }
-  shorten(rows, kFlows);
-  auto busy = [](const Json& row) {
-    return numberIn(row, "up_bytes_per_s") + numberIn(row, "down_bytes_per_s");
-  };
+  keepBusiest(rows, kFlows, rateOf);
   std::stable_sort(rows.begin(), rows.end(),
-                   [&](const Json& a, const Json& b) { return busy(a) > busy(b); });
+                   [](const Json& a, const Json& b) { return rateOf(a) > rateOf(b); });
   return rows;
 }
 
@@ -218,21 +203,21 @@ Json LiveView::totals(const Json& status, const std::string& wanted) const {
   double out = 0, in = 0;
   bool isKnown = false;
   Counters minute{};
-  for (const Json& peer : itemsOf(status, "peers")) {
+  for (const Json& peer : listOf(status, "peers")) {
     if (!wanted.empty() && peerKey(peer) != wanted) continue;
     ++peers;
-    up += isSet(peer, kName<&PeerStatus::up>);
-    flows += wholeOf(peer, kName<&SessionStatus::flowCount>);
-    streams += wholeOf(peer, kName<&SessionStatus::streamCount>);
+    up += flagOf(peer, kKeyOf<&PeerStatus::up>);
+    flows += countOf(peer, kKeyOf<&SessionStatus::flowCount>);
+    streams += countOf(peer, kKeyOf<&SessionStatus::streamCount>);
     Growth growth = growthOf(looks_, peerKey(peer), kRateSeconds);
     if (growth.seconds > 0) {
       isKnown = true;
       out += static_cast<double>(growth.counters[kOut]) / growth.seconds;
       in += static_cast<double>(growth.counters[kIn]) / growth.seconds;
     }
-    for (const Json& path : itemsOf(peer, "subflows")) {
+    for (const Json& path : listOf(peer, "subflows")) {
       ++paths;
-      active += wordOf(path, kName<&SubflowStatus::state>) == "active";
+      active += wordOf(path, kKeyOf<&SubflowStatus::state>) == "active";
       Growth grown = growthOf(looks_, pathKey(peer, path), kLossSeconds);
       for (size_t i = 0; i < minute.size(); ++i) minute[i] += grown.counters[i];
     }
@@ -251,9 +236,9 @@ Json LiveView::view(const std::string& peer) const {
       {"problem", status_ && !status_->problem.empty() ? Json(status_->problem) : Json(nullptr)}};
   if (!status_ || !status_->problem.empty()) return out;
   const Json& status = status_->value;
-  out["gateway"] = memberOf(status, "gateway");
+  out["gateway"] = fieldOf(status, "gateway");
   out["totals"] = totals(status, peer);
-  out["peer_count"] = itemsOf(status, "peers").size();
+  out["peer_count"] = listOf(status, "peers").size();
   out["peers"] = peersOf(status);
   out["paths"] = pathsOf(status, peer);
   out["flows"] = flowsOf(peer, "flows");

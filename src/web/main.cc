@@ -14,6 +14,7 @@
 #include "host/linux/loop.h"
 #include "web/control_client.h"
 #include "web/http_server.h"
+#include "web/options.h"
 #include "web/site.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "web/metrics.h"
+#include "web/views.h"
 
 #include <charconv>
 #include <string_view>
@@ -8,7 +8,6 @@
 #include "base/drop.h"
 #include "gateway/control/gateway_status.h"
 #include "tunnel/api/status.h"
-#include "web/json_fields.h"
 
 namespace braid {
 namespace {
@@ -69,7 +68,7 @@ void putFigure(std::string& out, const std::string& scope, const FieldInfo& info
   std::string name = metricName(scope, info);
   bool begun = false;
   for (const Labelled& each : all) {
-    const Json& value = memberOf(*each.object, info.name);
+    const Json& value = fieldOf(*each.object, info.name);
     if (!value.is_number() && !value.is_boolean()) continue;  // unknown, or unlimited
     if (!std::exchange(begun, true))
       putHead(out, name, helpOf(info), info.kind == FieldKind::kCounter ? "counter" : "gauge");
@@ -108,7 +107,7 @@ void putOne(std::string& out, const std::string& name, const std::string& help, 
 void putStates(std::string& out, const All& paths) {
   std::vector<std::pair<std::string, double>> samples;
   for (const Labelled& path : paths) {
-    std::string state = wordOf(*path.object, infoOf<&SubflowStatus::state>().name);
+    std::string state = wordOf(*path.object, kKeyOf<&SubflowStatus::state>);
     samples.emplace_back(
         path.labels.substr(0, path.labels.size() - 1) + ",state=" + labelValue(state) + "}", 1);
   }
@@ -118,7 +117,7 @@ void putStates(std::string& out, const All& paths) {
 void putDrops(std::string& out, const Json& drops) {
   std::vector<std::pair<std::string, double>> samples;
   for (size_t i = 0; i < kDropCount; ++i) {
-    const Json& count = memberOf(drops, kDrops[i].info.name);
+    const Json& count = fieldOf(drops, kDrops[i].info.name);
     if (count.is_number())
       samples.emplace_back(labelled({{"cause", kDrops[i].info.name}}), count.get<double>());
   }
@@ -127,7 +126,7 @@ void putDrops(std::string& out, const Json& drops) {
 
 void putActuators(std::string& out, const Json& shim) {
   All all;
-  for (const Json& each : itemsOf(shim, "actuators"))
+  for (const Json& each : listOf(shim, "actuators"))
     all.push_back({&each, labelled({{"actuator", wordOf(each, "name")}})});
   putAll<ActuatorCounts>(out, "ack_shim_actuator", all);
 }
@@ -159,29 +158,29 @@ std::string metricsText(const DaemonAnswer& status) {
          {{"", isUp ? 1 : 0}});
   if (!isUp) return out;
   const Json& all = status.value;
-  const Json& gateway = memberOf(all, "gateway");
+  const Json& gateway = fieldOf(all, "gateway");
   putOne(out, "braid_build_info", "version and mode of the daemon", "gauge",
          {{labelled({{"version", wordOf(gateway, "version")}, {"mode", wordOf(gateway, "mode")}}),
            1}});
   putAll<GatewayStatus>(out, "gateway", {{&gateway, ""}});
   putAll<TunnelStatus>(out, "gateway", {{&all, ""}});
-  putDrops(out, memberOf(all, "drops"));
-  putAll<HostDrops>(out, "host_drops", {{&memberOf(all, "host_drops"), ""}});
-  putAll<HostTraffic>(out, "host", {{&memberOf(all, "host_traffic"), ""}});
-  putAll<StreamFigures>(out, "stream_connections", {{&memberOf(all, "streams"), ""}});
-  putAll<ShimStatus>(out, "ack_shim", {{&memberOf(all, "ack_shim"), ""}});
-  putActuators(out, memberOf(all, "ack_shim"));
+  putDrops(out, fieldOf(all, "drops"));
+  putAll<HostDrops>(out, "host_drops", {{&fieldOf(all, "host_drops"), ""}});
+  putAll<HostTraffic>(out, "host", {{&fieldOf(all, "host_traffic"), ""}});
+  putAll<StreamFigures>(out, "stream_connections", {{&fieldOf(all, "streams"), ""}});
+  putAll<ShimStatus>(out, "ack_shim", {{&fieldOf(all, "ack_shim"), ""}});
+  putActuators(out, fieldOf(all, "ack_shim"));
 
   All uplinks, meters, peers, paths;
-  for (const Json& uplink : itemsOf(gateway, "uplinks")) {
+  for (const Json& uplink : listOf(gateway, "uplinks")) {
     uplinks.push_back({&uplink, labelled({{"uplink", wordOf(uplink, "name")}})});
-    const Json& meter = memberOf(uplink, "metered");
+    const Json& meter = fieldOf(uplink, "metered");
     if (meter.is_object()) meters.push_back({&meter, uplinks.back().labels});
   }
-  for (const Json& peer : itemsOf(all, "peers")) {
+  for (const Json& peer : listOf(all, "peers")) {
     std::string name = wordOf(peer, "name");
     peers.push_back({&peer, labelled({{"peer", name}})});
-    for (const Json& path : itemsOf(peer, "subflows")) {
+    for (const Json& path : listOf(peer, "subflows")) {
       std::string by = wordOf(path, "uplink");
       if (by.empty()) by = wordOf(path, "remote");
       paths.push_back(

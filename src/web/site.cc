@@ -3,115 +3,26 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
+#include <zlib.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/rfc7230.hpp>
 #include <cctype>
-#include <stdexcept>
 #include <string_view>
 
-#include "ctl/client/client.h"
 #include "gateway/control/status_json.h"
 #include "inet/addresses.h"
-#include "web/gzip.h"
-#include "web/metrics.h"
-#include "web/page_files.h"
-#include "web/past_view.h"
-#include "web/secret_file.h"
 
 namespace braid {
 
 namespace {
 
-// A bare address gets the usual port.
-Endpoint listenAddress(const std::string& text) {
-  if (auto endpoint = Endpoint::parse(text)) return *endpoint;
-  if (auto address = Address::parse(text)) return {*address, WebOptions::kPort};
-  throw std::runtime_error("--listen " + text +
-                           ": no address; use ADDRESS:PORT, such as 127.0.0.1:9380 or [::1]:9380");
-}
+namespace beast = boost::beast;
 
-bool isLoopback(const Address& address) {
-  return address == *Address::parse("::1") || (address.isV4() && address.bytes[0] == 127);
-}
-
-// The token: the first line of the file.
-std::string readToken(const std::string& file) {
-  std::string text = readSecretFile("--token-file", file), token = text.substr(0, text.find('\n'));
-  if (!token.empty() && token.back() == '\r') token.pop_back();
-  if (token.size() < Access::kShortestToken)
-    throw std::runtime_error("--token-file " + file + ": a token has " +
-                             std::to_string(Access::kShortestToken) +
-                             " characters at least; openssl rand -hex 24 makes one");
-  return token;
-}
-
-// systemd puts credentials into a folder for this service only. A name without a folder means a
-// file there.
-std::string credential(const std::string& file) {
-  std::string folder = credentialsFolder();
-  return !folder.empty() && !file.empty() && file.find('/') == std::string::npos
-             ? folder + "/" + file
-             : file;
-}
-
-}  // namespace
-
-std::string dangerOf(const WebOptions& options) {
-  bool open = std::any_of(options.listen.begin(), options.listen.end(),
-                          [](const Endpoint& e) { return !isLoopback(e.address); });
-  bool hasTls = !options.certificate.empty() && !options.key.empty();
-  if (options.certificate.empty() != options.key.empty())
-    return "--certificate and --key go together";
-  if (!open || (hasTls && !options.token.empty())) return {};
-  return "anybody could look from outside: an address that is not a loopback one needs "
-         "--token-file, "
-         "--certificate and "
-         "--key";
-}
-
-std::optional<WebOptions> readWebOptions(int argc, const char* const* argv, int& exitCode) {
-  CLI::App app{
-      "Shows what a gateway of Braid does: a live page, figures for Prometheus, and JSON."};
-  WebOptions options;
-  std::string socket, tokenFile;
-  std::vector<std::string> listen;
-  app.set_version_flag("--version", "braid-web " BRAID_VERSION);
-  app.add_option("socket,--socket", socket,
-                 "Control socket of the daemon: a path, or NAME for /run/braid/NAME.sock");
-  app.add_option("--listen", listen, "ADDRESS:PORT to serve at, again for more; 127.0.0.1:9380");
-  app.add_option("--host", options.hosts,
-                 "Name of this host in browsers, again for more; its addresses are known");
-  app.add_option("--token-file", tokenFile,
-                 "File with the token that a browser or Prometheus must give");
-  app.add_option("--certificate", options.certificate,
-                 "Certificates for TLS (PEM), the host's own first");
-  app.add_option("--key", options.key, "Private key for TLS (PEM)");
-  app.add_option("--log-level", options.logLevel, "trace, debug, info, warning, error")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    exitCode = app.exit(error);
-    return std::nullopt;
-  }
-  if (listen.empty()) listen = {"127.0.0.1"};
-  for (const std::string& each : listen) options.listen.push_back(listenAddress(each));
-  options.certificate = credential(options.certificate);
-  options.key = credential(options.key);
-  if (!tokenFile.empty()) options.token = readToken(credential(tokenFile));
-  if (std::string danger = dangerOf(options); !danger.empty()) throw std::runtime_error(danger);
-  options.socket = findSocket(socket);
-  return options;
-}
-
-namespace {
-
-bool sameText(std::string_view a, std::string_view b) {
-  auto lower = [](unsigned char c) { return std::tolower(c); };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
+bool isSameWord(std::string_view a, std::string_view b) {
+  return beast::iequals({a.data(), a.size()}, {b.data(), b.size()});
 }
 
 // The host of "host", "host:port", "[v6]" or "[v6]:port"; empty: malformed.
@@ -162,9 +73,9 @@ Access::Access(std::vector<std::string> hosts, std::string token)
 bool Access::isOwnHost(std::string_view header) const {
   std::string_view host = hostOf(header);
   if (host.empty()) return false;
-  if (Address::parse(host) || sameText(host, "localhost")) return true;
+  if (Address::parse(host) || isSameWord(host, "localhost")) return true;
   return std::any_of(hosts_.begin(), hosts_.end(),
-                     [&](const std::string& h) { return sameText(h, host); });
+                     [&](const std::string& h) { return isSameWord(h, host); });
 }
 
 bool Access::isLetIn(const std::optional<std::string>& authorization) const {
@@ -174,8 +85,8 @@ bool Access::isLetIn(const std::optional<std::string>& authorization) const {
   if (space == std::string::npos) return false;
   std::string_view scheme = std::string_view(*authorization).substr(0, space);
   std::string_view rest = std::string_view(*authorization).substr(space + 1);
-  if (sameText(scheme, "Bearer")) return sameSecret(rest, token_);
-  if (!sameText(scheme, "Basic")) return false;
+  if (isSameWord(scheme, "Bearer")) return sameSecret(rest, token_);
+  if (!isSameWord(scheme, "Basic")) return false;
   std::optional<std::string> password = passwordOf(rest);
   return password && sameSecret(*password, token_);
 }
@@ -239,6 +150,43 @@ void guard(WebResponse& response) {
   headers.emplace_back("Cross-Origin-Opener-Policy", "same-origin");
   headers.emplace_back("Cache-Control", "no-store");
 }
+
+// Fewest bytes of an answer worth compressing: a shorter one takes one or two packets anyway.
+constexpr size_t kLeastToCompress = 2000;
+
+constexpr int kGzip = 15 + 16;  // the largest window, and a gzip header
+constexpr int kLevel = 1;       // the fastest: JSON and text are so repetitive that it is enough
+constexpr int kMemory = 8;      // zlib's default
+
+}  // namespace
+
+bool takesGzip(std::string_view list) {
+  for (const auto& [coding, parameters] : beast::http::ext_list({list.data(), list.size()})) {
+    if (!beast::iequals(coding, "gzip")) continue;
+    for (const auto& [name, value] : parameters)  // "q=0", "q=0.0", ...: refused
+      if (beast::iequals(name, "q") && value.find_first_not_of("0.") == value.npos) return false;
+    return true;
+  }
+  return false;
+}
+
+std::optional<std::string> gzipOf(std::string_view text) {
+  z_stream stream{};
+  if (deflateInit2(&stream, kLevel, Z_DEFLATED, kGzip, kMemory, Z_DEFAULT_STRATEGY) != Z_OK)
+    return std::nullopt;
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const bool isWhole = deflate(&stream, Z_FINISH) == Z_STREAM_END;
+  out.resize(out.size() - stream.avail_out);
+  deflateEnd(&stream);
+  if (!isWhole) return std::nullopt;
+  return out;
+}
+
+namespace {
 
 // Compresses an answer, because its text repeats itself. It holds no secret that compression could
 // reveal (BREACH).

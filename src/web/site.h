@@ -3,37 +3,16 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "inet/addresses.h"
 #include "web/answers.h"
-#include "web/day_book.h"
-#include "web/live_view.h"
+#include "web/views.h"
 
 namespace braid {
-
-/// The command line of braid-web.
-struct WebOptions {
-  static constexpr uint16_t kPort = 9380;
-
-  std::string socket;  ///< path of the control socket
-  std::vector<Endpoint> listen;
-  std::vector<std::string> hosts;
-  std::string token;             ///< empty: none
-  std::string certificate, key;  ///< files; empty: no TLS
-  std::string logLevel = "info";
-};
-
-/// Reads the command line and the files that it names. nullopt: the program ends with `exitCode`;
-/// the reason was printed. Throws std::runtime_error with a remedy.
-std::optional<WebOptions> readWebOptions(int argc, const char* const* argv, int& exitCode);
-
-/// Says what is unsafe: listening at an address other than loopback without both a token and TLS.
-/// Empty: it is safe.
-std::string dangerOf(const WebOptions& options);
 
 /// Decides which requests are served. Without a token, every client that can connect may look; the
 /// socket is a loopback one then.
@@ -51,7 +30,6 @@ class Access {
   /// `authorization`: the header's value, "Bearer TOKEN", or "Basic" with the token as password,
   /// which browsers ask the user for.
   bool isLetIn(const std::optional<std::string>& authorization) const;
-  bool wantsToken() const { return !token_.empty(); }
 
  private:
   std::vector<std::string> hosts_;
@@ -71,6 +49,13 @@ struct WebResponse {
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
+
+/// A file of the web page, embedded in the program.
+struct PageFile {
+  std::string_view path;  ///< "/style.css"
+  std::string_view content;
+};
+extern const std::span<const PageFile> kPageFiles;
 
 /// Serves the page's files, /api/status, /api/live, /api/past, /api/day and /metrics; has no
 /// sockets itself. Nothing can be changed here: only GET and HEAD are accepted.
@@ -103,5 +88,10 @@ class Site {
 /// The decoded value of `name` in a target's query; empty when the name is missing; nullopt: the
 /// target is malformed.
 std::optional<std::string> queryValue(const std::string& target, const std::string& name);
+
+/// Whether a request's Accept-Encoding accepts gzip (RFC 9110 section 12.5.3).
+bool takesGzip(std::string_view acceptEncoding);
+/// The text as gzip (RFC 1952); nullopt: not enough memory.
+std::optional<std::string> gzipOf(std::string_view text);
 
 }  // namespace braid

@@ -30,7 +30,7 @@
 #include "host/linux/loop.h"
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
-#include "host/linux/service.h"
+#include "host/linux/process.h"
 #include "host/linux/udp_socket.h"
 #include "host/system.h"
 #include "tests/e2e/net_namespace.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/linux/netlink.h"
-#include "host/linux/netlink_config.h"
+#include "host/linux/netlink_monitor.h"
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
 

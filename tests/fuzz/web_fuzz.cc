@@ -7,8 +7,8 @@
 
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
-#include "web/day_book.h"
 #include "web/site.h"
+#include "web/views.h"
 
 namespace {
 

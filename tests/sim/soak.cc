@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "host/linux/memory.h"
+#include "host/linux/process.h"
 #include "tests/sim/soak_run.h"
 
 namespace {

@@ -1,8 +1,9 @@
 #pragma once
 
-// What braidctl needs of the machine to start a gateway: the service manager, and an echo request
-// through the tunnel.
+// What braidctl needs of the machine to start a gateway: signals that wait, the service
+// manager, and an echo request through the tunnel.
 
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,22 @@
 #include "inet/addresses.h"
 
 namespace braid {
+
+/// Delays SIGINT, SIGTERM, SIGHUP and SIGPIPE while such an object exists, so that Ctrl-C or a
+/// hangup in the middle of a change takes effect only where the change can be reverted: in check().
+class Interruption {
+ public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  /// Throws std::runtime_error when SIGINT, SIGTERM or SIGHUP is pending.
+  static void check();
+
+ private:
+  sigset_t before_;
+};
 
 /// Whether systemd runs this machine (sd_booted(3)).
 bool hasSystemd();

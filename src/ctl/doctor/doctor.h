@@ -1,11 +1,109 @@
 #pragma once
 
-#include <iosfwd>
-#include <string>
+// The checks of `braidctl doctor`, one file per subject. None of them changes the host.
 
-#include "ctl/doctor/doctor_checks.h"
+#include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gateway/config/config.h"
+#include "host/linux/netlink.h"
+#include "host/network.h"
 
 namespace braid {
+
+/// Reads files below /proc, /dev and the like; in tests, those of a folder used instead of /.
+class Machine {
+ public:
+  explicit Machine(std::string root = {}) : root_(std::move(root)) {}
+
+  std::string path(const std::string& file) const { return root_ + file; }
+  /// The content without blanks at its end; nullopt: the file cannot be read.
+  std::optional<std::string> text(const std::string& file) const;
+  /// nullopt: the file cannot be read, or does not hold a number.
+  std::optional<int64_t> number(const std::string& file) const;
+  /// A capability set of a process, for example "CapEff"; nullopt: no such process.
+  std::optional<uint64_t> capabilities(const std::string& process, const std::string& set) const;
+  /// Whether this process runs in a user namespace: an unprivileged container.
+  bool isUserNamespace() const;
+
+ private:
+  std::string root_;
+};
+
+/// Something that is wrong, or that could not be checked.
+struct Finding {
+  std::string check;   ///< what was checked: "device", "rp-filter", ...
+  std::string what;    ///< the state that was found, in one line
+  std::string why;     ///< its consequence
+  std::string remedy;  ///< what to do about it
+};
+
+/// The result of `braidctl doctor`.
+class DoctorReport {
+ public:
+  void wrong(Finding finding) { findings_.push_back(std::move(finding)); }
+  /// The check could not be made; `why` says what prevented it.
+  void unknown(std::string check, std::string why) {
+    unknown_.push_back({std::move(check), std::move(why), {}, {}});
+  }
+  /// The check found nothing wrong; `what` is the state that was found.
+  void fine(std::string check, std::string what) {
+    fine_.push_back({std::move(check), std::move(what), {}, {}});
+  }
+
+  const std::vector<Finding>& findings() const { return findings_; }
+  const std::vector<Finding>& unknowns() const { return unknown_; }
+
+  nlohmann::json toJson() const;
+  std::string toText() const;
+
+ private:
+  std::vector<Finding> findings_, unknown_, fine_;
+};
+
+/// A daemon that runs here with the checked configuration.
+struct RunningDaemon {
+  nlohmann::json status;   ///< answer to {"cmd":"status"}
+  nlohmann::json history;  ///< answer to {"cmd":"history"}
+  std::string process;     ///< its process id
+};
+
+/// The input of the checks.
+struct Patient {
+  const Config& config;
+  const RunningDaemon* daemon;  ///< nullptr: none runs
+  Machine machine;
+  NetworkTable table;              ///< the host's links, addresses and default routes
+  std::vector<FoundRoute> routes;  ///< routes of the main table
+};
+
+/// Checks TUN device, capabilities, forwarding, reverse path filter and socket buffers.
+void checkHost(const Patient& patient, DoctorReport& report);
+/// Checks the clock, and the free space for the files that the daemon writes.
+void checkFiles(const Patient& patient, DoctorReport& report);
+/// Checks the uplinks' interfaces, overlapping networks, and the addresses and ports to listen on.
+void checkNetwork(const Patient& patient, DoctorReport& report);
+/// Checks the host names of the peers' endpoints.
+void checkNames(const Patient& patient, DoctorReport& report);
+/// Checks whether packets to the ports that the gateway listens on pass the host's own firewall.
+void checkFirewall(const Patient& patient, DoctorReport& report);
+/// Checks what the running daemon knows of its peers and paths.
+void checkDaemon(const Patient& patient, DoctorReport& report);
+/// When no daemon runs: tries each uplink's path to each peer as a daemon would, with a real
+/// handshake. Takes up to 14 s.
+void tryWays(const Patient& patient, DoctorReport& report);
+
+/// Judges the peers' states and failed handshakes by a daemon's answers "status" and "history".
+void judgePeers(const Patient& patient, const nlohmann::json& status, const nlohmann::json& history,
+                DoctorReport& report);
+/// Judges a subflow's path by its figures in `braidctl status --json`.
+void judgePath(const Patient& patient, const std::string& peer, const nlohmann::json& subflow,
+               DoctorReport& report);
 
 /// Checks a gateway and its host for problems. `file`: the path of a configuration, or a name in
 /// /etc/braid. Empty: the running daemon's configuration, or the only one in /etc/braid. Returns

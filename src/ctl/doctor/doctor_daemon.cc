@@ -2,8 +2,8 @@
 #include <string>
 #include <string_view>
 
-#include "ctl/doctor/doctor_checks.h"
-#include "ctl/views/fields.h"
+#include "ctl/doctor/doctor.h"
+#include "ctl/views/format.h"
 #include "gateway/control/gateway_status.h"
 #include "gateway/control/history.h"
 #include "tunnel/api/status.h"

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "ctl/doctor/doctor_checks.h"
+#include "ctl/doctor/doctor.h"
 #include "ctl/views/format.h"
 #include "gateway/dtls/identity.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "ctl/doctor/doctor_checks.h"
+#include "ctl/doctor/doctor.h"
 #include "ctl/views/format.h"
 #include "host/datagram_socket.h"
 #include "host/linux/nft_firewall.h"

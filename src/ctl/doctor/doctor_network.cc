@@ -5,7 +5,8 @@
 #include <cstring>
 #include <map>
 
-#include "ctl/doctor/doctor_checks.h"
+#include "ctl/doctor/doctor.h"
+#include "gateway/join/address_plan.h"
 #include "gateway/network/device_configurator.h"
 #include "gateway/uplinks/uplink.h"
 #include "host/linux/loop.h"
@@ -17,8 +18,7 @@ namespace braid {
 namespace {
 
 Prefix networkAt(const LinkAddress& a) {
-  return Prefix::parse(a.address.toString() + "/" + std::to_string(a.prefixLength))
-      .value_or(Prefix{});
+  return networkOf({a.address, a.prefixLength});
 }
 
 std::string remedyOf(const UplinkConfig& uplink, const UplinkDecision& decision) {

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/doctor/doctor_checks.h"
-#include "ctl/doctor/doctor_ways.h"
+#include "ctl/doctor/doctor.h"
 #include "gateway/control/status_json.h"
 #include "gateway/gateway.h"
+#include "host/linux/linux_host.h"
 #include "host/system.h"
 
 namespace braid {
@@ -26,6 +27,50 @@ class Nothing final : public TunDevice {
   size_t read(PacketPool&, size_t, const Sink&) override { return 0; }
   void write(Packet) override {}
   void flush() override {}
+};
+
+// This machine as the host of a gateway that only tries the paths to its peers. Sockets are real,
+// but nothing of the host is changed. No packet comes from its device.
+class WayHost final : public LinuxHost {
+ public:
+  using LinuxHost::LinuxHost;
+
+  std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback) override {
+    return std::make_unique<Nothing>(options.name);
+  }
+  std::unique_ptr<StreamHost> openStreams(const std::string&, StreamObserver&) override {
+    throw SystemError(EOPNOTSUPP, "no streams while ways are tried");
+  }
+  std::unique_ptr<Translator> openTranslator(const std::string&) override {
+    throw SystemError(EOPNOTSUPP, "no address translation while ways are tried");
+  }
+  HostNetwork& network() override { return unchanged_; }
+
+ private:
+  // Ignores every change.
+  class Unchanged final : public HostNetwork {
+   public:
+    void setLinkUp(const std::string&) override {}
+    void setMtu(const std::string&, uint32_t) override {}
+    void addAddress(const std::string&, const InterfaceAddress&) override {}
+    void removeAddress(const std::string&, const InterfaceAddress&) override {}
+    void setMaster(const std::string&, const std::string&) override {}
+    void addRoute(const RouteSpec&) override {}
+    void addRule(const RuleSpec&) override {}
+    void removeRoute(const RouteSpec&) override {}
+    void removeRule(const RuleSpec&) override {}
+    void removeStaleRoutes(uint32_t) override {}
+    void removeStaleMarks(uint32_t) override {}
+    std::vector<Prefix> networksElsewhere(const std::string&) override { return {}; }
+    void setForwarding(Address::Family, const std::vector<std::string>&,
+                       const std::string&) override {}
+    void removeForwarding(Address::Family) override {}
+    std::string forwardingBefore(Address::Family) override { return {}; }
+    Restored restore() override { return {}; }
+    std::vector<std::string> undo() override { return {}; }
+  };
+
+  Unchanged unchanged_;
 };
 
 bool hasEndpoint(const PeerConfig& peer) {
@@ -110,18 +155,6 @@ void judgeLog(const LogKeeper& log, DoctorReport& report) {
 }
 
 }  // namespace
-
-std::unique_ptr<TunDevice> WayHost::openDevice(const DeviceOptions& options, Callback) {
-  return std::make_unique<Nothing>(options.name);
-}
-
-std::unique_ptr<StreamHost> WayHost::openStreams(const std::string&, StreamObserver&) {
-  throw SystemError(EOPNOTSUPP, "no streams while ways are tried");
-}
-
-std::unique_ptr<Translator> WayHost::openTranslator(const std::string&) {
-  throw SystemError(EOPNOTSUPP, "no address translation while ways are tried");
-}
 
 void tryWays(const Patient& patient, DoctorReport& report) {
   if (patient.daemon) return;

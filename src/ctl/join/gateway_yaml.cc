@@ -98,12 +98,9 @@ std::string concentratorYaml(const ConcentratorPlan& plan) {
          kTail;
 }
 
-std::string problemsOf(const std::string& yaml, const std::string& path) {
-  LoadOptions options;
-  options.checkIdentity = false;
-  ConfigResult result = parseConfig(yaml, path, options);
+std::string problemsOf(const ConfigResult& result) {
   std::string text;
-  if (auto* errors = std::get_if<ConfigErrors>(&result)) {
+  if (const auto* errors = std::get_if<ConfigErrors>(&result)) {
     for (const ConfigError& error : *errors) text += (text.empty() ? "" : "\n") + error.toString();
   }
   return text;

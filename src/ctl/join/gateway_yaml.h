@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "gateway/config/config.h"
 #include "gateway/join/invitation.h"
 #include "gateway/join/join_messages.h"
-#include "host/host_network.h"
+#include "host/network.h"
 #include "inet/addresses.h"
 
 namespace braid {
@@ -52,8 +53,7 @@ struct RouterWish {
 /// The configuration, with the sections for `wish` appended.
 std::string withRouter(const std::string& yaml, const RouterWish& wish);
 
-/// What the configuration reader finds wrong. Ignores key and certificate, which need not exist
-/// yet; empty: nothing.
-std::string problemsOf(const std::string& yaml, const std::string& path);
+/// What the configuration reader finds wrong, one mistake per line; empty: nothing.
+std::string problemsOf(const ConfigResult& result);
 
 }  // namespace braid

@@ -13,7 +13,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "ctl/client/interruption.h"
+#include "ctl/client/service.h"
 #include "ctl/views/format.h"
 #include "gateway/dtls/dtls.h"
 #include "gateway/dtls/join.h"

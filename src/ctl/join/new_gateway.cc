@@ -15,11 +15,11 @@
 #include <string_view>
 
 #include "ctl/client/client.h"
-#include "ctl/client/interruption.h"
 #include "ctl/client/service.h"
-#include "ctl/views/fields.h"
+#include "ctl/views/format.h"
 #include "gateway/config/config.h"
 #include "gateway/join/invitation.h"
+#include "gateway/join/join_messages.h"
 #include "host/linux/files.h"
 #include "tunnel/wire/handshake_envelope.h"
 
@@ -146,24 +146,10 @@ bool hasUnit(const NewGateway& options) {
   return options.folder == "/etc/braid" && hasSystemd();
 }
 
-std::string problemsOfFile(const std::string& path) {
-  ConfigResult result = loadConfig(path);
-  std::string text;
-  if (auto* errors = std::get_if<ConfigErrors>(&result)) {
-    for (const ConfigError& error : *errors) text += (text.empty() ? "" : "\n") + error.toString();
-  }
-  return text;
-}
-
 }  // namespace
 
 GatewayFiles newFiles(const NewGateway& options) {
-  bool plain = !options.name.empty() && options.name.size() <= 32 && options.name.front() != '.' &&
-               options.name.front() != '-' && std::ranges::all_of(options.name, [](char c) {
-                 return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                        (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-               });
-  if (!plain)
+  if (!isJoinName(options.name))
     throw std::runtime_error("--name must be 1 to 32 letters, digits, dots, dashes or underscores");
   GatewayFiles files{options.folder, options.name};
   if (isThere(files.yaml()) && (!isUnfinished(files.yaml()) || isUp(files)))
@@ -232,13 +218,16 @@ void putYaml(const GatewayFiles& files, const std::string& yaml, Transaction& al
                                "; check the disk");
   };
   all.step(write, [path] { unlink(path.c_str()); });
-  if (std::string problems = problemsOfFile(path); !problems.empty())
+  if (std::string problems = problemsOf(loadConfig(path)); !problems.empty())
     throw std::runtime_error(problems);
 }
 
 void showYaml(const NewGateway& options, const GatewayFiles& files, const std::string& yaml,
               const std::string& remark, std::ostream& out) {
-  if (std::string problems = problemsOf(yaml, files.yaml()); !problems.empty())
+  LoadOptions reading;
+  reading.checkIdentity = false;  // key and certificate need not exist yet
+  ConfigResult result = parseConfig(yaml, files.yaml(), reading);
+  if (std::string problems = problemsOf(result); !problems.empty())
     throw std::runtime_error(problems);
   if (options.json) {
     out << prettyJson({{"dry_run", true}, {"file", files.yaml()}, {"yaml", yaml}});

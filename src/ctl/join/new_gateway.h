@@ -1,6 +1,6 @@
 #pragma once
 
-// Steps that setup and join share.
+// Options and steps that the verbs setup and join share.
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "ctl/join/cli_join.h"
 #include "ctl/join/gateway_yaml.h"
 #include "gateway/dtls/identity.h"
 #include "gateway/network/network_reconciler.h"
@@ -16,6 +15,19 @@
 #include "inet/addresses.h"
 
 namespace braid {
+
+/// Options that setup and join share.
+struct NewGateway {
+  std::string name;  ///< of the files and the unit
+  std::string folder = "/etc/braid";
+  std::vector<std::string>
+      networks;      ///< on this side; {"none"}: none; empty: asks, or takes those that it finds
+  bool yes = false;  ///< asks nothing and agrees to everything
+  bool keepRouter = false;  ///< leaves forwarding and NAT of this host unchanged
+  bool dryRun = false;      ///< shows what would be written
+  bool noStart = false;
+  bool json = false;  ///< prints only the result, as JSON
+};
 
 /// Asks at this process's terminal, even if the standard input is something else.
 class UserTerminal {

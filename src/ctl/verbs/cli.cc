@@ -1,188 +1,249 @@
-#include "ctl/verbs/cli.h"
-
 #include <CLI/CLI.hpp>
 #include <ostream>
 #include <stdexcept>
 
 #include "ctl/client/client.h"
 #include "ctl/doctor/doctor.h"
-#include "ctl/join/cli_join.h"
 #include "ctl/verbs/verbs.h"
 
 namespace braid {
 namespace {
 
-struct Arguments {
-  std::string socket, name, folder = ".", file, peer;
-  bool json = false;
-  double since = 600;
-  bool once = false;
-  TestWish test;
-  int status = kExitOk;  ///< of a verb with more results than success
+class CommandLine {
+ public:
+  CommandLine(std::ostream& out, std::ostream& err, const std::string& invitation)
+      : out_(out), err_(err) {
+    join_.line = invitation;
+    app_.require_subcommand(1);
+    addDaemonVerbs();
+    addExplain();
+    addTop();
+    addTest();
+    addQuery("reload", "Read the configuration again");
+    addFileVerbs();
+    addInvite();
+    addJoin();
+    addSetup();
+    addDoctor();
+  }
+
+  int run(int argc, const char* const* argv) {
+    try {
+      app_.parse(argc, argv);
+      if (!out_.flush()) throw std::runtime_error("cannot write the result; is the disk full?");
+      return status_;
+    } catch (const CLI::ParseError& error) {
+      return app_.exit(error, out_, err_) == 0 ? kExitOk : kExitUsage;
+    } catch (const std::exception& error) {
+      err_ << error.what() << '\n';
+      return kExitFailure;
+    }
+  }
+
+ private:
+  void addJson(CLI::App* verb) { verb->add_flag("--json", json_, "Print JSON"); }
+  void addSocket(CLI::App* verb) {
+    verb->add_option("--socket", socket_,
+                     "Control socket: its path, or a name for /run/braid/NAME.sock");
+  }
+  void addJsonAndSocket(CLI::App* verb) {
+    addJson(verb);
+    addSocket(verb);
+  }
+
+  void addQuery(const char* cmd, const char* help) {
+    CLI::App* verb = app_.add_subcommand(cmd, help);
+    addSocket(verb);
+    addJson(verb);
+    verb->callback([this, cmd] { query(cmd, socket_, json_, out_); });
+  }
+
+  void addDaemonVerbs() {
+    addQuery("status", "The gateway, its uplinks and peers");
+    addQuery("paths", "The subflows of each peer");
+    addQuery("flows", "The inner flows of each peer, largest first");
+    addQuery("peers", "The peers");
+
+    CLI::App* verb =
+        app_.add_subcommand("recovery", "What proactive recovery sends and what became of it");
+    verb->add_option("PEER", peer_, "This peer only");
+    addJsonAndSocket(verb);
+    verb->callback([this] { recovery(peer_, socket_, json_, out_); });
+
+    CLI::App* trace = app_.add_subcommand("trace", "Switch the recovery trace on or off");
+    trace->require_subcommand(1);
+    verb = trace->add_subcommand("on", "Add each decision to a file as a line of JSON");
+    verb->add_option("FILE", file_, "The file, made if it is not there")->required();
+    addJsonAndSocket(verb);
+    verb->callback([this] { traceOn(file_, socket_, json_, out_); });
+    verb = trace->add_subcommand("off", "End the trace");
+    addJsonAndSocket(verb);
+    verb->callback([this] { traceOff(socket_, json_, out_); });
+  }
+
+  void addExplain() {
+    CLI::App* verb = app_.add_subcommand(
+        "explain", "What was bad lately, what it cost and what was done about it");
+    verb->add_option("--since", since_, "How far to look back: 10m, 90s, 1h; an hour at most")
+        ->transform(CLI::AsNumberWithUnit(
+            std::map<std::string, double>{{"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}},
+            CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME"))
+        ->check(CLI::Range(1, 3600))
+        ->default_str("10m");
+    addJsonAndSocket(verb);
+    verb->callback([this] { explainPast(since_, socket_, json_, out_); });
+  }
+
+  void addTop() {
+    CLI::App* verb =
+        app_.add_subcommand("top", "Paths, peers and flows by rate, live in the terminal");
+    verb->add_flag("--once", once_, "One look at them, as where there is no terminal");
+    verb->add_flag("--json", json_, "Print a line of JSON each second; with --once one");
+    addSocket(verb);
+    verb->callback([this] { top(socket_, once_, json_, out_); });
+  }
+
+  void addTest() {
+    CLI::App* verb = app_.add_subcommand(
+        "test", "Measure latency, loss and throughput of each path to a peer, and of all");
+    verb->add_option("PEER", test_.peer, "The peer; not needed while one only is up");
+    verb->add_option("--path", test_.paths, "This path only (an uplink's name); may be repeated")
+        ->expected(1);
+    verb->add_option("--seconds", test_.seconds, "How long each run takes")
+        ->check(CLI::Range(1, 60))
+        ->capture_default_str();
+    verb->add_flag("--metered", test_.metered, "Metered paths as well, without asking");
+    addJsonAndSocket(verb);
+    verb->callback([this] {
+      test_.json = json_;
+      test_.socket = socket_;
+      testPaths(test_, out_);
+    });
+  }
+
+  void addFileVerbs() {
+    CLI::App* verb = app_.add_subcommand("keygen", "Make a key and a certificate, print the pin");
+    verb->add_option("NAME", name_, "Writes NAME.key and NAME.crt")->required();
+    verb->add_option("--dir", folder_, "Folder to write to")->capture_default_str();
+    addJson(verb);
+    verb->callback([this] { keygen(name_, folder_, json_, out_); });
+
+    verb = app_.add_subcommand("pin", "Print the pin of a certificate");
+    verb->add_option("FILE", file_, "Certificate (NAME.crt)")->required();
+    addJson(verb);
+    verb->callback([this] { pin(file_, json_, out_); });
+
+    verb = app_.add_subcommand("check", "Check a configuration file");
+    verb->add_option("FILE", file_, "Configuration (NAME.yaml)")->required();
+    addJson(verb);
+    verb->callback([this] { status_ = check(file_, json_, out_) ? kExitOk : kExitFailure; });
+
+    CLI::App* fleet = app_.add_subcommand("fleet", "Look at the configurations of many gateways");
+    fleet->require_subcommand(1);
+    verb =
+        fleet->add_subcommand("check", "Check the configurations of a folder against each other");
+    verb->add_option("DIR", folder_, "Folder with NAME.yaml and NAME.crt of each gateway")
+        ->required();
+    addJson(verb);
+    verb->callback([this] { status_ = checkFleet(folder_, json_, out_) ? kExitOk : kExitFailure; });
+
+    verb = app_.add_subcommand("version",
+                               "Print the version of braidctl, with --socket of the daemon too");
+    addJsonAndSocket(verb);
+    verb->callback([this] { version(socket_, json_, out_); });
+  }
+
+  void addInvite() {
+    CLI::App* verb = app_.add_subcommand(
+        "invite", "Print an invitation for another gateway (root, at the concentrator)");
+    verb->add_option("NAME", invite_.name, "Name that the gateway is to have here")->required();
+    verb->add_option("--address", invite_.addresses,
+                     "HOST:PORT where this gateway is reached; may be given several times")
+        ->allow_extra_args(false);
+    verb->add_option("--network", invite_.networks,
+                     "A network that the other gateway reaches through this one; may be given "
+                     "several times")
+        ->allow_extra_args(false);
+    verb->add_option("--valid-for", invite_.validFor, "How long it is good")->capture_default_str();
+    addJsonAndSocket(verb);
+    verb->callback([this] { invite(invite_, socket_, json_, out_, err_); });
+  }
+
+  static void addNewGateway(CLI::App* verb, NewGateway& options) {
+    verb->add_option("--name", options.name, "Name of this gateway's files and unit")
+        ->capture_default_str();
+    verb->add_option("--dir", options.folder, "Folder of its files")->capture_default_str();
+    verb->add_option("--network", options.networks,
+                     "A network behind this gateway, or none; may be given several times")
+        ->allow_extra_args(false);
+    verb->add_flag("--yes", options.yes, "Ask nothing, and agree to what is proposed");
+    verb->add_flag("--keep-router", options.keepRouter,
+                   "Leave forwarding and NAT of this host as they are");
+    verb->add_flag("--dry-run", options.dryRun, "Only show what would be written");
+    verb->add_flag("--no-start", options.noStart, "Do not start the gateway");
+    verb->add_flag("--json", options.json, "Print JSON");
+  }
+
+  void addJoin() {
+    join_.name = "edge";
+    CLI::App* verb = app_.add_subcommand(
+        "join", "Make this machine an edge of the concentrator that invites it (root)");
+    verb->add_option("LINE", hidden_,
+                     "The invitation. Better leave it out, and give it by standard input or at "
+                     "the prompt: a command line is kept by the shell, and for a moment seen in "
+                     "ps");
+    verb->add_option("--file", join_.file, "File that holds the invitation; -: the standard input");
+    verb->add_option("--uplink", join_.uplinks, "An interface to use; may be given several times")
+        ->allow_extra_args(false);
+    addNewGateway(verb, join_);
+    verb->callback([this] {
+      if (join_.line.empty()) join_.line = hidden_;
+      join(join_, out_, err_);
+    });
+  }
+
+  void addSetup() {
+    setup_.name = "concentrator";
+    CLI::App* verb = app_.add_subcommand("setup", "Make this machine a concentrator (root)");
+    verb->add_option("--tunnel", setup_.tunnel,
+                     "ADDRESS/LENGTH of this end of the tunnel; may be given once for IPv4 and "
+                     "once for IPv6")
+        ->allow_extra_args(false);
+    verb->add_option("--port", setup_.port, "UDP port to listen on")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 65535));
+    verb->add_option("--device", setup_.device, "Name of the tunnel's device")
+        ->capture_default_str();
+    addNewGateway(verb, setup_);
+    verb->callback([this] { setup(setup_, out_, err_); });
+  }
+
+  void addDoctor() {
+    CLI::App* verb =
+        app_.add_subcommand("doctor", "Look for what is wrong with a gateway and its host");
+    verb->add_option("FILE", file_, "Configuration, or its name in /etc/braid; else the daemon's");
+    addJsonAndSocket(verb);
+    verb->callback([this] { status_ = doctor(file_, socket_, json_, out_, err_); });
+  }
+
+  std::ostream &out_, &err_;
+  CLI::App app_{"Looks into a running braidd, makes keys and checks configurations.", "braidctl"};
+  std::string socket_, name_, folder_ = ".", file_, peer_;
+  bool json_ = false, once_ = false;
+  double since_ = 600;
+  TestWish test_;
+  InviteOptions invite_;
+  JoinOptions join_;
+  SetupOptions setup_;
+  std::string hidden_;    ///< the argument LINE, which was overwritten in the command line
+  int status_ = kExitOk;  ///< of a verb with more results than success
 };
-
-void addSocket(CLI::App* verb, Arguments& arguments) {
-  verb->add_option("--socket", arguments.socket,
-                   "Control socket: its path, or a name for /run/braid/NAME.sock");
-}
-
-void addQuery(CLI::App& app, const std::string& cmd, const std::string& help, Arguments& arguments,
-              std::ostream& out) {
-  CLI::App* verb = app.add_subcommand(cmd, help);
-  addSocket(verb, arguments);
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  verb->callback([&arguments, &out, cmd] { query(cmd, arguments.socket, arguments.json, out); });
-}
-
-void addRecoveryVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
-  CLI::App* verb =
-      app.add_subcommand("recovery", "What proactive recovery sends and what became of it");
-  verb->add_option("PEER", arguments.peer, "This peer only");
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  addSocket(verb, arguments);
-  verb->callback([&] { recovery(arguments.peer, arguments.socket, arguments.json, out); });
-
-  CLI::App* trace = app.add_subcommand("trace", "Switch the recovery trace on or off");
-  trace->require_subcommand(1);
-  verb = trace->add_subcommand("on", "Add each decision to a file as a line of JSON");
-  verb->add_option("FILE", arguments.file, "The file, made if it is not there")->required();
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  addSocket(verb, arguments);
-  verb->callback([&] { traceOn(arguments.file, arguments.socket, arguments.json, out); });
-  verb = trace->add_subcommand("off", "End the trace");
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  addSocket(verb, arguments);
-  verb->callback([&] { traceOff(arguments.socket, arguments.json, out); });
-}
-
-void addExplain(CLI::App& app, Arguments& arguments, std::ostream& out) {
-  CLI::App* verb =
-      app.add_subcommand("explain", "What was bad lately, what it cost and what was done about it");
-  verb->add_option("--since", arguments.since,
-                   "How far to look back: 10m, 90s, 1h; an hour at most")
-      ->transform(CLI::AsNumberWithUnit(
-          std::map<std::string, double>{{"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}},
-          CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME"))
-      ->check(CLI::Range(1, 3600))
-      ->default_str("10m");
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  addSocket(verb, arguments);
-  verb->callback([&] { explainPast(arguments.since, arguments.socket, arguments.json, out); });
-}
-
-void addTest(CLI::App& app, Arguments& arguments, std::ostream& out) {
-  TestWish& wish = arguments.test;
-  CLI::App* verb = app.add_subcommand(
-      "test", "Measure latency, loss and throughput of each path to a peer, and of all");
-  verb->add_option("PEER", wish.peer, "The peer; not needed while one only is up");
-  verb->add_option("--path", wish.paths, "This path only (an uplink's name); may be repeated")
-      ->expected(1);
-  verb->add_option("--seconds", wish.seconds, "How long each run takes")
-      ->check(CLI::Range(1, 60))
-      ->capture_default_str();
-  verb->add_flag("--metered", wish.metered, "Metered paths as well, without asking");
-  verb->add_flag("--json", wish.json, "Print JSON");
-  addSocket(verb, arguments);
-  verb->callback([&] {
-    wish.socket = arguments.socket;
-    testPaths(wish, out);
-  });
-}
-
-void addTop(CLI::App& app, Arguments& arguments, std::ostream& out) {
-  CLI::App* verb =
-      app.add_subcommand("top", "Paths, peers and flows by rate, live in the terminal");
-  verb->add_flag("--once", arguments.once, "One look at them, as where there is no terminal");
-  verb->add_flag("--json", arguments.json, "Print a line of JSON each second; with --once one");
-  addSocket(verb, arguments);
-  verb->callback([&] { top(arguments.socket, arguments.once, arguments.json, out); });
-}
-
-void addDoctor(CLI::App& app, Arguments& arguments, std::ostream& out, std::ostream& err) {
-  CLI::App* verb =
-      app.add_subcommand("doctor", "Look for what is wrong with a gateway and its host");
-  verb->add_option("FILE", arguments.file,
-                   "Configuration, or its name in /etc/braid; else the daemon's");
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  addSocket(verb, arguments);
-  verb->callback([&] {
-    arguments.status = doctor(arguments.file, arguments.socket, arguments.json, out, err);
-  });
-}
-
-void addDaemonVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
-  const std::pair<const char*, const char*> kTables[] = {
-      {"status", "The gateway, its uplinks and peers"},
-      {"paths", "The subflows of each peer"},
-      {"flows", "The inner flows of each peer, largest first"},
-      {"peers", "The peers"}};
-  for (auto [cmd, help] : kTables) addQuery(app, cmd, help, arguments, out);
-  addRecoveryVerbs(app, arguments, out);
-  addExplain(app, arguments, out);
-  addTop(app, arguments, out);
-  addTest(app, arguments, out);
-  addQuery(app, "reload", "Read the configuration again", arguments, out);
-}
-
-void addFileVerbs(CLI::App& app, Arguments& arguments, std::ostream& out) {
-  CLI::App* verb = app.add_subcommand("keygen", "Make a key and a certificate, print the pin");
-  verb->add_option("NAME", arguments.name, "Writes NAME.key and NAME.crt")->required();
-  verb->add_option("--dir", arguments.folder, "Folder to write to")->capture_default_str();
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  verb->callback([&] { keygen(arguments.name, arguments.folder, arguments.json, out); });
-
-  verb = app.add_subcommand("pin", "Print the pin of a certificate");
-  verb->add_option("FILE", arguments.file, "Certificate (NAME.crt)")->required();
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  verb->callback([&] { pin(arguments.file, arguments.json, out); });
-
-  verb = app.add_subcommand("check", "Check a configuration file");
-  verb->add_option("FILE", arguments.file, "Configuration (NAME.yaml)")->required();
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  verb->callback([&] {
-    arguments.status = check(arguments.file, arguments.json, out) ? kExitOk : kExitFailure;
-  });
-
-  CLI::App* fleet = app.add_subcommand("fleet", "Look at the configurations of many gateways");
-  fleet->require_subcommand(1);
-  verb = fleet->add_subcommand("check", "Check the configurations of a folder against each other");
-  verb->add_option("DIR", arguments.folder, "Folder with NAME.yaml and NAME.crt of each gateway")
-      ->required();
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  verb->callback([&] {
-    arguments.status = checkFleet(arguments.folder, arguments.json, out) ? kExitOk : kExitFailure;
-  });
-
-  verb = app.add_subcommand("version",
-                            "Print the version of braidctl, with --socket of the daemon too");
-  verb->add_flag("--json", arguments.json, "Print JSON");
-  addSocket(verb, arguments);
-  verb->callback([&] { version(arguments.socket, arguments.json, out); });
-}
 
 }  // namespace
 
 int runBraidctl(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
                 const std::string& invitation) {
-  Arguments arguments;
-  JoinArguments joining;
-  joining.join.line = invitation;
-  CLI::App app("Looks into a running braidd, makes keys and checks configurations.", "braidctl");
-  app.require_subcommand(1);
-  addDaemonVerbs(app, arguments, out);
-  addFileVerbs(app, arguments, out);
-  addJoinVerbs(app, joining, out, err);
-  addDoctor(app, arguments, out, err);
-  try {
-    app.parse(argc, argv);
-    if (!out.flush()) throw std::runtime_error("cannot write the result; is the disk full?");
-    return arguments.status;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error, out, err) == 0 ? kExitOk : kExitUsage;
-  } catch (const std::exception& error) {
-    err << error.what() << '\n';
-    return kExitFailure;
-  }
+  return CommandLine(out, err, invitation).run(argc, argv);
 }
 
 }  // namespace braid

@@ -1,25 +1,26 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
 
+#include "ctl/join/fleet.h"
+#include "ctl/join/gateway_yaml.h"
 #include "ctl/verbs/verbs.h"
-#include "ctl/views/fields.h"
+#include "ctl/views/format.h"
 #include "gateway/config/config.h"
 
 namespace braid {
 
 namespace {
 
+nlohmann::json jsonOf(const ConfigError& e) {
+  return {{"file", e.file}, {"line", e.line},       {"column", e.column},
+          {"key", e.key},   {"problem", e.problem}, {"remedy", e.remedy}};
+}
+
 nlohmann::json jsonOf(const ConfigErrors& errors) {
   nlohmann::json out = nlohmann::json::array();
-  for (const ConfigError& e : errors) {
-    out.push_back({{"file", e.file},
-                   {"line", e.line},
-                   {"column", e.column},
-                   {"key", e.key},
-                   {"problem", e.problem},
-                   {"remedy", e.remedy}});
-  }
+  for (const ConfigError& e : errors) out.push_back(jsonOf(e));
   return out;
 }
 
@@ -40,16 +41,34 @@ bool check(const std::string& file, bool json, std::ostream& out) {
     out << prettyJson(answer);
     return config != nullptr;
   }
-  if (errors) {
-    std::string text;
-    for (const ConfigError& error : *errors) text += (text.empty() ? "" : "\n") + error.toString();
-    throw std::runtime_error(text);
-  }
+  if (errors) throw std::runtime_error(problemsOf(result));
   for (const ConfigError& warning : config->warnings)
     out << "warning: " << warning.toString() << '\n';
   out << file << ": no mistakes; uplinks " << config->uplinks.size() << ", listening "
       << config->listen.size() << ", peers " << config->peers.size() << '\n';
   return true;
+}
+
+bool checkFleet(const std::string& folder, bool json, std::ostream& out) {
+  Fleet fleet = readFleet(folder);
+  std::vector<FleetFinding> findings = checkFleet(fleet);
+  auto errors = static_cast<size_t>(std::count_if(
+      findings.begin(), findings.end(),
+      [](const FleetFinding& f) { return f.severity == FleetFinding::Severity::kError; }));
+  if (json) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const FleetFinding& f : findings) {
+      all.push_back(jsonOf(f.what));
+      all.back()["severity"] = f.severity == FleetFinding::Severity::kError ? "error" : "warning";
+    }
+    nlohmann::json answer = {{"ok", errors == 0}, {"gateways", fleet.files}, {"findings", all}};
+    out << prettyJson(answer);
+    return errors == 0;
+  }
+  for (const FleetFinding& f : findings) out << f.toString() << '\n';
+  out << folder << ": gateways " << fleet.files << ", errors " << errors << ", warnings "
+      << findings.size() - errors << '\n';
+  return errors == 0;
 }
 
 }  // namespace braid

@@ -1,5 +1,7 @@
+#include <openssl/rand.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -7,18 +9,133 @@
 #include <ostream>
 #include <stdexcept>
 
-#include "ctl/client/interruption.h"
+#include "ctl/client/client.h"
 #include "ctl/client/service.h"
-#include "ctl/join/cli_join.h"
 #include "ctl/join/join_call.h"
 #include "ctl/join/new_gateway.h"
 #include "ctl/join/site.h"
-#include "ctl/views/fields.h"
+#include "ctl/verbs/verbs.h"
+#include "ctl/views/format.h"
 #include "gateway/config/config.h"
+#include "gateway/config/units.h"
+#include "gateway/control/requests.h"
+#include "gateway/join/address_plan.h"
 #include "gateway/join/invitation.h"
 #include "host/linux/netlink_monitor.h"
 
 namespace braid {
+
+void invite(const InviteOptions& options, const std::string& socket, bool json, std::ostream& out,
+            std::ostream& err) {
+  std::optional<Duration> lifetime = parseDuration(options.validFor);
+  if (!lifetime || *lifetime < InviteRequest::kShortest || *lifetime > InviteRequest::kLongest)
+    throw std::runtime_error("--valid-for must be a time from 1min to 30d, such as 2h");
+  nlohmann::json answer = askWith(findSocket(socket), "invite",
+                                  {{"name", options.name},
+                                   {"addresses", options.addresses},
+                                   {"networks", options.networks},
+                                   {"seconds", static_cast<uint64_t>(*lifetime / 1s)}});
+  std::string line = textOf(answer, "line");
+  auto parsed = parseInvitation(line);
+  auto* invitation = std::get_if<Invitation>(&parsed);
+  if (!invitation)
+    throw std::runtime_error("the daemon gives no invitation; is it of another release?");
+  if (json) {
+    answer["expires_unix_s"] = invitation->expires;
+    out << prettyJson(answer);
+    return;
+  }
+  out << line << '\n';
+  err << "Good for one gateway, until " << formatUtc(invitation->expires)
+      << ". At that gateway run 'braidctl join' and paste the line: it is a secret.\n";
+  std::string note =
+      answer.value("note", nlohmann::json()).is_string() ? textOf(answer, "note") : "";
+  if (!note.empty()) err << "Note: " << note << "\n";
+}
+
+namespace {
+
+constexpr unsigned kTunnelV6Length = 64;
+
+InterfaceAddress parseTunnel(const std::string& text) {
+  size_t slash = text.find('/');
+  std::optional<Address> address = Address::parse(text.substr(0, slash));
+  std::optional<Prefix> network = slash == std::string::npos ? std::nullopt : Prefix::parse(text);
+  if (!address || !network || network->length == 0)
+    throw std::runtime_error("'" + text +
+                             "' is no address with a length; write one such as 10.99.0.1/24");
+  return {*address, network->length};
+}
+
+// A random network of this site's own (RFC 4193 section 3.2.2).
+InterfaceAddress drawTunnelV6() {
+  std::array<uint8_t, 16> bytes{0xfd};
+  if (RAND_bytes(&bytes[1], 5) != 1) throw std::runtime_error("OpenSSL has no randomness");
+  bytes[15] = 1;
+  return {Address::v6(bytes), kTunnelV6Length};
+}
+
+std::vector<InterfaceAddress> chooseTunnel(const SetupOptions& options, const NetworkTable& table) {
+  std::vector<InterfaceAddress> tunnel;
+  for (const std::string& text : options.tunnel) tunnel.push_back(parseTunnel(text));
+  if (tunnel.empty()) {
+    tunnel = {parseTunnel("10.99.0.1/24")};
+    if (hasIpv6()) tunnel.push_back(drawTunnelV6());
+  }
+  for (const InterfaceAddress& own : tunnel) {
+    for (const auto& [index, link] : table.links()) {
+      for (const LinkAddress& a : link.addresses) {
+        if (!networkOf(own).overlaps(networkOf({a.address, a.prefixLength}))) continue;
+        throw std::runtime_error("the tunnel's network " + networkOf(own).toString() +
+                                 " overlaps " + a.address.toString() + "/" +
+                                 std::to_string(a.prefixLength) + " of " + link.name +
+                                 "; name another with --tunnel ADDRESS/LENGTH");
+      }
+    }
+  }
+  return tunnel;
+}
+
+}  // namespace
+
+void setup(const SetupOptions& options, std::ostream& out, std::ostream& err) {
+  std::ostream silent(nullptr);
+  std::ostream& steps = options.json ? silent : out;
+  UserTerminal terminal;
+  ConcentratorPlan plan;
+  plan.files = newFiles(options);
+  plan.port = options.port;
+  plan.device = options.device;
+  NetlinkMonitor monitor;
+  plan.addresses = chooseTunnel(options, monitor.table());
+  std::vector<std::string> outside = findUplinks(monitor.table(), plan.device);
+  plan.networks =
+      chooseNetworks(options, findLans(monitor.table(), outside, plan.device), terminal);
+  RouterWish wish;
+  wish.forwarding = wish.nat =
+      agrees(options, "Shall this host pass on packets of the edges, with its own address (NAT)?",
+             terminal);
+  std::string yaml = withRouter(concentratorYaml(plan), wish);
+  if (options.dryRun) return showYaml(options, plan.files, yaml, "", out);
+  Interruption held;
+  FolderLock lock(options);
+  Transaction all;
+  Identity identity = prepareIdentity(plan.files, all);
+  putYaml(plan.files, yaml, all);
+  steps << "the configuration is " << plan.files.yaml() << "\n" << std::flush;
+  bool started = startGateway(options, plan.files, all, steps);
+  finishYaml(plan.files, yaml, options.json ? err : out);
+  steps << "let UDP port " << plan.port
+        << " in; then let a gateway in with: braidctl invite NAME\n";
+  if (options.json) {
+    nlohmann::json made =
+        madeGateway(plan.files, identity, plan.addresses, plan.networks, wish, started);
+    made["port"] = plan.port;
+    made["device"] = plan.device;
+    out << prettyJson(made);
+  }
+  all.commit();
+}
 
 namespace {
 

@@ -1,5 +1,4 @@
-#include <algorithm>
-#include <cctype>
+#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -7,9 +6,10 @@
 
 #include "ctl/client/client.h"
 #include "ctl/verbs/verbs.h"
-#include "ctl/views/fields.h"
+#include "ctl/views/format.h"
 #include "ctl/views/views.h"
 #include "gateway/dtls/identity.h"
+#include "gateway/join/join_messages.h"
 #include "gateway/log/trace_writer.h"
 #include "tunnel/wire/handshake_envelope.h"
 
@@ -44,11 +44,7 @@ void version(const std::string& socket, bool json, std::ostream& out) {
 }
 
 void keygen(const std::string& name, const std::string& folder, bool json, std::ostream& out) {
-  bool plain = !name.empty() && name.size() <= 32 && name.front() != '.' && name.front() != '-' &&
-               std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                 return (c < 0x80 && std::isalnum(c)) || c == '.' || c == '_' || c == '-';
-               });
-  if (!plain)
+  if (!isJoinName(name))
     throw std::runtime_error("NAME must be 1 to 32 letters, digits, dots, dashes or underscores");
   std::filesystem::path base = std::filesystem::path(folder) / name;
   std::string key = base.string() + ".key", certificate = base.string() + ".crt";
@@ -105,6 +101,19 @@ void traceOn(const std::string& file, const std::string& socket, bool json, std:
 void traceOff(const std::string& socket, bool json, std::ostream& out) {
   nlohmann::json answer = ask(findSocket(socket), "trace-off");
   out << (json ? prettyJson(answer) : "trace off: done\n");
+}
+
+void explainPast(double sinceSeconds, const std::string& socket, bool json, std::ostream& out) {
+  std::string path = findSocket(socket);
+  PastAnswers past{.index = ask(path, "history"), .paths = {}, .peers = {}};
+  for (const auto& p : listOf(past.index, "paths"))
+    past.paths.push_back(
+        askWith(path, "history", {{"peer", fieldOf(p, "peer")}, {"path", fieldOf(p, "path")}}));
+  for (const auto& p : listOf(past.index, "peers"))
+    past.peers.push_back(askWith(path, "history", {{"peer", p}}));
+  auto now = static_cast<double>(std::time(nullptr));
+  nlohmann::json explained = explain(past, now - sinceSeconds, now);
+  out << (json ? prettyJson(explained) : explainText(explained));
 }
 
 }  // namespace braid

@@ -13,7 +13,7 @@
 
 #include "ctl/client/client.h"
 #include "ctl/verbs/verbs.h"
-#include "ctl/views/view_top.h"
+#include "ctl/views/views.h"
 
 namespace braid {
 namespace {

@@ -1,14 +1,21 @@
 #pragma once
 
-// The verbs of braidctl, one file per kind of verb. Each writes its result to `out`, and throws
-// std::runtime_error with a reason and remedy when it fails.
+// The command line of braidctl, and its verbs, one file per kind of verb. Each verb writes its
+// result to `out`, and throws std::runtime_error with a reason and remedy when it fails.
 
 #include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <vector>
 
+#include "ctl/join/new_gateway.h"
+
 namespace braid {
+
+/// The whole program: reads the command line, runs the verb, returns the exit code. `invitation`:
+/// an invitation that stood in the command line and was overwritten there (hideInvitations()).
+int runBraidctl(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
+                const std::string& invitation = {});
 
 /// Sends `cmd` (status, paths, flows, peers, reload) to the daemon and prints the answer as a
 /// table, or with `json` as it is. `socket`: a path, a name (edge: /run/braid/edge.sock), or empty
@@ -51,5 +58,36 @@ bool check(const std::string& file, bool json, std::ostream& out);
 /// Checks the configurations of a folder against each other and prints what does not fit together.
 /// Returns false when there are errors.
 bool checkFleet(const std::string& folder, bool json, std::ostream& out);
+
+// The verbs that connect two machines: invite and setup at the concentrator, join at the edge.
+
+struct InviteOptions {
+  std::string name;
+  std::vector<std::string> addresses, networks;
+  std::string validFor = "1d";
+};
+/// Makes the daemon create an invitation. Its line is written to `out`, remarks to `err`.
+void invite(const InviteOptions& options, const std::string& socket, bool json, std::ostream& out,
+            std::ostream& err);
+
+struct SetupOptions : NewGateway {
+  std::vector<std::string>
+      tunnel;  ///< addresses of this end with their lengths; empty: 10.99.0.1/24 and, where there
+               ///< is IPv6, a random fdxx::1/64
+  uint16_t port = 4433;
+  std::string device = "braid0";  ///< of the tunnel; each gateway on a host needs its own
+};
+/// Makes this machine a concentrator. Steps and result are written to `out`. When `out` is for
+/// JSON, what the user still has to do is written to `err`.
+void setup(const SetupOptions& options, std::ostream& out, std::ostream& err);
+
+struct JoinOptions : NewGateway {
+  std::string line;  ///< the invitation; empty: from `file`, else from the standard input or, when
+                     ///< that is one, the terminal
+  std::string file;
+  std::vector<std::string> uplinks;  ///< interfaces; empty: those with a default route
+};
+/// Makes this machine an edge of the concentrator that invites it. Output as in setup().
+void join(const JoinOptions& options, std::ostream& out, std::ostream& err);
 
 }  // namespace braid

@@ -1,9 +1,17 @@
 #pragma once
 
+// Figures as text for people, and members of a daemon's answer. A member that is missing or of
+// another type gives null, "-", 0 or an empty list. They are given by reference, because answers of
+// concentrators are megabytes long.
+
 #include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/field.h"
 
 namespace braid {
 
@@ -43,5 +51,66 @@ class Table {
   std::vector<bool> right_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+inline const nlohmann::json& fieldOf(const nlohmann::json& object, const char* key) {
+  static const nlohmann::json kNull;
+  if (!object.is_object()) return kNull;
+  auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+/// The items of a list; an empty list when the member is not a list.
+inline const nlohmann::json::array_t& listOf(const nlohmann::json& object, const char* key) {
+  static const nlohmann::json::array_t kNone;
+  const nlohmann::json& list = fieldOf(object, key);
+  return list.is_array() ? list.get_ref<const nlohmann::json::array_t&>() : kNone;
+}
+/// `other` when the member is not a number; the format functions show NaN as "-".
+inline double numberOf(const nlohmann::json& object, const char* key,
+                       double other = std::numeric_limits<double>::quiet_NaN()) {
+  const nlohmann::json& value = fieldOf(object, key);
+  return value.is_number() ? value.get<double>() : other;
+}
+inline uint64_t countOf(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = fieldOf(object, key);
+  return value.is_number_unsigned() ? value.get<uint64_t>() : 0;
+}
+/// A text or a whole number as it is; empty when the member is neither.
+inline std::string wordOf(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = fieldOf(object, key);
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number_integer() ? value.dump() : "";
+}
+/// A text or a whole number for a terminal.
+inline std::string textOf(const nlohmann::json& object, const char* key) {
+  std::string word = wordOf(object, key);
+  return word.empty() ? "-" : printable(word);
+}
+inline bool flagOf(const nlohmann::json& object, const char* key) {
+  return fieldOf(object, key) == true;
+}
+
+/// The output of a verb with --json. Bytes that are not UTF-8 are replaced.
+inline std::string prettyJson(const nlohmann::json& value) {
+  return value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+/// Converts addresses, networks, ... to a list of texts.
+template <typename List>
+nlohmann::json textsOf(const List& list) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& item : list) out.push_back(item.toString());
+  return out;
+}
+
+/// The value of the field `info` of an object, in the format of its unit.
+std::string figureText(const nlohmann::json& object, const FieldInfo& info);
+/// figureText() for a member of a status struct: cell<&SubflowStatus::srtt>(subflow).
+template <auto Member>
+std::string cell(const nlohmann::json& object) {
+  return figureText(object, infoOf<Member>());
+}
+/// The name of a member in the daemon's answers.
+template <auto Member>
+inline constexpr const char* kKeyOf = infoOf<Member>().name;
 
 }  // namespace braid

@@ -1,9 +1,8 @@
-#include "ctl/views/view_top.h"
+#include "ctl/views/views.h"
 
 #include <algorithm>
 #include <sstream>
 
-#include "ctl/views/fields.h"
 #include "ctl/views/format.h"
 #include "gateway/control/gateway_status.h"
 #include "tunnel/api/status.h"

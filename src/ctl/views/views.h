@@ -3,8 +3,10 @@
 // The daemon's answers as text for people. The functions accept any JSON: a member that is missing
 // or of another type shows as "-".
 
-#include <nlohmann/json_fwd.hpp>
+#include <deque>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace braid {
 
@@ -13,5 +15,49 @@ std::string peersText(const nlohmann::json& answer);
 std::string pathsText(const nlohmann::json& answer);
 std::string recoveryText(const nlohmann::json& answer);
 std::string flowsText(const nlohmann::json& answer);
+
+/// The daemon's answers about its history, as they came over the control socket.
+struct PastAnswers {
+  nlohmann::json index;               ///< answer to {"cmd":"history"}
+  std::vector<nlohmann::json> paths;  ///< answer for each path
+  std::vector<nlohmann::json> peers;  ///< answer for each peer
+};
+
+/// Summarizes the daemon's history: what went wrong on the paths, and what was done about it.
+/// Covers the time from `since` to `until`, in seconds since 1970. Gives for each path its sums and
+/// its "troubles": their kind (`loss`, `queue`, `silent` or `gone`), from when to when, what each
+/// cost and what was done. Gives for all paths together: "sums", "peers" and other "events".
+/// Accepts any JSON: a member that is missing or of another type counts as nothing.
+nlohmann::json explain(const PastAnswers& past, double since, double until);
+
+/// The result of explain() as sentences for people.
+std::string explainText(const nlohmann::json& explained);
+
+enum class TopView : uint8_t { kPaths, kPeers, kFlows };
+constexpr TopView nextView(TopView view) {
+  return view == TopView::kPaths   ? TopView::kPeers
+         : view == TopView::kPeers ? TopView::kFlows
+                                   : TopView::kPaths;
+}
+
+/// The daemon's answers at one time.
+struct TopLook {
+  double at = 0;          ///< seconds, by any clock
+  nlohmann::json status;  ///< answer to {"cmd":"status"}
+  nlohmann::json flows;   ///< answer to {"cmd":"flows"}; null: not asked for
+};
+
+class TopScreen {
+ public:
+  /// Seconds over which losses are counted.
+  static constexpr double kWindow = 10;
+
+  void add(TopLook look);
+  /// At most `rows` lines of at most `columns` characters.
+  std::vector<std::string> lines(TopView view, size_t rows, size_t columns) const;
+
+ private:
+  std::deque<TopLook> looks_;  ///< those of the window, oldest first
+};
 
 }  // namespace braid

@@ -16,7 +16,7 @@
 
 #include "gateway/config/units.h"
 #include "host/host.h"
-#include "host/host_network.h"
+#include "host/network.h"
 #include "host/stream_host.h"
 #include "inet/addresses.h"
 #include "scheduler/path/path_tiers.h"

@@ -11,8 +11,7 @@
 #include "gateway/config/config.h"
 #include "gateway/join/join_messages.h"
 #include "host/host.h"
-#include "host/host_network.h"
-#include "host/network_table.h"
+#include "host/network.h"
 #include "inet/addresses.h"
 
 namespace braid {

@@ -10,7 +10,7 @@
 
 #include "gateway/dtls/join.h"
 #include "gateway/join/invitation.h"
-#include "host/host_network.h"
+#include "host/network.h"
 #include "inet/addresses.h"
 #include "tunnel/wire/secrets.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/time.h"
 #include "gateway/log/log.h"
-#include "host/host_network.h"
+#include "host/network.h"
 
 namespace braid {
 

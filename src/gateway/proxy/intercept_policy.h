@@ -9,8 +9,7 @@
 #include "base/time.h"
 #include "gateway/config/config.h"
 #include "gateway/log/log.h"
-#include "host/host_network.h"
-#include "host/network_table.h"
+#include "host/network.h"
 #include "host/stream_host.h"
 #include "tunnel/api/streams.h"
 

@@ -7,8 +7,7 @@
 #include "gateway/config/config.h"
 #include "gateway/control/gateway_status.h"
 #include "gateway/uplinks/socket_table.h"
-#include "host/host_network.h"
-#include "host/network_table.h"
+#include "host/network.h"
 #include "tunnel/api/options.h"
 
 namespace braid {

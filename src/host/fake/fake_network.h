@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "host/datagram_socket.h"
-#include "host/host_network.h"
-#include "host/network_table.h"
+#include "host/network.h"
 
 namespace braid {
 

@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kMode = 0750;  // StateDirectoryMode of systemd/braid@.service
 
-bool isOursOrRoots(const struct stat& info) {
-  return info.st_uid == 0 || info.st_uid == ::geteuid();
+bool isRootOrUs(uid_t user) {
+  return user == 0 || user == ::geteuid();
 }
 
 // Checks this folder and all folders above it. Returns the first problem; empty: none.
@@ -42,7 +42,7 @@ std::string problemOfWay(const fs::path& parent) {
     if (::lstat(at.c_str(), &entry) != 0 || ::stat(at.c_str(), &info) != 0)
       return at.string() + ": " + std::strerror(errno);
     if (!S_ISDIR(info.st_mode)) return at.string() + " is no folder";
-    if (!isOursOrRoots(entry) || !isOursOrRoots(info))
+    if (!isRootOrUs(entry.st_uid) || !isRootOrUs(info.st_uid))
       return at.string() + " belongs to another user";
     if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (info.st_mode & S_ISVTX) == 0)
       return "others may write to " + at.string();
@@ -77,10 +77,6 @@ std::string makeOwnFolder(const std::string& folder, const std::string& user) {
 }
 
 namespace {
-
-bool isRootOrUs(uid_t user) {
-  return user == 0 || user == geteuid();
-}
 
 // An entry of acl(5) as stored in the attribute system.posix_acl_access, little-endian
 // (linux/posix_acl_xattr.h).

@@ -10,7 +10,7 @@
 namespace braid {
 
 /// The real host, a Linux machine. Callbacks are called on a libev loop.
-class LinuxHost final : public Host {
+class LinuxHost : public Host {
  public:
   /// `loop` must outlive the host. Throws SystemError.
   explicit LinuxHost(Loop& loop) : loop_(loop) {}

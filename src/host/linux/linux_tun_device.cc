@@ -5,6 +5,7 @@
 #include <linux/if_tun.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,10 +13,233 @@
 #include <optional>
 #include <utility>
 
-#include "host/linux/tun_io.h"
 #include "host/system.h"
+#include "inet/frame.h"
 
 namespace braid {
+
+namespace {
+
+void give(Packet packet, DeviceCounters& counters, const TunDevice::Sink& sink) {
+  ++counters.readPackets;
+  counters.readBytes += packet.size();
+  sink(std::move(packet));
+}
+
+}  // namespace
+
+TunReader::TunReader(const std::vector<int>& fds, TunDevice::Kind kind, bool hasHeader,
+                     PacketPool& pool)
+    : kind_(kind),
+      hasHeader_(hasHeader),
+      pool_(pool),
+      spill_(std::make_unique_for_overwrite<uint8_t[]>(pool.payload() + kLongest)) {
+  for (int fd : fds) queues_.push_back({fd});
+}
+
+// The next queue in turn that may have something to read; nullptr: none.
+TunReader::Queue* TunReader::nextReady() {
+  for (size_t n = 0; n < queues_.size(); ++n) {
+    last_ = last_ + 1 < queues_.size() ? last_ + 1 : 0;
+    if (queues_[last_].isReady) return &queues_[last_];
+  }
+  return nullptr;
+}
+
+size_t TunReader::read(size_t limit, DeviceCounters& counters, const TunDevice::Sink& sink) {
+  size_t packets = 0, reads = 0;
+  for (Queue* queue; reads < kMostReads && packets < limit && (queue = nextReady());) {
+    for (size_t most = std::min(reads + kShare, kMostReads);
+         reads < most && queue->isReady && packets < limit; ++reads) {
+      size_t some = readSome(*queue, counters, sink);
+      queue->isReady = some > 0;
+      packets += some;
+    }
+  }
+  if (!isWatched_) {
+    for (Queue& queue : queues_) queue.isReady = true;
+  }
+  return packets;
+}
+
+// Reads one packet. Returns the number of bytes after the header; 0 or less: nothing was read.
+ssize_t TunReader::readRaw(const Queue& queue, VirtioHeader& header, ByteSpan room, ByteSpan spill,
+                           DeviceCounters& counters) {
+  size_t before = hasHeader_ ? sizeof header : 0;
+  iovec vectors[]{{&header, before}, {room.data(), room.size()}, {spill.data(), spill.size()}};
+  ssize_t n;
+  do n = ::readv(queue.fd, vectors, 3);
+  while (n < 0 && errno == EINTR);
+  if (n < 0) {
+    if (errno != EAGAIN) ++counters.readErrors;
+    gone_ |= errno == EBADFD;
+    return n;
+  }
+  return n - static_cast<ssize_t>(before);
+}
+
+// Performs one read and gives its packets to the sink. Returns how many there were, including lost
+// ones; 0: nothing to read. A packet that fits a packet buffer is read into it directly. Anything
+// longer consists of TCP segments or UDP datagrams in one packet, which are cut out of a complete
+// copy of it.
+size_t TunReader::readSome(const Queue& queue, DeviceCounters& counters,
+                           const TunDevice::Sink& sink) {
+  Packet packet = pool_.allocate();
+  uint8_t* head = spill_.get();
+  ByteSpan room(packet ? packet.data() : head, pool_.payload());
+  VirtioHeader header{};
+  ssize_t n = readRaw(queue, header, room, {head + room.size(), kLongest}, counters);
+  if (n <= 0) return 0;
+  ++counters.reads;
+  auto size = static_cast<size_t>(n);
+  if (header.segmentType != VirtioHeader::kNoSegments) {
+    if (packet) std::copy_n(room.data(), std::min(size, room.size()), head);
+    if (auto segments = segmentsOf(header, {head, size}))
+      return cut(*segments, std::move(packet), counters, sink);
+    ++counters.readErrors;
+  } else if (!packet) {
+    ++counters.readNoBuffer;
+  } else if (size > room.size()) {
+    ++counters.readTooBig;
+  } else {
+    packet.setSize(size);
+    if (header.flags & VirtioHeader::kNeedsChecksum)
+      completeChecksum(packet.span(), header.checksumStart, header.checksumOffset);
+    give(std::move(packet), counters, sink);
+  }
+  return 1;
+}
+
+// The segments of a packet; nullopt: it cannot be cut.
+std::optional<PacketSegmenter> TunReader::segmentsOf(const VirtioHeader& header,
+                                                     ByteView packet) const {
+  size_t linkHeader = 0;
+  if (kind_ == TunDevice::Kind::kTap) {
+    std::optional<Frame> frame = parseFrame(packet);
+    linkHeader = frame ? frame->payloadOffset : packet.size();
+  }
+  return PacketSegmenter::of(packet, linkHeader, header.segmentSize);
+}
+
+// Gives the segments to the sink. `first`: a buffer for the first segment, if there is one already.
+// Returns the number of segments.
+size_t TunReader::cut(PacketSegmenter segments, Packet first, DeviceCounters& counters,
+                      const TunDevice::Sink& sink) {
+  size_t count = 0;
+  for (size_t size; (size = segments.nextSize()) > 0; ++count) {
+    Packet segment = first ? std::exchange(first, Packet{}) : pool_.allocate();
+    if (!segment || size > pool_.payload()) {
+      ++(segment ? counters.readTooBig : counters.readNoBuffer);
+      segments.skip();
+      continue;
+    }
+    segments.write(segment.append(size));
+    give(std::move(segment), counters, sink);
+  }
+  return count;
+}
+
+namespace {
+
+iovec vectorOf(ByteView bytes) {
+  return {const_cast<uint8_t*>(bytes.data()), bytes.size()};
+}
+
+// Counts the outcome of a write. True: the kernel took the packets.
+bool isTaken(ssize_t written, size_t packets, DeviceCounters& counters) {
+  if (written >= 0) {
+    ++counters.writes;
+    counters.writtenPackets += packets;
+    return true;
+  }
+  (errno == EAGAIN || errno == ENOBUFS ? counters.writeFull : counters.writeErrors) += packets;
+  return false;
+}
+
+}  // namespace
+
+TunWriter::TunWriter(std::vector<int> fds, size_t linkHeader, bool hasHeader, bool takesUdp)
+    : fds_(std::move(fds)), hasHeader_(hasHeader), linkHeader_(linkHeader) {
+  if (!hasHeader) return;
+  runs_.reserve(kRuns);
+  begun_.reserve(kRuns);
+  for (size_t i = 0; i < kRuns; ++i) runs_.emplace_back(linkHeader_).run.setTakesUdp(takesUdp);
+}
+
+void TunWriter::write(Packet packet, DeviceCounters& counters) {
+  std::optional<uint32_t> number = runNumber(packet.view(), linkHeader_);
+  int fd = fdOf(number);
+  if (!hasHeader_ || !number) {
+    if (mayBeOfSomeRun(packet.view(), linkHeader_)) flush(counters);
+    return writeAlone(packet, fd, counters);
+  }
+  OpenRun& open = runOf(*number);
+  if (open.number != number || open.run.count() == 0 || !open.run.extend(packet.view())) {
+    if (open.run.count() > 0) {
+      writeRun(open, counters);
+      std::erase(begun_, &open);
+    }
+    if (!open.run.begin(packet.view())) return writeAlone(packet, fd, counters);  // written at once
+    open.number = *number;
+    open.fd = fd;
+    begun_.push_back(&open);
+  }
+  open.packets[open.run.count() - 1] = std::move(packet);
+}
+
+// The run of that flow; else a free one of the flow's two places; else the first place, whose run
+// must be written first.
+TunWriter::OpenRun& TunWriter::runOf(uint32_t number) {
+  OpenRun& first = runs_[number % kRuns];
+  OpenRun& second = runs_[number / kRuns % kRuns];
+  auto has = [&](const OpenRun& open) { return open.run.count() > 0 && open.number == number; };
+  if (has(first)) return first;
+  if (has(second)) return second;
+  return first.run.count() > 0 && second.run.count() == 0 ? second : first;
+}
+
+void TunWriter::flush(DeviceCounters& counters) {
+  for (OpenRun* open : begun_) writeRun(*open, counters);
+  begun_.clear();
+}
+
+void TunWriter::writeAlone(const Packet& packet, int fd, DeviceCounters& counters) {
+  VirtioHeader header{};
+  iovec vectors[]{{&header, hasHeader_ ? sizeof header : 0}, vectorOf(packet.view())};
+  ssize_t n;
+  do n = ::writev(fd, vectors, 2);
+  while (n < 0 && errno == EINTR);
+  if (isTaken(n, 1, counters)) counters.writtenBytes += packet.size();
+}
+
+void TunWriter::writeRun(OpenRun& open, DeviceCounters& counters) {
+  PacketRun& run = open.run;
+  VirtioHeader header{};
+  if (run.count() > 1) {
+    RunOffload offload = run.finish(open.packets[0].span());
+    header.flags = VirtioHeader::kNeedsChecksum;
+    uint8_t ofTcp = offload.isV6 ? VirtioHeader::kTcpV6 : VirtioHeader::kTcpV4;
+    header.segmentType = offload.isUdp ? VirtioHeader::kUdp : ofTcp;
+    header.headers = offload.headers;
+    header.segmentSize = offload.payload;
+    header.checksumStart = offload.checksumStart;
+    header.checksumOffset = offload.checksumOffset;
+  }
+  std::array<iovec, PacketRun::kMost + 1> vectors;
+  vectors[0] = {&header, sizeof header};
+  size_t bytes = 0;
+  for (size_t i = 0; i < run.count(); ++i) {
+    ByteView packet = open.packets[i].view();
+    bytes += packet.size();
+    vectors[i + 1] = vectorOf(i == 0 ? packet : packet.subspan(run.headers()));
+  }
+  ssize_t n;
+  do n = ::writev(open.fd, vectors.data(), static_cast<int>(run.count() + 1));
+  while (n < 0 && errno == EINTR);
+  if (isTaken(n, run.count(), counters)) counters.writtenBytes += bytes;
+  for (size_t i = 0; i < run.count(); ++i) open.packets[i].reset();
+  run.clear();
+}
 
 namespace {
 

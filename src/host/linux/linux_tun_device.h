@@ -1,16 +1,125 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/packet.h"
 #include "host/linux/loop.h"
-#include "host/linux/tun_io.h"
 #include "host/system.h"
 #include "host/tun_device.h"
+#include "inet/segmentation.h"
 
 namespace braid {
+
+/// The header before each packet that is read or written (virtio 1.2 section 5.1.6; in the tun
+/// driver's form of it, in host byte order). <linux/virtio_net.h> cannot be included in C++.
+struct VirtioHeader {
+  static constexpr uint8_t kNeedsChecksum = 1;
+  static constexpr uint8_t kNoSegments = 0, kTcpV4 = 1, kTcpV6 = 4, kUdp = 5;
+
+  uint8_t flags = 0;
+  uint8_t segmentType = kNoSegments;
+  uint16_t headers = 0;         ///< bytes before the payload
+  uint16_t segmentSize = 0;     ///< payload of a segment
+  uint16_t checksumStart = 0;   ///< offset of the first byte that the checksum covers
+  uint16_t checksumOffset = 0;  ///< offset of the checksum field from there
+};
+static_assert(sizeof(VirtioHeader) == 10);
+
+/// The reading part of a LinuxTunDevice. Reads the queues in turns.
+class TunReader {
+ public:
+  /// `fds`: descriptors of the device's queues; they must stay open. `hasHeader`: each packet is
+  /// preceded by a VirtioHeader.
+  TunReader(const std::vector<int>& fds, TunDevice::Kind kind, bool hasHeader, PacketPool& pool);
+
+  /// From now on a queue that was found empty is not read again until setReady() is called for it.
+  void setWatched() { isWatched_ = true; }
+  void setReady(size_t queue) { queues_[queue].isReady = true; }
+  /// Implements TunDevice::read().
+  size_t read(size_t limit, DeviceCounters& counters, const TunDevice::Sink& sink);
+  /// Whether the device was deleted.
+  bool gone() const { return gone_; }
+
+ private:
+  static constexpr size_t kEthernetHeader = 14;
+  /// The longest IP packet without jumbograms, plus an Ethernet header and 4 bytes more.
+  static constexpr size_t kLongest = 65535 + kEthernetHeader + 4;
+
+  struct Queue {
+    int fd;
+    bool isReady = true;  ///< may have something to read
+  };
+  /// kShare: reads of one queue before the next one's turn. kMostReads: reads of all queues in one
+  /// call of read(). They count system calls, not packets, because a system call costs about the
+  /// same whether it returns one packet or 45.
+  static constexpr size_t kShare = 16, kMostReads = 64;
+
+  Queue* nextReady();
+  size_t readSome(const Queue& queue, DeviceCounters& counters, const TunDevice::Sink& sink);
+  ssize_t readRaw(const Queue& queue, VirtioHeader& header, ByteSpan room, ByteSpan spill,
+                  DeviceCounters& counters);
+  std::optional<PacketSegmenter> segmentsOf(const VirtioHeader& header, ByteView packet) const;
+  size_t cut(PacketSegmenter segments, Packet first, DeviceCounters& counters,
+             const TunDevice::Sink& sink);
+
+  std::vector<Queue> queues_;
+  size_t last_ = 0;  ///< the queue that was read last
+  bool isWatched_ = false;
+  TunDevice::Kind kind_;
+  bool hasHeader_;
+  bool gone_ = false;
+  PacketPool& pool_;
+  std::unique_ptr<uint8_t[]> spill_;  ///< the part of a read that does not fit a packet buffer
+};
+
+/// The writing part of a LinuxTunDevice.
+class TunWriter {
+ public:
+  /// `fds`: descriptors of the device's queues; they must stay open. `linkHeader`: bytes before the
+  /// IP header. `hasHeader`: each packet is preceded by a VirtioHeader. `takesUdp`: one packet may
+  /// stand for several UDP datagrams.
+  TunWriter(std::vector<int> fds, size_t linkHeader, bool hasHeader, bool takesUdp);
+
+  /// Implement TunDevice::write() and flush().
+  void write(Packet packet, DeviceCounters& counters);
+  void flush(DeviceCounters& counters);
+
+ private:
+  /// Packets of one flow that will be written together.
+  struct OpenRun {
+    explicit OpenRun(size_t linkHeader) : run(linkHeader) {}
+    PacketRun run;
+    uint32_t number = 0;  ///< runNumber() of the flow
+    int fd = -1;
+    std::array<Packet, PacketRun::kMost> packets;
+  };
+  /// Flows whose packets are collected at the same time. Several are needed because the far
+  /// gateway's DRR scheduler sends packets of many flows in turns.
+  static constexpr size_t kRuns = 32;
+
+  OpenRun& runOf(uint32_t number);
+  void writeAlone(const Packet& packet, int fd, DeviceCounters& counters);
+  void writeRun(OpenRun& open, DeviceCounters& counters);
+  /// The descriptor to which to write the packets of a flow, by the flow's number. The kernel then
+  /// puts packets of the opposite direction into the same queue. The first queue is for packets
+  /// without a number, pings among them, so that a flood of datagrams does not delay them.
+  int fdOf(std::optional<uint32_t> number) const {
+    return fds_[number && fds_.size() > 1 ? 1 + *number % (fds_.size() - 1) : 0];
+  }
+
+  std::vector<int> fds_;
+  bool hasHeader_;
+  size_t linkHeader_;
+  /// kRuns runs, or none without VirtioHeaders. A flow's run is in one of two places that its
+  /// number selects.
+  std::vector<OpenRun> runs_;
+  std::vector<OpenRun*> begun_;  ///< the runs that have packets, in the order in which they began
+};
 
 /// A device of the kernel's tun driver, without the packet information header. The device
 /// disappears with this object, unless the administrator had made it persistent.

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "host/linux/memory.h"
+#include "host/linux/process.h"
 #include "host/system.h"
 
 namespace braid {

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "host/host_network.h"
+#include "host/network.h"
 
 namespace braid {
 

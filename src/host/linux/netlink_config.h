@@ -9,9 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "host/host_network.h"
 #include "host/linux/netlink.h"
-#include "host/network_table.h"
+#include "host/network.h"
 
 struct ifinfomsg;
 
@@ -89,9 +88,5 @@ class NetlinkConfig final : public HostNetwork {
   std::vector<Step> steps_;
   std::unique_ptr<Forwarding> forwarding_[2];  ///< IPv4, IPv6; null until setForwarding()
 };
-
-/// Applies an RTM_{NEW,DEL}{LINK,ADDR,ROUTE}, RTM_DELRULE or RTM_NEWNETCONF message to the table.
-/// Other and malformed messages change nothing.
-void applyNetlink(const nlmsghdr& message, NetworkTable& table);
 
 }  // namespace braid

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "host/linux/netlink.h"
-#include "host/network_table.h"
+#include "host/network.h"
 
 namespace braid {
 
@@ -38,5 +38,9 @@ class NetlinkMonitor final : public NetworkMonitor {
   Time earliest_ = Time::min();  // everything is not read again before this time
   Duration pause_;               // least pause after the last reading of everything
 };
+
+/// Applies an RTM_{NEW,DEL}{LINK,ADDR,ROUTE}, RTM_DELRULE or RTM_NEWNETCONF message to the table.
+/// Other and malformed messages change nothing.
+void applyNetlink(const nlmsghdr& message, NetworkTable& table);
 
 }  // namespace braid

@@ -1,4 +1,4 @@
-#include "web/day_book.h"
+#include "web/views.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "web/live_view.h"
+#include "web/views.h"
 
 #include <gtest/gtest.h>
 

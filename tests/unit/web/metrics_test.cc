@@ -1,4 +1,4 @@
-#include "web/metrics.h"
+#include "web/views.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "web/site.h"
+#include "web/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

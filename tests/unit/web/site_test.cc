@@ -8,9 +8,7 @@
 #include <set>
 
 #include "tests/unit/web/fake_daemon.h"
-#include "web/gzip.h"
-#include "web/page_files.h"
-#include "web/past_view.h"
+#include "web/views.h"
 
 namespace braid::site_test {
 namespace {

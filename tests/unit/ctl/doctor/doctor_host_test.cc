@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ctl/doctor/doctor_checks.h"
+#include "ctl/doctor/doctor.h"
 
 namespace braid::doctor_host_test {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ctl/doctor/doctor_checks.h"
+#include "ctl/doctor/doctor.h"
 
 namespace braid::doctor_network_test {
 namespace {

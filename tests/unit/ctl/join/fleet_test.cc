@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ctl/verbs/cli.h"
+#include "ctl/verbs/verbs.h"
 #include "gateway/dtls/identity.h"
 #include "tunnel/wire/handshake_envelope.h"
 

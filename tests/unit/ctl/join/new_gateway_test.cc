@@ -14,7 +14,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "ctl/client/interruption.h"
 #include "ctl/client/service.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
 

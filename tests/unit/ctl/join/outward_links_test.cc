@@ -1,7 +1,7 @@
 // Which interfaces may be LANs and uplinks, decided from the kernel's messages. The hosts are those
 // of real users.
 
-#include "ctl/join/outward_links.h"
+#include "ctl/join/site.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,9 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "ctl/join/site.h"
 #include "host/linux/netlink.h"
-#include "host/linux/netlink_config.h"
+#include "host/linux/netlink_monitor.h"
 
 namespace braid::outward_links_test {
 namespace {

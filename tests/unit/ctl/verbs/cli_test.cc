@@ -1,6 +1,6 @@
 // The whole program: verbs, outputs, exit codes.
 
-#include "ctl/verbs/cli.h"
+#include "ctl/verbs/verbs.h"
 
 #include <ev.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "ctl/views/explain.h"
+#include "ctl/views/views.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

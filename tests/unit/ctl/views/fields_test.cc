@@ -1,4 +1,4 @@
-#include "ctl/views/fields.h"
+#include "ctl/views/format.h"
 
 #include <gtest/gtest.h>
 

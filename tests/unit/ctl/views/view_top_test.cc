@@ -1,4 +1,4 @@
-#include "ctl/views/view_top.h"
+#include "ctl/views/views.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "host/linux/service.h"
+#include "host/linux/process.h"
 #include "host/system.h"
 
 namespace braid::log_test {

@@ -1,4 +1,4 @@
-#include "host/linux/memory.h"
+#include "host/linux/process.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>

@@ -1,4 +1,4 @@
-#include "host/linux/netlink_config.h"
+#include "host/linux/netlink_monitor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "host/linux/tun_io.h"
+#include "host/linux/linux_tun_device.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,20 +1,29 @@
-#include "host/linux/service.h"
+#include "host/linux/process.h"
 
 #include <grp.h>
+#include <link.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>  // __GLIBC__
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include "host/system.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #ifdef BRAID_SYSTEMD
 #include <systemd/sd-daemon.h>
 #endif
@@ -119,6 +128,57 @@ void dropPrivileges() {
 
 void allowDumps(bool on) {
   ::prctl(PR_SET_DUMPABLE, on ? 1 : 0, 0, 0, 0);
+}
+
+namespace {
+[[maybe_unused]] constexpr int kLarge = 128 << 10;  // bytes: glibc's initial mmap threshold
+}
+
+void returnLargeBlocks() noexcept {
+#ifdef __GLIBC__  // others return large blocks at once (musl, for one)
+  ::mallopt(M_MMAP_THRESHOLD, kLarge);
+  ::mallopt(M_TRIM_THRESHOLD, kLarge);
+#endif
+}
+
+namespace {
+// Size of the reserve: enough for an orderly end, and small enough that malloc() takes it from its
+// heap, where freed memory can serve requests of any size.
+constexpr size_t kReserve = 96 << 10;
+std::atomic<void*> reserve{nullptr};
+}  // namespace
+
+bool holdMemoryReserve() noexcept {
+  if (reserve.load(std::memory_order_relaxed)) return true;
+  std::set_new_handler([] {
+    if (!releaseMemoryReserve()) throw std::bad_alloc();
+  });
+  void* kept = std::malloc(kReserve);
+  std::free(reserve.exchange(kept));  // frees one that another thread allocated meanwhile
+  return kept;
+}
+
+bool releaseMemoryReserve() noexcept {
+  void* kept = reserve.exchange(nullptr);
+  std::free(kept);
+  return kept;
+}
+
+// Only segments that are not writable are unmapped: their contents equal the file's. Relocated
+// constants (RELRO) are in writable segments.
+void returnProgramPages() noexcept {
+  auto each = [](dl_phdr_info* object, size_t, void*) {
+    const auto page = static_cast<uintptr_t>(::getpagesize());
+    for (int i = 0; i < object->dlpi_phnum; ++i) {
+      const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+      if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+      uintptr_t begin = (object->dlpi_addr + segment.p_vaddr + page - 1) & ~(page - 1);
+      uintptr_t end = (object->dlpi_addr + segment.p_vaddr + segment.p_memsz) & ~(page - 1);
+      if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    }
+    return 0;
+  };
+  ::dl_iterate_phdr(each, nullptr);
 }
 
 }  // namespace braid

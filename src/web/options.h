@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inet/addresses.h"
+
+namespace braid {
+
+/// The command line of braid-web.
+struct WebOptions {
+  static constexpr uint16_t kPort = 9380;
+
+  std::string socket;  ///< path of the control socket
+  std::vector<Endpoint> listen;
+  std::vector<std::string> hosts;
+  std::string token;             ///< empty: none
+  std::string certificate, key;  ///< files; empty: no TLS
+  std::string logLevel = "info";
+};
+
+/// Reads the command line and the files that it names. nullopt: the program ends with `exitCode`;
+/// the reason was printed. Throws std::runtime_error with a remedy.
+std::optional<WebOptions> readWebOptions(int argc, const char* const* argv, int& exitCode);
+
+/// Says what is unsafe: listening at an address other than loopback without both a token and TLS.
+/// Empty: it is safe.
+std::string dangerOf(const WebOptions& options);
+
+/// Reads a file of at most 64 KiB that only its owner may read, or that is one of this process's
+/// credentials. Throws std::runtime_error with a remedy that names `option`.
+std::string readSecretFile(const std::string& option, const std::string& path);
+
+}  // namespace braid
