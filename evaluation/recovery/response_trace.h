@@ -11,7 +11,7 @@
 
 #include "evaluation/models/network.h"
 #include "evaluation/models/raw_flows.h"
-#include "tunnel/stream/trace.h"
+#include "tunnel/queue/trace.h"
 
 namespace braid::sim {
 

@@ -58,20 +58,20 @@ TEST_F(TunnelTest, OnlyPeersThatMustComeToUsAreCalledBack) {
   peers[1].pin = {2};
   peers[1].endpoints = {*Endpoint::parse("192.0.2.2:4433")};
   tunnel.setPeers(peers, now);
-  std::vector<KnownInitiator> callers(3);
+  std::vector<KnownInitiator> initiators(3);
   for (uint8_t i = 0; i < 3; ++i) {
-    callers[i].pin = {static_cast<uint8_t>(i + 1)};
-    callers[i].routes = {
+    initiators[i].pin = {static_cast<uint8_t>(i + 1)};
+    initiators[i].routes = {
         {1, {}, {*Address::parse("198.51.100.1"), static_cast<uint16_t>(1000 + i)}}};
   }
-  tunnel.sendRestartNotices(callers, now);
+  tunnel.sendRestartNotices(initiators, now);
   now += 1s;
   std::vector<Route> called;
   for (Datagram d; tunnel.pollDatagram(d, now);) {
     EXPECT_TRUE(isRestartNotice(d.bytes.view()));
     called.push_back(d.route);
   }
-  EXPECT_EQ(called, callers[0].routes);
+  EXPECT_EQ(called, initiators[0].routes);
 }
 
 /// An unreachable peer, and packets for hosts behind it.
