@@ -303,14 +303,16 @@ TEST_F(DataTrackerTest, WhatIsLostWaitsForItsCopyUntilTheAnswerIsDue) {
   EXPECT_EQ(dataTracker.live(), 0u);
 }
 
-TEST_F(DataTrackerTest, ALostDatagramWithACopyInFlightIsNotSentAgain) {
+TEST_F(DataTrackerTest, ALostDatagramWaitsForItsCopyToo) {
   UnitRef d = make(calls);
   dataTracker.onSent(d, 2_subflow, 77_pn);
   dataTracker.onCopied(d, now + 30ms);
   dataTracker.onLost(d, now);
-  EXPECT_EQ(dataTracker.queued(), 0u);
-  EXPECT_FALSE(d->isDone());
+  EXPECT_EQ(dataTracker.queued(), 1u);
+  EXPECT_EQ(d->answerDue, now + 30ms);
   dataTracker.onLost(d, now, true);
+  EXPECT_EQ(dataTracker.nextRepair(now), d) << "the copy is lost, too";
+  EXPECT_EQ(dataTracker.nextRepair(now + DataTracker::kTimely + 1ns), nullptr);
   EXPECT_TRUE(d->isDone());
   dataTracker.forget(d);
   dataTracker.forget(d);
