@@ -111,5 +111,46 @@ TEST_F(TunWriterTest, WhereBothPlacesAreTakenTheFirstOneLeaves) {
   EXPECT_EQ(counters.writtenPackets, 12u);
 }
 
+// The socket pair refuses large writes, as a device may refuse runs.
+TEST_F(TunWriterTest, ARunThatTheDeviceRefusesIsWrittenPacketByPacketAndNotTriedAgain) {
+  int small = 512;
+  ASSERT_EQ(::setsockopt(device.get(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+  Bytes all;
+  for (uint32_t i = 0; i < 40; ++i) {
+    write(segment(1000, i));
+    all.insert(all.end(), 100, static_cast<uint8_t>(i));
+  }
+  EXPECT_EQ(takeWrites(), std::vector<size_t>(40, 100));
+  EXPECT_EQ(came[1000], all) << "nothing is lost";
+  EXPECT_EQ(counters.refusedRuns, 1u);
+  EXPECT_EQ(counters.writtenPackets, 40u);
+  EXPECT_EQ(counters.writeErrors + counters.writeFull, 0u);
+  for (uint32_t i = 40; i < 80; ++i) write(segment(1000, i));
+  EXPECT_EQ(takeWrites(), std::vector<size_t>(40, 100));
+  EXPECT_EQ(counters.refusedRuns, 1u);
+}
+
+TEST_F(TunWriterTest, TheHeadersOfARefusedRunAreAsTheyWere) {
+  int small = 512;
+  ASSERT_EQ(::setsockopt(device.get(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
+  Bytes first = segment(1000, 0);
+  for (uint32_t i = 0; i < 40; ++i) writer->write(pool.copy(segment(1000, i)), counters);
+  writer->flush(counters);
+  uint8_t buffer[70000];
+  ssize_t n = ::recv(written.get(), buffer, sizeof buffer, 0);
+  ASSERT_EQ(static_cast<size_t>(n), sizeof(VirtioHeader) + first.size());
+  EXPECT_EQ(Bytes(buffer + sizeof(VirtioHeader), buffer + n), first);
+  EXPECT_EQ(buffer[1], VirtioHeader::kNoSegments);
+}
+
+// A device that is down refuses everything: that says nothing about runs.
+TEST_F(TunWriterTest, ADeviceThatTakesNothingIsAskedForRunsAgain) {
+  written = UniqueFd();  // ECONNREFUSED
+  for (uint32_t i = 0; i < 3; ++i) writer->write(pool.copy(segment(1000, i)), counters);
+  writer->flush(counters);
+  EXPECT_EQ(counters.writeErrors, 3u);
+  EXPECT_EQ(counters.refusedRuns, 0u);
+}
+
 }  // namespace
 }  // namespace braid::tun_writer_test
