@@ -62,8 +62,7 @@ StoredInitiator initiatorOf(const Json& j) {
 std::vector<StoredInitiator> InitiatorStore::parse(std::string_view text) {
   const Json book = Json::parse(text);
   std::vector<StoredInitiator> initiators;
-  for (const Json& initiator : book.at("initiators"))
-    initiators.push_back(initiatorOf(initiator));
+  for (const Json& initiator : book.at("initiators")) initiators.push_back(initiatorOf(initiator));
   return initiators;
 }
 
