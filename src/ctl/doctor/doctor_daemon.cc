@@ -51,8 +51,8 @@ std::string remedyFor(const std::string& text) {
 
 // The last failed handshake with the peer; null: none.
 Json lastFailure(const Json& history, const std::string& peer) {
-  Json events = listOf(history, "events"), last;
-  for (const Json& e : events) {
+  Json last;
+  for (const Json& e : listOf(history, "events")) {
     if (textOf(e, kKeyOf<&PastEvent::kind>) != "handshake_failed" ||
         textOf(e, kKeyOf<&PastEvent::peer>) != peer)
       continue;
@@ -189,7 +189,7 @@ void judgePath(const Patient& patient, const std::string& peer, const Json& subf
 
 void judgePeers(const Patient& patient, const Json& status, const Json& history,
                 DoctorReport& report) {
-  Json peers = listOf(status, "peers");
+  const Json::array_t& peers = listOf(status, "peers");
   bool anyUp = std::any_of(peers.begin(), peers.end(),
                            [](const Json& p) { return flagOf(p, kKeyOf<&PeerStatus::up>); });
   for (const Json& peer : peers) judgePeer(patient, status, history, peer, anyUp, report);

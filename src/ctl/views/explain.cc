@@ -24,7 +24,7 @@ constexpr double kStepS = std::chrono::duration<double>(History::kStep).count();
 // The steps of a path or peer that ended in the window, as objects.
 std::vector<Json> stepsOf(const Json& answer, double since, double until) {
   std::vector<Json> steps;
-  Json columns = listOf(answer, "columns");
+  const Json::array_t& columns = listOf(answer, "columns");
   for (const Json& row : listOf(answer, "steps")) {
     Json step = Json::object();
     for (size_t i = 0; row.is_array() && i < row.size() && i < columns.size(); ++i)
@@ -288,7 +288,7 @@ std::string troubleText(const Json& t) {
 
 std::string pathText(const Json& path) {
   std::string text = textOf(path, "peer") + " by " + textOf(path, "path") + ": ";
-  Json troubles = listOf(path, "troubles");
+  const Json::array_t& troubles = listOf(path, "troubles");
   text += troubles.empty() ? "good" : "bad " + plural(troubles.size(), "time");
   uint64_t sent = countOf(path, "sent_packets"), lost = countOf(path, "lost_packets");
   text += "; " + formatBytes(numberOf(path, "sent_bytes")) + " out, " +
@@ -330,12 +330,12 @@ std::string explainText(const Json& explained) {
   double from = numberOf(explained, "from_unix_s"), until = numberOf(explained, "until_unix_s");
   std::string text = "The last " + formatAge(until - from) + ", from " + formatTimeOfDay(from) +
                      " to " + formatTimeOfDay(until) + ".\n\n";
-  Json paths = listOf(explained, "paths");
+  const Json::array_t& paths = listOf(explained, "paths");
   if (paths.empty())
     text += "Nothing is known of any path: no peer was up, or the daemon began just now.\n";
   for (const Json& path : paths) text += pathText(path);
   if (!paths.empty()) text += "\n" + sumsText(fieldOf(explained, "sums"));
-  Json events = listOf(explained, "events");
+  const Json::array_t& events = listOf(explained, "events");
   if (!events.empty()) text += "\nWhat else happened:\n";
   for (const Json& event : events) text += eventText(event);
   return text;

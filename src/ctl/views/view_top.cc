@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json namedIn(const Json& list, const char* key, const std::string& name) {
+Json namedIn(const Json::array_t& list, const char* key, const std::string& name) {
   for (const Json& item : list)
     if (textOf(item, key) == name) return item;
   return {};
@@ -55,13 +55,14 @@ std::string pathsTable(const TopLook& now, const TopLook& last, const TopLook& o
   double seconds = now.at - last.at;
   for (const Json& peer : listOf(now.status, "peers")) {
     std::string name = textOf(peer, kKeyOf<&PeerStatus::name>);
-    Json was = listOf(peerIn(last, name), "subflows"),
-         long_ago = listOf(peerIn(oldest, name), "subflows");
+    const Json lastPeer = peerIn(last, name), oldestPeer = peerIn(oldest, name);
+    const Json::array_t &was = listOf(lastPeer, "subflows"),
+                        &longAgo = listOf(oldestPeer, "subflows");
     for (const Json& s : listOf(peer, "subflows")) {
       std::string id = textOf(s, kKeyOf<&SubflowStatus::id>),
                   path = textOf(s, kKeyOf<&SubflowStatus::uplink>);
       Json before = namedIn(was, kKeyOf<&SubflowStatus::id>, id);
-      Losses losses = lossesOf(s, namedIn(long_ago, kKeyOf<&SubflowStatus::id>, id));
+      Losses losses = lossesOf(s, namedIn(longAgo, kKeyOf<&SubflowStatus::id>, id));
       std::string state = textOf(s, kKeyOf<&SubflowStatus::state>);
       if (flagOf(s, kKeyOf<&SubflowStatus::resting>)) state += ", rests";
       table.add({name, path == "-" ? textOf(s, kKeyOf<&SubflowStatus::remote>) : path, state,

@@ -167,7 +167,7 @@ std::string streamsPart(const nlohmann::json& answer) {
                ">FIRST BYTE"});
   std::string cut;
   for (const auto& peer : listOf(answer, "peers")) {
-    nlohmann::json streams = listOf(peer, "streams");
+    const nlohmann::json::array_t& streams = listOf(peer, "streams");
     for (const auto& stream : streams) {
       table.add({cell<&PeerStatus::name>(peer), cell<&StreamStatus::name>(stream),
                  cell<&StreamStatus::state>(stream), cell<&StreamStatus::sentBytes>(stream),
@@ -189,7 +189,7 @@ std::string flowsText(const nlohmann::json& answer) {
                ">MARKS"});
   std::string cut;
   for (const auto& peer : listOf(answer, "peers")) {
-    nlohmann::json flows = listOf(peer, "flows");
+    const nlohmann::json::array_t& flows = listOf(peer, "flows");
     for (const auto& flow : flows) {
       table.add({cell<&PeerStatus::name>(peer), cell<&FlowStatus::name>(flow),
                  cell<&FlowStatus::delivery>(flow), cell<&FlowStatus::bytes>(flow),
@@ -242,7 +242,7 @@ std::string subflowsPart(const nlohmann::json& answer) {
 
 std::string decodingPart(const nlohmann::json& answer) {
   std::string text = "restoring 1, 2, ... of " + textOf(answer, "k_max") + " packets takes";
-  nlohmann::json times = listOf(answer, "decode_us");
+  const nlohmann::json::array_t& times = listOf(answer, "decode_us");
   if (times.empty()) return "";
   const char* between = " ";
   for (const auto& time : times) {
