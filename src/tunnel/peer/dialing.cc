@@ -17,7 +17,8 @@ ClientHandshake::ClientHandshake(HandshakeProvider& provider, SecretRandom& rand
 }
 
 void ClientHandshake::onTimer(Time now) {
-  if (handshake_->deadline() <= now) sentAt_ = now;
+  if (handshake_->deadline() > now) return;
+  sentAt_ = now;
   handshake_->onTimer(now);
 }
 

@@ -24,16 +24,16 @@ std::vector<std::string> found(const nlohmann::json& traffic) {
 }
 
 TEST(DoctorDaemon, OffloadsThatWorkAreNoFinding) {
-  EXPECT_THAT(found({{"socket_merging_stopped", 0},
-                     {"socket_merged_damaged", 3},
-                     {"device_runs_refused", 0}}),
+  EXPECT_THAT(found({{"socket_merging_stopped", 0u},
+                     {"socket_merged_damaged", 3u},
+                     {"device_runs_refused", 0u}}),
               IsEmpty());
 }
 
 TEST(DoctorDaemon, DamagedRunsAndRefusedRunsAreNamedWithWhatHelps) {
-  EXPECT_THAT(found({{"socket_merging_stopped", 1}, {"socket_merged_damaged", 31}}),
+  EXPECT_THAT(found({{"socket_merging_stopped", 1u}, {"socket_merged_damaged", 31u}}),
               ElementsAre(AllOf(HasSubstr("31 datagrams came damaged"), HasSubstr("ethtool"))));
-  EXPECT_THAT(found({{"device_runs_refused", 2}}),
+  EXPECT_THAT(found({{"device_runs_refused", 2u}}),
               ElementsAre(HasSubstr("refuses several packets in one write")));
 }
 
