@@ -32,9 +32,10 @@ class Download(threading.Thread):
     """One HTTP download by unmodified curl, whose output is read as it comes.
 
     `arrivals` holds (seconds since start, bytes so far) of every read. After join(): seconds, size, sha256, error.
+    `wrapper`: words of a program that starts curl.
     """
 
-    def __init__(self, lab, url, namespace=None, name="curl"):
+    def __init__(self, lab, url, namespace=None, name="curl", wrapper=()):
         super().__init__(daemon=True)
         self._lab = lab
         self.url = url
@@ -47,7 +48,7 @@ class Download(threading.Thread):
         self._began = time.monotonic()
         self._log = lab.log(name)
         self._output = open(self._log, "w+b")  # pylint: disable=consider-using-with
-        words = ["curl", "-sSgN", "--max-time", "300", "-w", "%{stderr}%{json}\n", url]
+        words = [*wrapper, "curl", "-sSgN", "--max-time", "300", "-w", "%{stderr}%{json}\n", url]
         self.process = lab.start(namespace or lab.client, name, words, stdout=subprocess.PIPE, stderr=self._output)
         self.start()
 

@@ -37,14 +37,15 @@ http {{
 }}
 """
 
-    def __init__(self, lab, namespace=None):
+    def __init__(self, lab, namespace=None, wrapper=()):
+        """`wrapper`: words of a program that starts nginx."""
         self._root = lab.directory / "nginx"
         (self._root / "files").mkdir(parents=True)
         self.sha256 = {}
         config = self._root / "nginx.conf"
         config.write_text(self._CONFIG.format(root=self._root, port=HTTP_PORT), encoding="ascii")
         space = namespace or lab.server
-        self.process = lab.start(space, "nginx", ["nginx", "-e", "stderr", "-c", config])
+        self.process = lab.start(space, "nginx", [*wrapper, "nginx", "-e", "stderr", "-c", config])
         lab.wait_for(lambda: run("ip", "netns", "exec", space.name, "ss", "-Hltn", f"sport = :{HTTP_PORT}"),
                      "nginx to listen")
 

@@ -26,7 +26,7 @@ class Pair:
     def __enter__(self):
         self.lab.__enter__()
         try:
-            self.nginx = Nginx(self.lab)
+            self.nginx = self.serve()
             self.lab.start_gateways(**self._gateways)
         except BaseException:
             self.lab.__exit__(None, None, None)
@@ -35,6 +35,10 @@ class Pair:
 
     def __exit__(self, *error):
         self.lab.__exit__(*error)
+
+    def serve(self):
+        """The server's nginx; called before the gateways start."""
+        return Nginx(self.lab)
 
     def file(self, seconds):
         """A file whose download takes about `seconds` when all links are full."""
