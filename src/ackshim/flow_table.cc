@@ -105,8 +105,8 @@ FlowTable::FlowTable(size_t maxFlows, size_t maxHalfOpen, uint64_t seed)
     : hash_(seed, ~seed),
       maxFlows_(std::clamp<size_t>(maxFlows, 1, kMost)),
       maxHalfOpen_(std::clamp<size_t>(maxHalfOpen, 1, kMost)),
-      flows_(maxFlows_ + maxHalfOpen_, Records::kUnmade),
-      troubles_(maxFlows_, Records::kUnmade),
+      flows_(maxFlows_ + maxHalfOpen_, ArrayInit::kNone),
+      troubles_(maxFlows_, ArrayInit::kNone),
       proven_(maxFlows_),
       halfOpen_(maxHalfOpen_) {}
 

@@ -19,13 +19,13 @@ Packet PacketReceiver::onData(const DataFrame& frame, Packet packet, Time now) {
     if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) order_.relieve();
     order_.onPacket(frame.flow, expandDsn(frame.dsn, order_.next(frame.flow)), std::move(packet),
                     now);
-    keep(footprint());
+    setUsed(footprint());
     return {};
   }
   DuplicateFilter* filter = timely(frame.flow, now);
   if (!filter) return {};
   bool isNew = filter->accept(expandDsn(frame.dsn, filter->next()));
-  keep(footprint());  // may free the filter
+  setUsed(footprint());  // may free the filter
   if (isNew) {
     count(packet);
     return packet;
@@ -48,7 +48,7 @@ void PacketReceiver::count(const Packet& packet) {
 void PacketReceiver::onSkip(const SkipFrame& skip, Time now) {
   if (!admits(order_.growth(skip.flow))) return;
   order_.skip(skip.flow, skip.first, skip.count, now);
-  keep(footprint());
+  setUsed(footprint());
 }
 
 void PacketReceiver::onTimer(Time now) {
@@ -94,18 +94,18 @@ void PacketReceiver::forget(Time before) {
     page.reset();
     --timelyPages_;
   }
-  keep(footprint());
+  setUsed(footprint());
 }
 
 // First frees what no packet needs. If that frees nothing, the memory is needed for held packets:
 // releases all of them.
 void PacketReceiver::reclaim() {
-  size_t before = kept();
+  size_t before = used();
   forget(Time::max());
-  if (kept() < before) return;
+  if (used() < before) return;
   order_.clear();
   released_ = true;
-  keep(footprint());
+  setUsed(footprint());
 }
 
 }  // namespace braid

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/drop.h"
-#include "base/memory.h"
+#include "base/memory_quota.h"
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/order/reassembly.h"
@@ -39,7 +39,7 @@ class PacketReceiver final : private QuotaUser {
   /// object.
   explicit PacketReceiver(const QueueOptions& options, const PacketPool& pool,
                           MemoryQuota* memory = nullptr)
-      : QuotaUser(memory),
+      : QuotaUser(memory, Reclaimable::kYes),
         pool_(pool),
         orderOptions_(resequencerOptions(options)),
         order_(orderOptions_) {}

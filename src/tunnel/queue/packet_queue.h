@@ -5,6 +5,7 @@
 
 #include "base/drop.h"
 #include "base/memory.h"
+#include "base/memory_quota.h"
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/queue/codel.h"
@@ -49,10 +50,14 @@ class PacketQueues final : public Lane, private QuotaUser {
   static constexpr size_t kDropBatch = 64;
 
   /// All arguments must outlive the object. `events`: gets the TCP packets that are dropped;
-  /// nullptr: nobody does. `budget`: quota of queued packets; nullptr for none.
+  /// nullptr: nobody does. `quota`: that of queued packets; nullptr for none.
   PacketQueues(const PacketQueuesOptions& options, InnerFlowTable& flows, DrrScheduler& round,
-               PacketEvents* events = nullptr, MemoryQuota* budget = nullptr)
-      : QuotaUser(budget), options_(options), flows_(flows), round_(round), events_(events) {}
+               PacketEvents* events = nullptr, MemoryQuota* quota = nullptr)
+      : QuotaUser(quota, Reclaimable::kYes),
+        options_(options),
+        flows_(flows),
+        round_(round),
+        events_(events) {}
   void setOptions(const PacketQueuesOptions& options) { options_ = options; }
   /// For all queues, from the next packet on.
   void setCodel(Duration target, Duration interval) {

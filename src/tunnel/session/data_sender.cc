@@ -241,7 +241,7 @@ void DataSender::addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Ti
 // ---- when to ask again
 
 bool DataSender::hasWaiting() const {
-  return round_.hasWork() || dataTracker_.queued() > 0 || proactiveRecovery_.hasSecond();
+  return round_.hasWork() || dataTracker_.queuedRepairs() > 0 || proactiveRecovery_.hasSecond();
 }
 
 Time DataSender::nextDeadline(Time now) const {
@@ -252,15 +252,15 @@ Time DataSender::nextDeadline(Time now) const {
       if (opens > now) next = std::min(next, opens);
       if (smallWaits_ && (opens = s->admission().opensAheadAt()) > now)
         next = std::min(next, opens);
-      if (dataTracker_.queued() == 0) continue;
+      if (dataTracker_.queuedRepairs() == 0) continue;
       if ((opens = s->admission().opensForRepairAt(dataTracker_.hasMoved())) > now)
         next = std::min(next, opens);
     }
   }
-  if (dataTracker_.queued() > 0)
+  if (dataTracker_.queuedRepairs() > 0)
     next =
         std::min(next, std::max(now, std::min(repairs_.readyAt(), dataTracker_.repairExpiresAt())));
-  if (round_.bytes() == 0 && dataTracker_.live() > 0)
+  if (round_.bytes() == 0 && dataTracker_.records() > 0)
     next = std::min(next, std::max(now, proactiveRecovery_.idleAgainAt()));
   if (round_.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
   return next;

@@ -40,7 +40,7 @@ ByteView bytesOf(const Inbound::UnitFrame& frame) {
 Inbound::Inbound(const QueueOptions& options, PacketPool& pool, PathManager& paths,
                  KeyUpdate& renewal, SessionStreams& streams, ProactiveRecovery& proactiveRecovery,
                  FecReceiver& receiver, PacketEvents& events, MemoryQuota* orderMemory)
-    : QuotaUser(&pool.budget(PacketUse::kHeld)),
+    : QuotaUser(&pool.quota(PacketUse::kHeld), Reclaimable::kYes),
       options_(options),
       pool_(pool),
       paths_(paths),
@@ -274,7 +274,7 @@ void Inbound::deliver(Packet packet) {
 void Inbound::deliverWaiting() {
   Packet packet;
   while (packets_.poll(packet)) deliver(std::move(packet));
-  keep(packets_.heldPackets());
+  setUsed(packets_.heldPackets());
 }
 
 void Inbound::releaseHeld() {

@@ -70,7 +70,7 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role,
       keys_(secrets, role, keyLimits(options), now),
       sealer_(secrets.sessionId, keys_),
       trace_(context.shared.trace, secrets.sessionId),
-      dataTracker_(options.repairTime, &packets_, &context.pool.budget(PacketUse::kSent)),
+      dataTracker_(options.repairTime, &packets_, &context.pool.quota(PacketUse::kSent)),
       queues_(options,
               {options.streams, context.pool, dataTracker_, trace_, context.rateLimits,
                context.shared.streams, context.shared.streamMemory, secrets.sessionId,
@@ -105,7 +105,7 @@ void Session::giveUp() {
   queues_.streams.endAll(StreamCause::kGone, false);
   proactiveRecovery_.clear();
   paths_.clear();
-  dataTracker_.giveUpAll(Drop::kPeerDown);
+  dataTracker_.giveUpRepairs(Drop::kPeerDown);
 }
 
 void Session::setTunables() {
@@ -221,8 +221,8 @@ void Session::refresh(Time now) {
 // No subflow has been usable for the repair time: nobody waits for these packets any more.
 void Session::clearQueues(Time now) {
   queues_.streams.endAll(StreamCause::kGone, true);
-  dataTracker_.giveUpAll(Drop::kPeerDown);
-  if (dataTracker_.live() > 0) {
+  dataTracker_.giveUpRepairs(Drop::kPeerDown);
+  if (dataTracker_.records() > 0) {
     for (Subflow* s : paths_.subflows()) s->sender().giveUpData(Drop::kPeerDown);
   }
   drain(queues_.round, now, [this](Packet) { countDrop(drops_, Drop::kPeerDown); });

@@ -74,7 +74,7 @@ TEST_F(DroppedPacketsTest, AFlowIsCarriedUntilAllOfItIsDelivered) {
   EXPECT_TRUE(flow.isCarried()) << "on its way";
   b.dataTracker.onDelivered(unit, true);
   EXPECT_FALSE(flow.isCarried());
-  b.dataTracker.forget(unit);
+  b.dataTracker.release(unit);
 }
 
 TEST_F(DroppedPacketsTest, WhatCouldNotBeRepairedInTimeIsShown) {
@@ -84,7 +84,7 @@ TEST_F(DroppedPacketsTest, WhatCouldNotBeRepairedInTimeIsShown) {
     UnitRef unit = dataTracker.create(some.make(reliable), packet(reliable, 100), at(1s));
     dataTracker.onSent(unit, 0_subflow, 0_pn);
     dataTracker.onLost(unit, at(5s));
-    dataTracker.forget(unit);
+    dataTracker.release(unit);
   }
   EXPECT_EQ(dropped(), std::vector<uint8_t>{1});
 }
@@ -96,9 +96,9 @@ TEST_F(DroppedPacketsTest, WhatADownPeerLosesIsNotShown) {
   UnitRef unit = dataTracker.create(some.make(), packet(1, 100), at(1s));
   dataTracker.onSent(unit, 0_subflow, 0_pn);
   dataTracker.onLost(unit, at(1s));
-  dataTracker.giveUpAll(Drop::kPeerDown);
+  dataTracker.giveUpRepairs(Drop::kPeerDown);
   EXPECT_TRUE(dropped().empty());
-  dataTracker.forget(unit);
+  dataTracker.release(unit);
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ struct Bench final : Lane {
   }
   void deliver(UnitRef unit) {
     dataTracker.onDelivered(unit, true);
-    dataTracker.forget(unit);
+    dataTracker.release(unit);
   }
 };
 

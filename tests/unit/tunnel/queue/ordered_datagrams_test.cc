@@ -108,7 +108,7 @@ TEST(OrderedDatagrams, ALostOneIsRepairedWithinThePatienceAndThenGivenUp) {
   EXPECT_EQ(b.dataTracker.nextRepair(at(1s) + kPatience + 1ns), nullptr)
       << "later than that nobody waits for it";
   b.dataTracker.onLost(second, at(1s) + kPatience + 1ns);
-  EXPECT_EQ(b.dataTracker.queued(), 0u);
+  EXPECT_EQ(b.dataTracker.queuedRepairs(), 0u);
   EXPECT_EQ(b.dataTracker.drops()[static_cast<size_t>(Drop::kLostDatagram)], 2u);
   EXPECT_EQ(b.dataTracker.drops()[static_cast<size_t>(Drop::kExpired)], 0u);
   auto skip = b.dataTracker.takeSkip();

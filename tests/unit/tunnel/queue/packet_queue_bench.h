@@ -83,7 +83,7 @@ struct PacketLaneBench {
   }
   void deliver(UnitRef unit) {
     dataTracker.onDelivered(unit, true);
-    dataTracker.forget(unit);
+    dataTracker.release(unit);
   }
   const Flow* flow(uint16_t n) const { return flows.find(key(n)); }
   uint64_t drops(Drop cause) const { return lane.drops()[static_cast<size_t>(cause)]; }

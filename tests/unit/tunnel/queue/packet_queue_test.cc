@@ -265,8 +265,8 @@ struct LanePair {
   PacketPool pool{1000, 32};
   InnerFlowTable flows{{}, 1}, otherFlows{{}, 2};
   DrrScheduler round, otherRound;
-  PacketQueues lane{{}, flows, round, nullptr, &pool.budget(PacketUse::kQueued)};
-  PacketQueues other{{}, otherFlows, otherRound, nullptr, &pool.budget(PacketUse::kQueued)};
+  PacketQueues lane{{}, flows, round, nullptr, &pool.quota(PacketUse::kQueued)};
+  PacketQueues other{{}, otherFlows, otherRound, nullptr, &pool.quota(PacketUse::kQueued)};
 
   void in(PacketQueues& to, uint16_t flow, int packets) {
     for (; packets > 0; --packets) {
@@ -275,7 +275,7 @@ struct LanePair {
       to.enqueue(std::move(packet), key(flow), false, false, at(1s));
     }
   }
-  size_t queued() const { return pool.budget(PacketUse::kQueued).used(); }
+  size_t queued() const { return pool.quota(PacketUse::kQueued).used(); }
   static uint64_t drops(const PacketQueues& of) {
     return of.drops()[static_cast<size_t>(Drop::kQueueFull)];
   }
@@ -310,7 +310,7 @@ TEST(PacketQueueBudget, WhatLeavesOrDiesIsGivenBack) {
   b.in(b.lane, 1, 3);
   {
     DrrScheduler round;
-    PacketQueues shortLived({}, b.otherFlows, round, nullptr, &b.pool.budget(PacketUse::kQueued));
+    PacketQueues shortLived({}, b.otherFlows, round, nullptr, &b.pool.quota(PacketUse::kQueued));
     EXPECT_EQ(b.queued(), 3u);
   }
   DrrCursor walk(b.round);
