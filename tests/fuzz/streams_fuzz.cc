@@ -49,7 +49,7 @@ class Play {
     CHECK(pool_.inUse() == 0);
     CHECK(dataTracker_.records() == 0);
     for (PacketUse use : {PacketUse::kHeld, PacketUse::kSent, PacketUse::kQueued})
-      CHECK(pool_.budget(use).used() == 0);
+      CHECK(pool_.quota(use).used() == 0);
   }
   Play(const Play&) = delete;
   Play& operator=(const Play&) = delete;
@@ -174,7 +174,7 @@ class Play {
   // The next data unit is sent.
   void send(Reader& in) {
     DrrCursor walk(round_);
-    Candidate offer = walk.offer(now_);
+    Candidate offer = walk.peek(now_);
     if (!offer.unit || sent_.size() >= kUnits) return;
     if (size_t size = 70 + in.u16() % 2000; size < offer.unit->size())
       offer.flow->lane().cut(*offer.flow, size);

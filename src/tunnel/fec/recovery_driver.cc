@@ -40,7 +40,7 @@ bool ProactiveRecovery::onNewData(UnitRef unit) {
   if (flow.reliable() && unit->dsn - oldest->dsn >= receiveWindow_ && oldest->mayCopy())
     duplicates_.add(oldest);
   bool takesTurn =
-      policy.takesTurns() && flow.burst.ended() && flow.waiting() == 0 && flow.burst.isShort();
+      policy.takesTurns() && flow.burst.ended() && flow.waitingBytes() == 0 && flow.burst.isShort();
   lastEnded_ = flow.burst.ended() && !takesTurn;
   return takesTurn;
 }

@@ -157,7 +157,7 @@ void DataTracker::finish(DataUnit& unit, UnitState state) {
   setUsed(used() - 1);
   Flow& flow = *std::exchange(unit.flow, nullptr);
   if (wasLost) dequeue(unit);
-  if (sent.unacked_ == 0 && flow.delivery() == Delivery::kStream) flow.lane().onSettled(flow);
+  if (sent.unacked_ == 0 && flow.delivery() == Delivery::kStream) flow.lane().onAllDone(flow);
 }
 
 // In-flight datagrams that carry the whole range still count for its first part. The second part is

@@ -41,8 +41,8 @@ Duration queueInterval(const QueueOptions& options, Duration slowest, Duration t
 /// lanes of all peers stay within a quota of buffers; when it is used up, the lane with the most
 /// packets drops some. The other end is PacketReceiver.
 ///
-/// A packet arrives by enqueue() and waits in its flow's FIFO. When the scheduler settles on the
-/// flow, the packet becomes the ready one (FlowQueue::hand_), and handOut() takes it from there.
+/// A packet arrives by enqueue() and waits in its flow's FIFO. When the flow has its turn, the
+/// packet becomes the ready one (FlowQueue::hand_), and handOut() takes it from there.
 /// CoDel and the bounds drop packets at the head of a FIFO, never a ready packet.
 class PacketQueues final : public Lane, private QuotaUser {
  public:

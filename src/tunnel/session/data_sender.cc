@@ -106,11 +106,11 @@ DataSender::Outcome DataSender::offer(Datagram& out, Time now) {
   bool anyOpen = std::any_of(views_.begin(), views_.end(), isOpen);
   bool anyAhead = std::any_of(views_.begin(), views_.end(), isAhead);
   DrrCursor round(round_);
-  while (Candidate offer = round.offer(now)) {
-    smallWaits_ |= offer.flow->burst.isSmall() || round_.newWaits(*offer.flow);
-    if (offer.isClaim()) {
+  while (Candidate offer = round.peek(now)) {
+    smallWaits_ |= offer.flow->burst.isSmall() || round_.hasOtherNew(*offer.flow);
+    if (offer.isBareTurn()) {
       if (!mayTakeTurn(*offer.flow, now)) {
-        if (!round.deferClaim()) return Outcome::kLater;
+        if (!round.deferTurn()) return Outcome::kLater;
         continue;
       }
       if (takeTurn(round, *offer.flow, out, now)) return Outcome::kSent;
@@ -123,11 +123,11 @@ DataSender::Outcome DataSender::offer(Datagram& out, Time now) {
     }
     if (!dataTracker_.mayCreate()) return Outcome::kLater;
     if (!anyAhead) return Outcome::kNoPath;
-    if (!anyOpen && !offer.flow->burst.isSmall() && !round_.newWaits(*offer.flow))
+    if (!anyOpen && !offer.flow->burst.isSmall() && !round_.hasOtherNew(*offer.flow))
       return Outcome::kNoPath;
     if (std::optional<size_t> choice = choosePath(offer, now))
       return send(subflows_[*choice], round, out, now) ? Outcome::kSent : Outcome::kLater;
-    if (!round.pass(now)) break;
+    if (!round.skip(now)) break;
   }
   return round_.bytes() > 0 && !anyOpen ? Outcome::kNoPath : Outcome::kNothing;
 }
@@ -141,7 +141,7 @@ bool DataSender::mayTakeTurn(const Flow& flow, Time now) const {
 
 bool DataSender::takeTurn(DrrCursor& round, Flow& flow, Datagram& out, Time now) {
   bool sent = proactiveRecovery_.pollTurn(flow, out, now);
-  round.endClaim(sent ? out.bytes.size() : 0, sent);
+  round.endTurn(sent ? out.bytes.size() : 0, sent);
   return sent;
 }
 
@@ -181,7 +181,7 @@ std::optional<size_t> DataSender::choosePath(const Candidate& offer, Time now) {
     }
     paths = fitting_;
   }
-  size_t drain = round_.drain(flow) * need / size;  // in datagrams, overhead included
+  size_t drain = round_.bytesUntilDrained(flow) * need / size;  // in datagrams, overhead included
   FlowView view{need, drain, round_.bytes(), flow.burst.isSmall()};
   flow.patience.update(flow.burst.pauses(), flow.burst.drains());
   std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
@@ -214,7 +214,7 @@ void DataSender::fill(DatagramBuilder& build, DrrCursor& round, bool chosen, Tim
       addRepair(build, repair, now);
       continue;
     }
-    Candidate offer = round.offer(now);
+    Candidate offer = round.peek(now);
     if (!offer.unit || !build.fits(offer.unit->size()) || !dataTracker_.mayCreate()) return;
     if (!std::exchange(chosen, false)) {
       if (!std::exchange(looked, true)) lookAtPaths(now);
@@ -235,7 +235,7 @@ void DataSender::addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Ti
     counts_.innerSentBytes += unit->packet.size();
   }
   proactiveRecovery_.onDataSent(*unit, now);
-  if (proactiveRecovery_.onNewData(unit)) round_.claim(flow);
+  if (proactiveRecovery_.onNewData(unit)) round_.requestTurn(flow);
 }
 
 // ---- when to ask again
@@ -262,7 +262,7 @@ Time DataSender::nextDeadline(Time now) const {
         std::min(next, std::max(now, std::min(repairs_.readyAt(), dataTracker_.repairExpiresAt())));
   if (round_.bytes() == 0 && dataTracker_.records() > 0)
     next = std::min(next, std::max(now, proactiveRecovery_.idleAgainAt()));
-  if (round_.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
+  if (round_.skipped() > 0) next = std::min(next, std::max(now, patienceEnd_));
   return next;
 }
 

@@ -40,10 +40,10 @@ template <typename F>
 void drain(DrrScheduler& fair, Time now, F&& take) {
   DrrCursor round(fair);
   while (fair.hasWork()) {
-    Candidate offer = round.offer(now);
+    Candidate offer = round.peek(now);
     if (!offer) break;
-    if (offer.isClaim()) {
-      round.endClaim(0, false);
+    if (offer.isBareTurn()) {
+      round.endTurn(0, false);
     } else {
       take(round.take());
     }

@@ -131,7 +131,7 @@ void StreamSendSide::onWritten(Stream& stream, size_t grown, size_t packets, siz
   if (grown == 0) return;
   Duration quiet = stream.lastWrite_ == Time::min() ? Duration::max() : now - stream.lastWrite_;
   stream.lastWrite_ = now;
-  bool waits = stream.waiting() > 0;
+  bool waits = stream.waitingBytes() > 0;
   PacketHint hint;
   hint.push = true;
   stream.burst.onPacket(grown, Delivery::kStream, hint, quiet, waits);
@@ -204,7 +204,7 @@ Packet StreamSendSide::handOut(Flow& flow) {
 }
 
 // All that was sent has arrived, or the stream is being removed.
-void StreamSendSide::onSettled(Flow& flow) {
+void StreamSendSide::onAllDone(Flow& flow) {
   auto& stream = static_cast<Stream&>(flow);
   stream.isKnown_ = true;
   look(stream);
@@ -225,7 +225,7 @@ Stream* StreamSendSide::takeLooked() {
 }
 
 void StreamSendSide::forget(Stream& stream) {
-  round_.leave(stream);
+  round_.remove(stream);
   queuedPackets_ -= stream.source_.packets();
   queued_.setUsed(queuedPackets_);
   if (stream.isLooked_) looked_.erase(stream);

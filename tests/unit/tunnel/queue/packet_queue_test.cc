@@ -84,7 +84,7 @@ TEST(PacketQueues, PatienceEndsWithAPause) {
   b.in(1, 1000, at(1s));
   b.in(1, 1000, at(1s));
   DrrCursor walk(b.round);
-  Flow& flow = *walk.offer(at(1s)).flow;
+  Flow& flow = *walk.peek(at(1s)).flow;
   auto patience = [&]() -> FlowPatience& {
     flow.patience.update(flow.burst.pauses(), flow.burst.drains());
     return flow.patience;
@@ -225,7 +225,7 @@ TEST(PacketQueues, ABoundBelowOnePacket) {
 TEST(PacketQueues, WhatIsInTheHandIsSafe) {
   Bench b({.queueBytes = Bench::kBuffer});
   b.in(1, 400);
-  ASSERT_TRUE(DrrCursor(b.round).offer(at(1s)));
+  ASSERT_TRUE(DrrCursor(b.round).peek(at(1s)));
   b.in(1, 400);
   EXPECT_EQ(b.pool.inUse(), 1u) << "what is in the hand stays";
   EXPECT_EQ(b.out(), 1);
@@ -235,12 +235,12 @@ TEST(PacketQueues, TheByteBoundHoldsDuringATurn) {
   Bench b({.queueBytes = 2 * Bench::kBuffer});
   b.in(1);
   UnitRef unit = b.send();
-  b.round.claim(*unit->flow);
+  b.round.requestTurn(*unit->flow);
   DrrCursor walk(b.round);
-  ASSERT_TRUE(walk.offer(at(1s)).isClaim());
+  ASSERT_TRUE(walk.peek(at(1s)).isBareTurn());
   for (int i = 0; i < 5; ++i) b.in(2);
   EXPECT_LE(b.round.bytes(), 2000u);
-  walk.endClaim(0, false);
+  walk.endTurn(0, false);
   EXPECT_EQ(b.out(), 2);
   b.deliver(unit);
 }
@@ -248,7 +248,7 @@ TEST(PacketQueues, TheByteBoundHoldsDuringATurn) {
 TEST(PacketQueues, TheByteBoundHoldsForFlowsThatWerePassed) {
   Bench b({.queueBytes = 4 * Bench::kBuffer});
   b.in(1);
-  DrrCursor(b.round).pass(at(1s));
+  DrrCursor(b.round).skip(at(1s));
   for (int i = 0; i < 10; ++i) b.in(1);
   EXPECT_LE(b.round.bytes(), 4000u);
   EXPECT_GT(b.drops(Drop::kQueueFull), 0u);
@@ -316,7 +316,7 @@ TEST(PacketQueueBudget, WhatLeavesOrDiesIsGivenBack) {
   DrrCursor walk(b.round);
   for (size_t left = 3; left > 0; --left) {
     EXPECT_EQ(b.queued(), left);
-    ASSERT_TRUE(walk.offer(at(1s)));
+    ASSERT_TRUE(walk.peek(at(1s)));
     EXPECT_EQ(b.queued(), left) << "in the hand";
     walk.take();
   }
@@ -339,7 +339,7 @@ TEST(PacketQueueProperty, NothingIsLostUncounted) {
         ++in;
         refused += b.in(n, 40 + random.below(1460), now, n % 2 == 0, n % 3 == 0).has_value();
       } else {
-        const Packet* shown = random.chance(0.5) ? DrrCursor(b.round).offer(now).unit : nullptr;
+        const Packet* shown = random.chance(0.5) ? DrrCursor(b.round).peek(now).unit : nullptr;
         const uint8_t* bytes = shown ? shown->data() : nullptr;
         UnitRef unit = b.send(now);
         ASSERT_TRUE(!bytes || unit->packet.data() == bytes);
