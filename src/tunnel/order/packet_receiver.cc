@@ -16,7 +16,7 @@ constexpr Duration kLookInterval = 10s;
 Packet PacketReceiver::onData(const DataFrame& frame, Packet packet, Time now) {
   if (frame.flow < kDatagramFlow) {
     if (!admits(order_.growth(frame.flow))) return {};
-    if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) order_.relieve();
+    if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) order_.releaseOldest();
     order_.onPacket(frame.flow, expandDsn(frame.dsn, order_.next(frame.flow)), std::move(packet),
                     now);
     setUsed(footprint());
@@ -88,7 +88,7 @@ DuplicateFilter* PacketReceiver::timely(FlowNumber flow, Time now) {
 }
 
 void PacketReceiver::forget(Time before) {
-  order_.forget(before);
+  order_.freeIdle(before);
   for (std::unique_ptr<TimelyPage>& page : timely_) {
     if (!page || page->used > before) continue;
     page.reset();
@@ -103,7 +103,7 @@ void PacketReceiver::reclaim() {
   size_t before = used();
   forget(Time::max());
   if (used() < before) return;
-  order_.clear();
+  order_.releaseAll();
   released_ = true;
   setUsed(footprint());
 }

@@ -10,7 +10,8 @@
 #include "base/memory_quota.h"
 #include "base/packet.h"
 #include "base/time.h"
-#include "tunnel/order/reassembly.h"
+#include "tunnel/order/duplicate_filter.h"
+#include "tunnel/order/resequencer.h"
 #include "tunnel/queue/counts.h"
 #include "tunnel/queue/options.h"
 #include "tunnel/wire/frames.h"
@@ -66,7 +67,7 @@ class PacketReceiver final : private QuotaUser {
   /// Takes the next packet that is due; false when there is none.
   bool poll(Packet& out);
   /// Buffers are short: releases the packet that has waited longest, and all of its flow before it.
-  void relieve() { order_.relieve(); }
+  void releaseOldest() { order_.releaseOldest(); }
 
   /// Packets handed out.
   const InboundCounts& counts() const { return counts_; }

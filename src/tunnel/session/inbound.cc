@@ -278,7 +278,7 @@ void Inbound::deliverWaiting() {
 }
 
 void Inbound::releaseHeld() {
-  while (packets_.heldPackets() > 0) packets_.relieve();
+  while (packets_.heldPackets() > 0) packets_.releaseOldest();
   deliverWaiting();
 }
 
@@ -286,7 +286,8 @@ void Inbound::releaseHeld() {
 // with most packets is rare.
 void Inbound::reclaim() {
   size_t half = packets_.heldPackets() / 2;
-  for (size_t n = 0; n < kReleaseBatch && packets_.heldPackets() > half; ++n) packets_.relieve();
+  for (size_t n = 0; n < kReleaseBatch && packets_.heldPackets() > half; ++n)
+    packets_.releaseOldest();
   deliverWaiting();
 }
 

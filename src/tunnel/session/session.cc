@@ -23,7 +23,7 @@ Params ownParams(const SessionOptions& options, const PacketPool& pool,
   Params own;
   own.largestDatagram = std::max<uint64_t>(pool.payload(), Params::kMinDatagram);
   own.symbols = options.decodeBuffer;
-  own.heldSpan = kSurelyHeld;
+  own.heldSpan = kGuaranteedSpan;
   streams.describe(own);
   return own;
 }
