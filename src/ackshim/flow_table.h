@@ -8,15 +8,13 @@
 //               behind the peer: "the peer's ACK" is an ACK of that end.
 //   out, in     directions of data: from the local host into the tunnel, and back.
 //   flow key    the 5-tuple of the local host's packets, for packets of both directions.
-//   half-open   a connection of which only one end was heard so far; whoever can spoof addresses
-//   can
+//   half-open   a connection of which only one end was heard. An attacker who spoofs addresses can
 //               invent any number of these.
-//   proven      a connection whose both ends have shown that they hear each other. Only proven
-//   flows
+//   proven      a connection whose ends have shown that they hear each other. Only proven flows
 //               have a timer, cached packets and a LossState, and only these are helped.
 //   hole        data of the local host that is missing before data that did arrive here.
-//   act         what the shim does for a flow: send duplicate ACKs to the local host, or send a
-//               segment again (docs/ackshim.md calls it to speak). InterventionLog records it.
+//   act         to send duplicate ACKs to the local host, or to send a segment of the flow again
+//               (docs/ackshim.md: to speak). InterventionLog records each act.
 //
 // Life of a flow: HandshakeTracker adds it half-open at a SYN, or at data of an unknown connection,
 // and proves it. From then on AckShim updates it with every segment. It is erased when both FINs
@@ -99,7 +97,7 @@ class FlowIndex {
 
 /// What every packet of a TCP connection needs, in three cache lines, with the key in the first.
 ///
-/// Who writes it: AckShim both directions, lastUse and resetSuspected, for every packet.
+/// Writers: AckShim writes both directions, lastUse and resetSuspected, for every packet.
 /// TrackedFlows writes timerAt. HandshakeTracker creates the flow with what the handshake tells.
 /// Once proven, ReceiverReplay writes the members named "for the host as a receiver", SenderWakeup
 /// the other ones. Both set `acted`, and both abort the RTT measurement of their direction
@@ -200,7 +198,7 @@ class FlowTable {
   /// Removes a proven flow. Call TrackedFlows::erase(), which also frees what belongs to it.
   void erase(uint32_t i);
   /// A proven flow for which isEvictable(flow) is true; kNone when there is none among the next 16,
-  /// which bounds the work. Successive calls go around the table.
+  /// which bounds the work. Successive calls walk around the table.
   template <typename F>
   uint32_t findEvictable(F&& isEvictable) {
     for (size_t n = 0; n < kTries && used_ > 0; ++n) {
@@ -234,7 +232,7 @@ class FlowTable {
   uint32_t used_ = 0;          // proven entries that were ever used
   uint32_t usedHalfOpen_ = 0;  // half-open entries that were ever used
   uint32_t nextHalfOpen_ = 0;  // the entry to use next; once all are used, the oldest
-  uint32_t hand_ = 0;          // where findEvictable() goes on
+  uint32_t hand_ = 0;          // where findEvictable() continues
   size_t size_ = 0;
 };
 

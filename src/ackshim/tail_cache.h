@@ -38,8 +38,8 @@ class TailCache {
   TailCache(size_t payload, size_t packets, size_t perList);
 
   /// Appends a copy of the packet, which is sent now for the first time. When the list is full, its
-  /// oldest entry goes. False when the store is full or the packet is too large; it is not kept
-  /// then.
+  /// oldest entry is evicted. False when the store is full or the packet is too large; it is not
+  /// kept then.
   bool append(List& list, ByteView packet, SeqRange range, Timestamp32 now);
   /// The sender has sent data of `range` again, and it passes on now: updates sentAt and sendCount
   /// of the entries that overlap it. False when there are none.

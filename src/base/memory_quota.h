@@ -116,7 +116,7 @@ class MemoryQuota {
   size_t topClass_ = 0;  // all classes above it are empty
 };
 
-/// A quota user as a member, for a class that has several or that is no QuotaUser itself.
+/// A quota user that is a member, in a class that has several of them.
 class CallbackQuotaUser final : public QuotaUser {
  public:
   /// `reclaim`: see QuotaUser::reclaim(); empty: the memory is not reclaimable. It is not called

@@ -23,7 +23,7 @@ class DeliveryHistory {
   void mark(Dsn dsn) {
     if (next_ - dsn <= kWindow) bits_.set(dsn.value());
   }
-  /// Starts anew at `next`: every DSN below it counts as delivered.
+  /// Starts again at `next`: every DSN below it counts as delivered.
   void restart(Dsn next) {
     next_ = next;
     bits_.setAll();

@@ -25,8 +25,8 @@ class ReleaseQueue {
   static constexpr size_t kPortion = 16;
   static constexpr Duration kInterval = 1ms;
 
-  /// A flow whose released packets are paced, as a member of the flow's record. It must not move in
-  /// memory or be destroyed while it waits. Only ReleaseQueue writes it.
+  /// State of a flow that is paced, a member of the flow's record. It must not move in memory or be
+  /// destroyed while it waits. Only ReleaseQueue writes it.
   class PacedFlow {
    public:
     /// Whether packets of it wait for their portion.

@@ -1,8 +1,8 @@
 #pragma once
 
 // Puts received inner packets back into the order in which they were sent. Each session has one
-// Resequencer, in its PacketReceiver, for all ordered flows: TCP, and datagrams that need order.
-// (Bytes of streams are ordered by stream/reassembler.h.)
+// Resequencer, in its PacketReceiver. It serves all ordered flows: TCP, and datagrams that need
+// order. (Bytes of streams are ordered by stream/reassembler.h.)
 //
 // Terms:
 //   slot       a flow number of the wire below kDatagramFlow. It may serve several inner flows, one
@@ -20,7 +20,7 @@
 //   - it has waited for holdTime, or for `patience` in a slot of datagrams (from
 //     kOrderedDatagramFlow on);
 //   - held packets take more than holdBytes, or there are more than maxEntries() entries: then the
-//     entry that has waited longest goes, whatever its slot (counted as Drop::kHoldOverflow);
+//     entry of all slots that has waited longest is released (counted as Drop::kHoldOverflow);
 //   - a packet arrives kSpan or more above the hole: then the hole moves up (kHoldOverflow, too).
 // In the last three cases the packet is released with all of its slot before it. A packet that
 // arrives below the hole is delivered late, once. A hole in one slot delays no other slot.

@@ -61,7 +61,8 @@ class DataTracker final : private QuotaUser {
       : QuotaUser(quota, Reclaimable::kNo), repairTime_(repairTime), events_(events) {}
   /// Units of reliable flows (TCP) are given up at this age, counted from their first sending.
   void setRepairTime(Duration d) { repairTime_ = d; }
-  /// The same for ordered datagrams; see orderPatience().
+  /// Units of ordered datagrams are given up at this age; see orderPatience(). DataSender sets it
+  /// as the paths change.
   void setPatience(Duration d) { patience_ = d; }
 
   // ---- sending
@@ -70,15 +71,15 @@ class DataTracker final : private QuotaUser {
   /// for a full window.
   bool mayCreate() const { return hasRoom(1); }
   /// A new unit of `flow`, which must be sent at once: onSent() must follow. An inner packet gets
-  /// the next DSN of the flow's slot; for a stream's range the flow's `unit` says where it lies.
+  /// the next DSN of the flow's slot. Where a stream's range lies is in the flow's `unit`.
   /// Ask mayCreate() before.
   UnitRef create(Flow& flow, Packet packet, Time now);
   /// Datagram `pn` of `subflow` is sent with the unit, for the first time or as a repair. The
   /// datagram becomes a carrier and gets a reference. A unit in the repair queue leaves it.
   void onSent(UnitRef unit, SubflowId subflow, PacketNumber pn);
   /// A copy of the unit is sent. It becomes a carrier and gets a reference; the unit's `subflow`
-  /// and `pn` do not change. If the unit is lost meanwhile, its repair waits until `answerDue` for
-  /// the peer's report on the copy (Repairs).
+  /// and `pn` do not change. If the unit is lost meanwhile, Repairs does not send it again
+  /// before `answerDue`, when the peer's report on the copy should have arrived.
   void onCopied(UnitRef unit, Time answerDue = Time::min());
   /// No copy of the unit may be sent: it is too old, or does not fit. No effect after onCopied().
   void forbidCopy(UnitRef unit) {
@@ -88,7 +89,7 @@ class DataTracker final : private QuotaUser {
   void onCoded(UnitRef unit, Time answerDue);
   /// The unit may not enter a coding block: it is too old.
   void forbidCoding(UnitRef unit) { setCoded(*unit.unit_); }
-  /// Adds a reference.
+  /// Adds a reference. Called by DuplicateQueue, which remembers units that are to be copied.
   void retain(UnitRef unit) { ++unit.unit_->refs; }
   /// Drops a reference: one of retain(), or that of a datagram, when its subflow forgets it. The
   /// last one frees the record; a unit that is not done by then is abandoned without an
@@ -108,9 +109,9 @@ class DataTracker final : private QuotaUser {
   /// (`isCopy`), or the unit was never copied.
   void onLost(UnitRef unit, Time now, bool isCopy = false);
   /// The path of a carrier has fallen silent: like onLost(), except that the unit is repaired
-  /// before lost ones and counts as moved. The datagram is no carrier any more, so onLost() must
-  /// not follow for it. `isCopy`: it was the copy, which says nothing about the path of the unit
-  /// itself.
+  /// before lost ones and counts as moved. The datagram stops being a carrier, so onLost() must not
+  /// follow. `isCopy`: it was the copy; then the unit does not count as moved, because the silence
+  /// says nothing about the path that the unit itself took.
   void onMoved(UnitRef unit, Time now, bool isCopy = false);
   /// The unit is not sent again: counts `cause`, reports the packet to `events`, and announces to
   /// the receiver of an ordered flow that it need not wait (takeSkip()). No effect if the unit is
@@ -155,8 +156,8 @@ class DataTracker final : private QuotaUser {
   /// packet or not queued, or `pool` or quota has no room for the rest.
   bool cut(UnitRef unit, size_t size, PacketPool& pool);
 
-  /// Takes an announcement of units that were given up, for the receiver; nullopt when there is
-  /// none. At most 256 wait; further ones are dropped, and the receiver's hold time ends its wait.
+  /// Takes an announcement to the receiver of units that were given up; nullopt when there is none.
+  /// At most 256 wait; further ones are dropped, and the receiver's hold time ends its wait.
   std::optional<SkipFrame> takeSkip();
   bool hasSkips() const { return !skips_.empty(); }
 

@@ -10,10 +10,10 @@
 //   ready unit the unit of a flow that its lane has prepared and that was not taken yet.
 //   sparse     a flow that has not used up its first quantum since it was last without work. Such
 //              flows are in the list of new flows, all others in the list of old ones.
-//   current    the flow whose turn it is: the first of its list.
+//   current    the flow that has its turn: the first of its list.
 //   bare turn  a turn of a flow without new data, which it has requested to protect what it sent.
-//   skipped    a flow whose ready unit had to wait for a better path. It is in neither list; its
-//              unit is offered before all others, until it is taken.
+//   skipped    the state of a flow after its ready unit had to wait for a better path. It is in
+//              neither list; its unit is offered before all others, until it is taken.
 //
 // A flow enters when its lane reports data (onData) or when it requests a turn (requestTurn). To
 // send, DataSender makes a DrrCursor and repeats peek() and one of take(), skip(), endTurn() and
@@ -103,8 +103,8 @@ class DrrScheduler {
   DrrScheduler(const DrrScheduler&) = delete;
   DrrScheduler& operator=(const DrrScheduler&) = delete;
 
-  /// The lane of the flow has `bytes` > 0 more bytes that wait. They go before a bare turn of the
-  /// flow.
+  /// The lane of the flow has `bytes` > 0 more bytes that wait. They are offered instead of a
+  /// bare turn of the flow.
   void onData(DrrEntry& entry, size_t bytes);
   /// The lane has dropped `bytes` waiting bytes, none of them of the ready unit.
   void onDropped(DrrEntry& entry, size_t bytes) {
@@ -182,7 +182,7 @@ class DrrCursor {
   /// For a bare turn: it is over, and the flow has sent `bytes` bytes in it, which are charged.
   /// `again`: the flow requests another one.
   void endTurn(size_t bytes, bool again);
-  /// For a bare turn: other new flows go before it. False when there are none.
+  /// For a bare turn: other new flows are served before it. False when there are none.
   bool deferTurn();
 
  private:
