@@ -30,21 +30,21 @@ AckShim::Verdict AckShim::onToHost(ByteView packet, const InnerPacket& parsed, T
 AckShim::Verdict AckShim::onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost,
                                    Time now) {
   if (!parsed.tcp) return Verdict::kPass;
-  flows_.forward(now);
-  return onSegment(placeOf(parsed, fromHost), packet, parsed, fromHost);
+  flows_.advanceTo(now);
+  return onSegment(hashedKeyOf(parsed, fromHost), packet, parsed, fromHost);
 }
 
-FlowSlot AckShim::placeOf(const InnerPacket& parsed, bool fromHost) const {
+HashedKey AckShim::hashedKeyOf(const InnerPacket& parsed, bool fromHost) const {
   FlowKey key = fromHost ? parsed.flowKey() : parsed.flowKey().reversed();
   return {key, flows_.table().hash(key)};
 }
 
-AckShim::Verdict AckShim::onSegment(const FlowSlot& place, ByteView packet,
+AckShim::Verdict AckShim::onSegment(const HashedKey& hashed, ByteView packet,
                                     const InnerPacket& parsed, bool fromHost) {
   packet = packet.first(parsed.size);
   TcpSegment s = readSegment(packet, parsed);
-  openings_.onAny(place, s, fromHost);
-  uint32_t i = flows_.table().findProven(place.key, place.hash);
+  openings_.onAny(hashed, s, fromHost);
+  uint32_t i = flows_.table().findProven(hashed.key, hashed.hash);
   // A SYN may begin a new connection. The old one stays until the other end agrees (RFC 5961
   // section 4.2). A segment outside the known flow's windows is treated alike.
   if (i != TrackedFlows::kNone && !s.isSyn()) {
@@ -55,7 +55,7 @@ AckShim::Verdict AckShim::onSegment(const FlowSlot& place, ByteView packet,
     if (fits) return onProven(i, packet, s, fromHost);
     ++counters_.foreign;
   }
-  i = openings_.onSegment(place, packet, s, fromHost);
+  i = openings_.onSegment(hashed, packet, s, fromHost);
   if (i != TrackedFlows::kNone) onProven(i, packet, s, fromHost);
   return Verdict::kPass;
 }
@@ -76,7 +76,7 @@ AckShim::Verdict AckShim::onProven(uint32_t i, ByteView packet, const TcpSegment
   TcpDirection::Ack ack = acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
   if (!wasMeasured && acked.rtt.hasSample()) openings_.onMeasured(flow, fromHost);
   if (what == TcpDirection::Data::kNew) acked.onSaid(data.nxt.value - before.nxt.value);
-  if (ack == TcpDirection::Ack::kNew) flow.doubtful = false;
+  if (ack == TcpDirection::Ack::kNew) flow.resetSuspected = false;
   Verdict verdict = Verdict::kPass;
   if (fromHost) {
     sender_.onSent(i, packet, s, what, before);
@@ -95,22 +95,22 @@ void AckShim::onReset(uint32_t i, const TcpSegment& s, bool fromHost) {
   ShimFlow& flow = flows_[i];
   const TcpDirection& data = fromHost ? flow.out : flow.in;
   if (s.seq == data.nxt || s.seq == data.una) return flows_.erase(i);
-  flow.doubtful = true;
+  flow.resetSuspected = true;
   sender_.onDoubt(flow);
 }
 
 void AckShim::onTunnelDropped(ByteView packet, const InnerPacket& parsed, Time now) {
   if (!parsed.tcp) return;
-  flows_.forward(now);
-  FlowSlot place = placeOf(parsed, true);
-  uint32_t i = flows_.table().findProven(place.key, place.hash);
+  flows_.advanceTo(now);
+  HashedKey hashed = hashedKeyOf(parsed, true);
+  uint32_t i = flows_.table().findProven(hashed.key, hashed.hash);
   if (i == TrackedFlows::kNone) return;
   packet = packet.first(parsed.size);
   sender_.onDropped(i, packet, readSegment(packet, parsed));
 }
 
 void AckShim::onTimer(Time now) {
-  flows_.forward(now);
+  flows_.advanceTo(now);
   flows_.onTimer(options_.idle, [&](ShimFlow& flow) {
     return std::min({sender_.onTimer(flow), receiver_.onTimer(flow)});  // the sender first
   });

@@ -74,8 +74,8 @@ class AckShim {
 
  private:
   Verdict onPacket(ByteView packet, const InnerPacket& parsed, bool fromHost, Time now);
-  FlowSlot placeOf(const InnerPacket& parsed, bool fromHost) const;
-  Verdict onSegment(const FlowSlot& place, ByteView packet, const InnerPacket& parsed,
+  HashedKey hashedKeyOf(const InnerPacket& parsed, bool fromHost) const;
+  Verdict onSegment(const HashedKey& hashed, ByteView packet, const InnerPacket& parsed,
                     bool fromHost);
   Verdict onProven(uint32_t i, ByteView packet, const TcpSegment& s, bool fromHost);
   void onReset(uint32_t i, const TcpSegment& s, bool fromHost);

@@ -37,66 +37,6 @@ void FlowIndex::erase(uint64_t hash, uint32_t id) {
   }
 }
 
-TailCache::TailCache(size_t payload, size_t packets, size_t perList)
-    : pool_(payload, std::min<size_t>(packets, kNone - 1)),
-      perList_(std::clamp<size_t>(perList, 1, UINT8_MAX)),
-      entries_(pool_.limit()) {
-  for (size_t i = entries_.size(); i-- > 0;) {
-    entries_[i].next = free_;
-    free_ = static_cast<uint16_t>(i);
-  }
-}
-
-bool TailCache::append(List& list, ByteView packet, SeqRange range, Timestamp32 now) {
-  if (list.count >= perList_) popFront(list);
-  if (free_ == kNone) return false;
-  Packet copy = pool_.copy(packet);
-  if (!copy) return false;
-  uint16_t index = free_;
-  Entry& entry = entries_[index];
-  free_ = entry.next;
-  entry.packet = std::move(copy);
-  entry.range = range;
-  entry.givenAt = now;
-  entry.given = 1;
-  entry.next = kNone;
-  (list.empty() ? list.head : entries_[list.tail].next) = index;
-  list.tail = index;
-  ++list.count;
-  return true;
-}
-
-bool TailCache::onAgain(List& list, SeqRange range, Timestamp32 now) {
-  bool found = false;
-  for (uint16_t i = list.head; i != kNone; i = entries_[i].next) {
-    Entry& entry = entries_[i];
-    if (entry.range.end <= range.begin || entry.range.begin >= range.end) continue;
-    entry.givenAt = now;
-    if (entry.given < UINT8_MAX) ++entry.given;
-    found = true;
-  }
-  return found;
-}
-
-void TailCache::popFront(List& list) {
-  uint16_t index = list.head;
-  Entry& entry = entries_[index];
-  list.head = entry.next;
-  if (list.empty()) list.tail = kNone;
-  --list.count;
-  entry.packet.reset();
-  entry.next = free_;
-  free_ = index;
-}
-
-void TailCache::popBelow(List& list, Seq una) {
-  while (!list.empty() && entries_[list.head].range.end <= una) popFront(list);
-}
-
-void TailCache::clear(List& list) {
-  while (!list.empty()) popFront(list);
-}
-
 namespace {
 constexpr size_t kMost = size_t{1} << 29;  // limit on the size of either part
 }
@@ -105,14 +45,14 @@ FlowTable::FlowTable(size_t maxFlows, size_t maxHalfOpen, uint64_t seed)
     : hash_(seed, ~seed),
       maxFlows_(std::clamp<size_t>(maxFlows, 1, kMost)),
       maxHalfOpen_(std::clamp<size_t>(maxHalfOpen, 1, kMost)),
-      flows_(maxFlows_ + maxHalfOpen_, Records::kUnmade),
-      troubles_(maxFlows_, Records::kUnmade),
+      flows_(maxFlows_ + maxHalfOpen_, ArrayInit::kNone),
+      lossStates_(maxFlows_, ArrayInit::kNone),
       proven_(maxFlows_),
       halfOpen_(maxHalfOpen_) {}
 
 uint32_t FlowTable::findProven(const FlowKey& key, uint64_t hash) const {
   return proven_.find(hash, [&](uint32_t id) {
-    fetchFlow(id);  // fetched in parallel with the comparison of the key
+    prefetch(id);  // fetched in parallel with the comparison of the key
     return flows_[id].key == key;
   });
 }
@@ -122,7 +62,7 @@ uint32_t FlowTable::findHalfOpen(const FlowKey& key, uint64_t hash) const {
   return id == kNone ? kNone : static_cast<uint32_t>(maxFlows_) + id;
 }
 
-void FlowTable::fetchFlow(uint32_t i) const {
+void FlowTable::prefetch(uint32_t i) const {
   const ShimFlow& flow = flows_[i];
   __builtin_prefetch(&flow.key);
   __builtin_prefetch(&flow.out);
@@ -155,7 +95,7 @@ uint32_t FlowTable::prove(uint32_t halfOpen, uint64_t hash) {
   halfOpen_.erase(hash, idOf(halfOpen));
   flows_[i] = flows_[halfOpen];
   flows_[halfOpen] = ShimFlow{};
-  troubles_[i] = LossState{};
+  lossStates_[i] = LossState{};
   proven_.insert(hash, i);
   ++size_;
   return i;

@@ -1,38 +1,63 @@
 #pragma once
 
+// What the ack shim remembers of TCP connections, and how it finds them (docs/ackshim.md). AckShim
+// owns one TrackedFlows, which owns everything else here.
+//
+// Terms:
+//   local host  the end of the connection on this gateway's side of the tunnel. The other end is
+//               behind the peer: "the peer's ACK" is an ACK of that end.
+//   out, in     directions of data: from the local host into the tunnel, and back.
+//   flow key    the 5-tuple of the local host's packets, for packets of both directions.
+//   half-open   a connection of which only one end was heard. An attacker who spoofs addresses can
+//               invent any number of these.
+//   proven      a connection whose ends have shown that they hear each other. Only proven flows
+//               have a timer, cached packets and a LossState, and only these are helped.
+//   hole        data of the local host that is missing before data that did arrive here.
+//   act         to send duplicate ACKs to the local host, or to send a segment of the flow again
+//               (docs/ackshim.md: to speak). InterventionLog records each act.
+//
+// Life of a flow: HandshakeTracker adds it half-open at a SYN, or at data of an unknown connection,
+// and proves it. From then on AckShim updates it with every segment. It is erased when both FINs
+// are acknowledged, at a valid RST, when idle, when a new connection with its key is proven, or, if
+// it is quiet, to make room for another one in a full table.
+//
+// Flows are named by index: below capacity() a proven flow, from there on a half-open one. An index
+// is valid until the flow is proven or erased.
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "ackshim/direction.h"
 #include "ackshim/options.h"
 #include "ackshim/segment.h"
+#include "ackshim/tail_cache.h"
 #include "ackshim/tracks_timer.h"
 #include "base/memory.h"
-#include "base/packet.h"
 #include "base/timers.h"
 #include "inet/flow_key.h"
 #include "inet/tcp.h"
 
 namespace braid {
 
-/// A hash index of small ids: open addressing with buckets of one cache line. Most look-ups end in
-/// the first bucket. An entry holds an id and some bits of the hash, so that a look-up rarely reads
-/// a record that does not match. Each bucket counts the ids that found it full and were put into a
-/// later bucket, so that erased ids leave no tombstones.
+/// Finds the index of a record by the hash of its key. An id is such an index; the records are kept
+/// elsewhere. Open addressing with buckets of one cache line: most look-ups end in the first
+/// bucket. An entry holds an id and some bits of the hash (the tag), so that a look-up rarely reads
+/// a record that does not match. Each bucket counts the ids that found it full and went to a later
+/// one, so that erased ids leave no tombstones.
 class FlowIndex {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
-  /// Memory per id, at most. With all ids in use, 8 of the 15 places of a bucket are taken on
+  /// Memory per id in bytes, at most. With all ids in use, 8 of a bucket's 15 entries are on
   /// average.
   static constexpr size_t kBytesPerId = 8;
 
-  /// Ids are below `ids`, which is at most 2^30.
+  /// Ids are below `ids`, which is 1 to 2^30.
   explicit FlowIndex(size_t ids);
 
-  /// The first id with this hash for which same(id) is true; kNone when there is none.
+  /// An id with this hash for which same(id) is true; kNone when there is none. same() compares the
+  /// key of the record, and is called for few other ids.
   template <typename F>
   uint32_t find(uint64_t hash, F&& same) const {
     size_t at = home(hash);
@@ -47,7 +72,8 @@ class FlowIndex {
     }
     return kNone;
   }
-  /// Inserts an id that is not in the index. Two ids should have the same hash by chance only.
+  /// Inserts an id that is not in the index. Many ids with the same hash make it slow, so the hash
+  /// must be keyed.
   void insert(uint64_t hash, uint32_t id);
   /// Removes an id that is in the index with this hash.
   void erase(uint64_t hash, uint32_t id);
@@ -56,7 +82,7 @@ class FlowIndex {
   struct alignas(64) Bucket {
     Bucket() { entries.fill(kNone); }
     std::array<uint32_t, 15> entries;
-    uint32_t passed = 0;
+    uint32_t passed = 0;  // ids that are in a later bucket because this one was full
   };
 
   // The high half of the hash selects the bucket, the low half gives the tag.
@@ -69,96 +95,49 @@ class FlowIndex {
   HugeArray<Bucket> buckets_;
 };
 
-/// Keeps the last segments of small flows until they are acknowledged. One bounded store for all
-/// flows, with a short list for each direction of a flow that needs one.
-class TailCache {
- public:
-  struct List {
-    uint16_t head = kNone;
-    uint16_t tail = kNone;
-    uint8_t count = 0;
-    bool empty() const { return head == kNone; }
-  };
-  struct Entry {
-    Packet packet;
-    SeqRange range;
-    Timestamp32 givenAt;  ///< when it was last sent towards its receiver
-    uint8_t given = 0;    ///< how often it was sent towards its receiver
-   private:
-    friend class TailCache;
-    uint16_t next = kNone;
-  };
-
-  /// `payload`: size of the largest packet kept, in bytes. `packets`: in the whole store, at most
-  /// 65534. `perList`: per list, at most 255.
-  TailCache(size_t payload, size_t packets, size_t perList);
-
-  /// Appends a copy to the list. When the list is full, its oldest entry is evicted. When the store
-  /// is full, the packet is not kept (false).
-  bool append(List& list, ByteView packet, SeqRange range, Timestamp32 now);
-  /// The sender sent data of this range again. False when none of it is kept.
-  bool onAgain(List& list, SeqRange range, Timestamp32 now);
-  /// Whether all entries of the list end before the range.
-  bool isBehind(const List& list, SeqRange range) const {
-    return list.empty() || entries_[list.tail].range.end <= range.begin;
-  }
-  /// The oldest entry; nullptr for an empty list.
-  Entry* front(List& list) { return list.empty() ? nullptr : &entries_[list.head]; }
-  void popFront(List& list);
-  /// Removes the entries that are acknowledged by `una`.
-  void popBelow(List& list, Seq una);
-  void clear(List& list);
-
-  size_t size() const { return pool_.inUse(); }
-
- private:
-  static constexpr uint16_t kNone = UINT16_MAX;
-
-  PacketPool pool_;
-  size_t perList_;
-  std::vector<Entry> entries_;
-  uint16_t free_ = kNone;
-};
-
-/// The record of a TCP connection between a local host and one behind the tunnel: what every packet
-/// needs, in three cache lines, with the 5-tuple in the first.
+/// What every packet of a TCP connection needs, in three cache lines, with the key in the first.
 ///
-/// Ownership of the members: AckShim updates both directions for each packet, and writes lastUse
-/// and doubtful. TrackedFlows writes timerAt. HandshakeTracker creates a flow with what its
-/// handshake tells. From then on ReceiverReplay owns replays, spurious, received and inTail, and
-/// SenderWakeup all others. Two things are shared: `tried`, which both set and neither clears; and
-/// the RTT measurement of a direction, which ReceiverReplay (in) and SenderWakeup (out) abort when
-/// a copy that they sent has spoilt the sample.
+/// Writers: AckShim writes both directions, lastUse and resetSuspected, for every packet.
+/// TrackedFlows writes timerAt. HandshakeTracker creates the flow with what the handshake tells.
+/// Once proven, ReceiverReplay writes the members named "for the host as a receiver", SenderWakeup
+/// the other ones. Both set `acted`, and both abort the RTT measurement of their direction
+/// (TcpDirection::timing) when a copy that they sent has spoilt it (Karn's rule).
 struct alignas(64) ShimFlow {
-  FlowKey key;               ///< of the local host's packets
-  uint8_t replays : 4 = 0;   ///< replays of the same segment to the local host
-  uint8_t spurious : 4 = 0;  ///< replays that came too soon and are not yet forgiven
-  Timestamp32 lastUse;
-  Timestamp32 timerAt;          ///< its timer fires at this time or earlier
-  bool joined : 1 = false;      ///< no handshake was seen
-  bool fromLocal : 1 = false;   ///< the first segment was the local host's
-  bool ackStamped : 1 = false;  ///< the peer's last ACK had timestamps
-  bool sack : 1 = false;        ///< SACK was negotiated, or seen in use
-  bool hostTalks : 1 = false;   ///< the local host sent data after it received some
-  bool doubtful : 1 = false;    ///< a RST came that may be real: silent until a new ACK
-  bool carried : 1 = false;   ///< the tunnel may still carry its data: no look has shown otherwise
-  bool toldHole : 1 = false;  ///< the sender was told of the hole at arrivals.edge
-  bool dropped : 1 = false;   ///< outTail holds segments that the tunnel dropped
-  bool gap : 1 = false;       ///< some data before out.nxt has not arrived: see LossState::arrivals
-  bool tried : 1 = false;     ///< the shim acted on this flow: see the intervention log
-  bool again : 1 = false;     ///< the local host resent the data at out.una; outTail holds it
-  Boundaries boundaries;      ///< segment boundaries of the local host's data
-  TailCache::List inTail;     ///< segments sent to the local host
-  /// Segments that the local host received. ReceiverReplay sets it back at times (kForgiving).
-  uint16_t received = 0;
-  TcpDirection out;                ///< direction of the local host's data
-  TracksTimer tracks;              ///< T-RACKs state for the local host as a sender
-  uint32_t ackFlowLabel : 20 = 0;  ///< of the peer's last ACK
-  uint32_t headLength : 12 = 0;    ///< size of the segment at out.una; 0: unknown or above 4095
-  TcpDirection in;                 ///< direction of the data to the local host
+  FlowKey key;
+  // For the host as a receiver:
+  uint8_t replays : 4 = 0;  ///< times that inTail's first segment was sent again, at most 15
+  uint8_t spuriousReplays : 4 = 0;  ///< replays that came too soon, less those forgiven since
+  Timestamp32 lastUse;              ///< time of the last segment that fits the flow
+  Timestamp32 timerAt;              ///< its timer fires at this time or earlier
+  bool joined : 1 = false;          ///< its handshake was not seen: options are unknown
+  bool fromLocal : 1 = false;       ///< the first segment was the local host's
+  bool resetSuspected : 1 = false;  ///< a RST came that may be real: the shim does not act until a
+                                    ///< new ACK shows otherwise
+  bool acted : 1 = false;           ///< the shim has acted for this flow at any time
+  // For the host as a sender:
+  bool ackHasTimestamps : 1 = false;  ///< the peer's last ACK had TCP timestamps
+  bool sack : 1 = false;              ///< SACK was negotiated, or seen in use
+  bool hostAnswers : 1 = false;       ///< the local host sent data after it had received some
+  bool mayBeCarried : 1 = false;  ///< the tunnel may still carry its data: FlowActivityQuery has
+                                  ///< not denied it since the last data or new ACK
+  bool holeReported : 1 = false;  ///< the host was told of the hole at LossState::arrivals.edge
+  bool hasDropped : 1 = false;    ///< outTail holds segments that the tunnel dropped
+  bool hasGap : 1 = false;        ///< some data before out.nxt has not arrived here: see
+                                  ///< LossState::arrivals
+  bool headResent : 1 = false;    ///< the host has resent the data at out.una; outTail holds it
+  Boundaries boundaries;          ///< where the host's last segments begin
+  TailCache::List inTail;         ///< segments sent to the host (written by ReceiverReplay)
+  /// Segments with data that were sent to the host (written by ReceiverReplay), set back to
+  /// kQuickAcks + 1 after kForgiving.
+  uint16_t receivedSegments = 0;
+  TcpDirection out;                ///< data of the local host, and the peer's ACKs for it
+  TracksTimer tracks;              ///< when to send duplicate ACKs
+  uint32_t ackFlowLabel : 20 = 0;  ///< IPv6 flow label of the peer's last ACK
+  uint32_t headLength : 12 = 0;    ///< bytes of the segment at out.una; 0: unknown or above 4095
+  TcpDirection in;                 ///< data to the local host, and its ACKs for it
   TcpTimestamps ackTimestamps;     ///< of the peer's last ACK
-  TailCache::List outTail;         ///< segments of the local host: those resent, those that the
-                                   ///< tunnel dropped, or all
+  TailCache::List outTail;         ///< the host's segments: those resent, those that the tunnel
+                                   ///< dropped, or, with options.cacheOutgoing, all
 
   /// Whether both ends have acknowledged each other's SYN.
   bool isProvenByHandshake() const {
@@ -168,113 +147,116 @@ struct alignas(64) ShimFlow {
 static_assert(sizeof(ShimFlow) == 192 && offsetof(ShimFlow, out) == 64 &&
               offsetof(ShimFlow, in) == 128);
 
-/// The state of a flow that is needed only after a loss.
+/// What is needed of a proven flow only after a loss.
 struct LossState {
-  Arrivals arrivals;  ///< which data of the local host arrived; valid while ShimFlow::gap is set
-  InterventionLog::Newest outTrial = 0;  ///< newest intervention for the local host as a sender
-  InterventionLog::Newest inTrial = 0;   ///< newest intervention for the local host as a receiver
+  Arrivals arrivals;  ///< which data of the host arrived here; valid while ShimFlow::hasGap is set
+  InterventionLog::Newest outIntervention = 0;  ///< newest act for the host as a sender; 0: none
+  InterventionLog::Newest inIntervention = 0;   ///< newest act for the host as a receiver; 0: none
 };
 
-/// Memory per tracked flow in bytes: its records, timer and index entry, without cached packets.
+/// Memory per proven flow in bytes: records, timer and index entry, without cached packets.
 inline constexpr size_t kBytesPerFlow =
     sizeof(ShimFlow) + sizeof(LossState) + TimerWheel::kBytesPerTimer + FlowIndex::kBytesPerId;
 static_assert(kBytesPerFlow <= 256);
 
-/// The 5-tuple of the local host's packets, and the table's hash of it.
-struct FlowSlot {
+/// A flow key with the table's hash of it, so that a packet's key is hashed once.
+struct HashedKey {
   FlowKey key;
   uint64_t hash;
 };
 
-/// The table of flows by 5-tuple. It has two parts that do not compete for space: proven flows,
-/// which have shown to have two ends, and half-open ones, of which the oldest is evicted when one
-/// more comes. A sender that invents addresses fills only the second part. All operations are O(1).
-/// Memory is taken when an entry is first used, and is then kept.
+/// The records of flows, found by key. Proven and half-open flows have parts of their own, so that
+/// a sender that invents addresses fills only the second one. All operations are O(1). Memory is
+/// reserved at the start, and provided by the kernel when an entry is first used.
 ///
-/// A packet of a flow that is not in the CPU's cache costs two cache misses in sequence: one for
-/// the index, and one for the record's three lines, which are fetched in parallel.
+/// A packet of a flow that is in no CPU cache waits for two cache misses: one for the index, and
+/// one for the record's three lines, which are fetched in parallel.
 class FlowTable {
  public:
   static constexpr uint32_t kNone = FlowIndex::kNone;
 
-  /// `seed` keys the hash; it must be unpredictable outside of tests.
+  /// Sizes are clamped to 1 .. 2^29. `seed` keys the hash; it must be unpredictable outside of
+  /// tests.
   FlowTable(size_t maxFlows, size_t maxHalfOpen, uint64_t seed);
 
   uint64_t hash(const FlowKey& key) const { return hash_(key); }
+  /// The index of the proven (half-open) flow with this key; kNone when there is none.
   uint32_t findProven(const FlowKey& key, uint64_t hash) const;
   uint32_t findHalfOpen(const FlowKey& key, uint64_t hash) const;
   ShimFlow& operator[](uint32_t i) { return flows_[i]; }
-  /// The loss state of a proven flow.
-  LossState& troubles(const ShimFlow& flow) {
-    return troubles_[static_cast<size_t>(&flow - flows_.data())];
+  /// `flow` must be proven.
+  LossState& lossState(const ShimFlow& flow) {
+    return lossStates_[static_cast<size_t>(&flow - flows_.data())];
   }
 
-  /// Prefetches the record of the proven flow `i` into the cache.
-  void fetchFlow(uint32_t i) const;
-
-  /// Adds a new half-open flow. It replaces the one with the same key, or else the oldest one.
+  /// Adds a half-open flow. It replaces the half-open one with the same key, or else, when that
+  /// part is full, the one added first.
   uint32_t addHalfOpen(const FlowKey& key, uint64_t hash);
-  /// Moves a half-open flow to the proven ones. kNone when that part is full: erase one first.
+  /// Moves a half-open flow to the proven ones, which must not have its key, and returns its new
+  /// index. kNone, and nothing changes, when that part is full.
   uint32_t prove(uint32_t halfOpen, uint64_t hash);
-  /// Removes a proven flow.
+  /// Removes a proven flow. Call TrackedFlows::erase(), which also frees what belongs to it.
   void erase(uint32_t i);
-  /// Looks for a proven flow that can be evicted, that is, for which mayGo(flow) is true. Examines
-  /// the next kTries entries in turn. kNone when there is none among them.
+  /// A proven flow for which isEvictable(flow) is true; kNone when there is none among the next 16,
+  /// which bounds the work. Successive calls walk around the table.
   template <typename F>
-  uint32_t victim(F&& mayGo) {
+  uint32_t findEvictable(F&& isEvictable) {
     for (size_t n = 0; n < kTries && used_ > 0; ++n) {
       hand_ = (hand_ + 1) % used_;
-      if (flows_[hand_].key.protocol != 0 && mayGo(flows_[hand_])) return hand_;
+      if (flows_[hand_].key.protocol != 0 && isEvictable(flows_[hand_])) return hand_;
     }
     return kNone;
   }
 
   /// Proven flows.
   size_t size() const { return size_; }
+  /// Most proven flows.
   size_t capacity() const { return maxFlows_; }
   bool isFull() const { return size_ == maxFlows_; }
 
  private:
-  /// Entries that victim() examines. Bounds the work per packet.
   static constexpr size_t kTries = 16;
 
   uint32_t idOf(uint32_t halfOpen) const { return halfOpen - static_cast<uint32_t>(maxFlows_); }
+  void prefetch(uint32_t i) const;
 
   FlowKeyHash hash_;
   size_t maxFlows_;
   size_t maxHalfOpen_;
-  HugeArray<ShimFlow> flows_;  // the proven ones, followed by the half-open ones
-  HugeArray<LossState> troubles_;
+  // The proven flows, followed by the half-open ones. A key of protocol 0 marks an unused entry.
+  HugeArray<ShimFlow> flows_;
+  HugeArray<LossState> lossStates_;
   FlowIndex proven_;
-  FlowIndex halfOpen_;
+  FlowIndex halfOpen_;         // its ids are indexes less maxFlows_
   uint32_t free_ = kNone;      // first erased entry; the lastUse of each names the next one
   uint32_t used_ = 0;          // proven entries that were ever used
   uint32_t usedHalfOpen_ = 0;  // half-open entries that were ever used
   uint32_t nextHalfOpen_ = 0;  // the entry to use next; once all are used, the oldest
-  uint32_t hand_ = 0;
+  uint32_t hand_ = 0;          // where findEvictable() continues
   size_t size_ = 0;
 };
 
-/// The flow table together with everything that belongs to a proven flow: its record, timer, cached
-/// packets and intervention log. The shim's present time is kept here, too, because all time stamps
-/// in these refer to it.
+/// The flow table with all that belongs to proven flows: timers, cached packets, interventions. It
+/// also keeps the present time of the shim, which all time stamps in it refer to.
 class TrackedFlows {
  public:
   static constexpr uint32_t kNone = FlowTable::kNone;
 
-  /// Uses the sizes in `options`. `payload`: size of the largest packet kept, in bytes. `seed` keys
-  /// the hash.
+  /// Uses the sizes in `options`. `payload`: largest packet that is cached, in bytes. `seed`: see
+  /// FlowTable.
   TrackedFlows(const AckShimOptions& options, size_t payload, uint64_t seed)
       : table_(options.maxFlows, options.maxHalfOpen, seed),
         wheel_(table_.capacity()),
         cache_(payload, options.cachePackets, options.cachePerFlow) {}
 
-  /// Advances the present time. An earlier `now` is ignored.
-  void forward(Time now) {
+  /// The time is `now` from here on. AckShim calls it before anything else of an event. A time
+  /// earlier than before has no effect.
+  void advanceTo(Time now) {
     now_ = std::max(now_, now);
     stamp_ = Timestamp32::of(now_);
   }
   Time now() const { return now_; }
+  /// now() in 32 bits.
   Timestamp32 stamp() const { return stamp_; }
 
   FlowTable& table() { return table_; }
@@ -283,15 +265,18 @@ class TrackedFlows {
   const TailCache& cache() const { return cache_; }
   InterventionLog& interventions() { return interventions_; }
   ShimFlow& operator[](uint32_t i) { return table_[i]; }
-  LossState& troubles(const ShimFlow& flow) { return table_.troubles(flow); }
+  LossState& lossState(const ShimFlow& flow) { return table_.lossState(flow); }
 
-  /// Sets the timer of a proven flow to fire after `ahead`, replacing the former deadline.
+  // Each proven flow has one timer. After prove(), arm() must be called, because idle flows are
+  // found by their timer.
+
+  /// Sets the timer of a proven flow to fire `ahead` from now, replacing its deadline.
   void arm(uint32_t i, Duration ahead) {
     table_[i].timerAt = stamp_ + ahead;
     wheel_.arm(i, now_ + ahead);
   }
-  /// Makes the timer of a proven flow fire after `ahead` at the latest.
-  void armIn(uint32_t i, Duration ahead) {
+  /// The same, but an earlier deadline stays.
+  void armEarlier(uint32_t i, Duration ahead) {
     ShimFlow& flow = table_[i];
     ahead = std::min(ahead, AckShimOptions::kMaxIdle);  // limit for comparing stamps
     Timestamp32 at = stamp_ + ahead;
@@ -307,9 +292,11 @@ class TrackedFlows {
     table_.erase(i);
   }
 
+  /// When to call onTimer(); kNever without flows.
   Time nextDeadline() const { return wheel_.nextDeadline(); }
-  /// Removes flows that were idle for at least `idle`. If the timer of any other flow fires, calls
-  /// next(flow), which does what is due and returns the time until something is due again.
+  /// Handles the timers that are due at now(): erases the flow if it was idle for `idle`, else
+  /// calls next(flow), which does what is due and returns the time until something is due again.
+  /// next() must not erase flows.
   template <typename F>
   void onTimer(Duration idle, F&& next) {
     wheel_.advance(now_, [&](uint32_t i) {
@@ -325,7 +312,7 @@ class TrackedFlows {
   TailCache cache_;
   InterventionLog interventions_;
   Time now_{};
-  Timestamp32 stamp_;  // now_
+  Timestamp32 stamp_;
 };
 
 }  // namespace braid

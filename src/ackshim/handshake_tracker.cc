@@ -48,31 +48,31 @@ namespace {
 constexpr Duration kStaleOpening = 3s;
 }  // namespace
 
-uint32_t HandshakeTracker::onSegment(const FlowSlot& place, ByteView packet, const TcpSegment& s,
+uint32_t HandshakeTracker::onSegment(const HashedKey& hashed, ByteView packet, const TcpSegment& s,
                                      bool fromHost) {
   if (s.isRst()) {
-    towards(!fromHost).syns.cancel(place.key, place.hash);
+    towards(!fromHost).syns.cancel(hashed.key, hashed.hash);
     return kNone;
   }
-  uint32_t i = flows_.table().findHalfOpen(place.key, place.hash);
+  uint32_t i = flows_.table().findHalfOpen(hashed.key, hashed.hash);
   if (s.isSyn()) {
-    onSyn(place, i, packet, s, fromHost);
+    onSyn(hashed, i, packet, s, fromHost);
     return kNone;
   }
   if (!s.isAck()) return kNone;
   if (i == kNone) {
-    join(place, s, fromHost);
+    join(hashed, s, fromHost);
     return kNone;
   }
   ShimFlow& flow = flows_[i];
-  if (isProof(flow, s, fromHost)) return prove(i, place.hash);
-  if (flows_.stamp() - flow.lastUse >= kStaleOpening) join(place, s, fromHost);
+  if (isProof(flow, s, fromHost)) return prove(i, hashed.hash);
+  if (flows_.stamp() - flow.lastUse >= kStaleOpening) join(hashed, s, fromHost);
   return kNone;
 }
 
 // Also handles simultaneous open (RFC 9293 section 3.5): both directions begin with a SYN, in any
 // order.
-void HandshakeTracker::onSyn(const FlowSlot& place, uint32_t i, ByteView packet,
+void HandshakeTracker::onSyn(const HashedKey& hashed, uint32_t i, ByteView packet,
                              const TcpSegment& s, bool fromHost) {
   auto dataOf = [&](ShimFlow& f) -> TcpDirection& { return fromHost ? f.out : f.in; };
   auto ackedOf = [&](ShimFlow& f) -> TcpDirection& { return fromHost ? f.in : f.out; };
@@ -85,8 +85,8 @@ void HandshakeTracker::onSyn(const FlowSlot& place, uint32_t i, ByteView packet,
     bool again = opened && dataOf(flows_[i]).known && dataOf(flows_[i]).base == s.seq + 1;
     bool other = opened && !dataOf(flows_[i]).known;
     if (!again && !other) {
-      if (!isEnabled(place.key)) return;
-      i = open(place, fromHost);
+      if (!isEnabled(hashed.key)) return;
+      i = open(hashed, fromHost);
     }
   }
   ShimFlow& flow = flows_[i];
@@ -97,11 +97,11 @@ void HandshakeTracker::onSyn(const FlowSlot& place, uint32_t i, ByteView packet,
   } else if (data.timing && !data.timestamps) {
     data.timing = false;  // Karn's rule: sent twice, so not a sample
   }
-  keepSyn(place, packet, s, fromHost);
+  keepSyn(hashed, packet, s, fromHost);
   if (!s.isAck()) return;
   TcpDirection& acked = ackedOf(flow);
   acked.onAck(s, data.nxt, options_.gamma, flows_.stamp());
-  if (flow.isProvenByHandshake()) prove(i, place.hash);
+  if (flow.isProvenByHandshake()) prove(i, hashed.hash);
 }
 
 bool HandshakeTracker::isEnabled(const FlowKey& key) const {
@@ -125,30 +125,31 @@ uint64_t HandshakeTracker::hostHash(const FlowKey& key, bool local) const {
 // host must judge it (RFC 5961 section 4.2). To a host behind the tunnel the SYN is repeated after
 // T-RACKs' alpha round trips only, because the tunnel and the far gateway repair losses by
 // themselves.
-void HandshakeTracker::keepSyn(const FlowSlot& place, ByteView packet, const TcpSegment& s,
+void HandshakeTracker::keepSyn(const HashedKey& hashed, ByteView packet, const TcpSegment& s,
                                bool fromHost) {
-  if (!options_.replay || flows_.table().findProven(place.key, place.hash) != kNone) return;
+  if (!options_.replay || flows_.table().findProven(hashed.key, hashed.hash) != kNone) return;
   Side& side = towards(!fromHost);
-  const LegRtt* leg = side.legs.find(hostHash(place.key, !fromHost));
+  const LegRtt* leg = side.legs.find(hostHash(hashed.key, !fromHost));
   if (!leg) return;
   Duration rtt = leg->smoothed();
   Duration first =
       fromHost ? std::max(options_.alpha, 1u) * rtt : leg->patience() + options_.replayMargin;
-  side.syns.onSyn(place.key, place.hash, packet, s, {rtt, first, fromHost}, flows_.now());
+  side.syns.onSyn(hashed.key, hashed.hash, packet, s, {rtt, first, fromHost}, flows_.now());
 }
 
-void HandshakeTracker::onPossibleAnswer(const FlowSlot& place, const TcpSegment& s, bool fromHost) {
+void HandshakeTracker::onPossibleAnswer(const HashedKey& hashed, const TcpSegment& s,
+                                        bool fromHost) {
   Side& side = towards(fromHost);
   if (s.isAck() || s.isRst()) {
-    if (auto likely = side.syns.onAnswer(place.key, place.hash, counters_, flows_.now())) {
+    if (auto likely = side.syns.onAnswer(hashed.key, hashed.hash, counters_, flows_.now())) {
       // The time measured with a repeated SYN is not a sample for the flow (Karn), but it shows
       // when the path to the host has become slower.
-      side.legs.note(hostHash(place.key, fromHost), *likely);
-      uint32_t i = flows_.table().findHalfOpen(place.key, place.hash);
+      side.legs.note(hostHash(hashed.key, fromHost), *likely);
+      uint32_t i = flows_.table().findHalfOpen(hashed.key, hashed.hash);
       if (i != kNone) (fromHost ? flows_[i].in : flows_[i].out).timing = false;
     }
   }
-  if (s.isSyn() && !s.isAck()) side.syns.cancel(place.key, place.hash);
+  if (s.isSyn() && !s.isAck()) side.syns.cancel(hashed.key, hashed.hash);
 }
 
 // If the handshake gave no RTT sample for the local leg, uses the one from the host's other
@@ -159,9 +160,9 @@ void HandshakeTracker::recallLeg(ShimFlow& flow) {
   if (const LegRtt* leg = hosts_.legs.find(hostHash(flow.key, true))) flow.in.rtt = *leg;
 }
 
-uint32_t HandshakeTracker::open(const FlowSlot& place, bool fromHost) {
+uint32_t HandshakeTracker::open(const HashedKey& hashed, bool fromHost) {
   ++counters_.halfOpen;
-  uint32_t i = flows_.table().addHalfOpen(place.key, place.hash);
+  uint32_t i = flows_.table().addHalfOpen(hashed.key, hashed.hash);
   flows_[i].fromLocal = fromHost;
   flows_[i].lastUse = flows_.stamp();
   return i;
@@ -169,9 +170,9 @@ uint32_t HandshakeTracker::open(const FlowSlot& place, bool fromHost) {
 
 // Tracks a connection whose beginning was not seen, from a data segment on. Its options are
 // unknown.
-void HandshakeTracker::join(const FlowSlot& place, const TcpSegment& s, bool fromHost) {
-  if (s.length == 0 || !isEnabled(place.key)) return;
-  ShimFlow& flow = flows_[open(place, fromHost)];
+void HandshakeTracker::join(const HashedKey& hashed, const TcpSegment& s, bool fromHost) {
+  if (s.length == 0 || !isEnabled(hashed.key)) return;
+  ShimFlow& flow = flows_[open(hashed, fromHost)];
   flow.joined = true;
   (fromHost ? flow.out : flow.in).begin(s, flows_.stamp());
   (fromHost ? flow.in : flow.out).beginAt(s.ack, flows_.stamp());
@@ -230,7 +231,7 @@ uint32_t HandshakeTracker::prove(uint32_t halfOpen, uint64_t hash) {
 bool HandshakeTracker::makeRoom() {
   FlowTable& table = flows_.table();
   if (!table.isFull()) return true;
-  uint32_t victim = table.victim([&](const ShimFlow& f) {
+  uint32_t victim = table.findEvictable([&](const ShimFlow& f) {
     bool quiet = !f.out.isOutstanding() && !f.in.isOutstanding();
     return quiet && (f.out.fin || f.in.fin || flows_.stamp() - f.lastUse >= options_.inactivity);
   });

@@ -18,19 +18,19 @@ namespace braid {
 
 /// Round-trip times between this gateway and hosts, learned from earlier flows. They are used for a
 /// new connection that has no measurement of its own yet. A hash table without probing: a host may
-/// replace another one with the same hash place.
+/// replace another one with the same hash hashed.
 class HostLegs {
  public:
   /// Adds a sample. `hash`: the keyed hash of the host's address.
   void note(uint64_t hash, Duration rtt) {
-    Place& place = places_[hash % kPlaces];
-    if (place.hash != hash) place = {hash, {}};
-    place.rtt.onSample(rtt);
+    Place& hashed = places_[hash % kPlaces];
+    if (hashed.hash != hash) hashed = {hash, {}};
+    hashed.rtt.onSample(rtt);
   }
   /// The RTT of a host; nullptr when it is not known.
   const LegRtt* find(uint64_t hash) const {
-    const Place& place = places_[hash % kPlaces];
-    return place.hash == hash && place.rtt.hasSample() ? &place.rtt : nullptr;
+    const Place& hashed = places_[hash % kPlaces];
+    return hashed.hash == hash && hashed.rtt.hasSample() ? &hashed.rtt : nullptr;
   }
 
  private:
@@ -68,7 +68,7 @@ class SynReplay {
   };
   /// A SYN or SYN-ACK passed, perhaps one that its sender repeats. `key` is that of the local
   /// host's packets. It is not kept when it carries data (TCP Fast Open), when `patience.first` is
-  /// not below the sender's own 1 s timer, or when another SYN occupies its place.
+  /// not below the sender's own 1 s timer, or when another SYN occupies its hashed.
   void onSyn(const FlowKey& key, uint64_t hash, ByteView packet, const TcpSegment& s,
              const Patience& patience, Time now);
   /// The receiver answered with an ACK or a reset. Returns a value only if the SYN was replayed:
@@ -147,8 +147,8 @@ class HandshakeTracker {
       : options_(options), flows_(flows), outbox_(outbox), counters_(counters), tunnel_(tunnel) {}
 
   /// Takes every segment, because it may answer a SYN that is kept, or begin another attempt.
-  void onAny(const FlowSlot& place, const TcpSegment& s, bool fromHost) {
-    if (!towards(fromHost).syns.empty()) onPossibleAnswer(place, s, fromHost);
+  void onAny(const HashedKey& hashed, const TcpSegment& s, bool fromHost) {
+    if (!towards(fromHost).syns.empty()) onPossibleAnswer(hashed, s, fromHost);
   }
   /// A proven flow has its first RTT sample to one of its hosts: the local one (`atHost`) or the
   /// other.
@@ -158,7 +158,7 @@ class HandshakeTracker {
   }
   /// Takes a segment that fits no proven flow. If it proves a half-open flow, returns that flow,
   /// which must then process the segment; else kNone.
-  uint32_t onSegment(const FlowSlot& place, ByteView packet, const TcpSegment& s, bool fromHost);
+  uint32_t onSegment(const HashedKey& hashed, ByteView packet, const TcpSegment& s, bool fromHost);
 
   Time nextDeadline() const {
     return std::min(hosts_.syns.nextDeadline(), peers_.syns.nextDeadline());
@@ -175,17 +175,17 @@ class HandshakeTracker {
   };
   Side& towards(bool hosts) { return hosts ? hosts_ : peers_; }
 
-  void onSyn(const FlowSlot& place, uint32_t i, ByteView packet, const TcpSegment& s,
+  void onSyn(const HashedKey& hashed, uint32_t i, ByteView packet, const TcpSegment& s,
              bool fromHost);
   bool isEnabled(const FlowKey& key) const;
-  uint32_t open(const FlowSlot& place, bool fromHost);
-  void join(const FlowSlot& place, const TcpSegment& s, bool fromHost);
+  uint32_t open(const HashedKey& hashed, bool fromHost);
+  void join(const HashedKey& hashed, const TcpSegment& s, bool fromHost);
   bool isProof(ShimFlow& flow, const TcpSegment& s, bool fromHost);
   uint32_t prove(uint32_t halfOpen, uint64_t hash);
   bool makeRoom();
   uint64_t hostHash(const FlowKey& key, bool local) const;
-  void keepSyn(const FlowSlot& place, ByteView packet, const TcpSegment& s, bool fromHost);
-  void onPossibleAnswer(const FlowSlot& place, const TcpSegment& s, bool fromHost);
+  void keepSyn(const HashedKey& hashed, ByteView packet, const TcpSegment& s, bool fromHost);
+  void onPossibleAnswer(const HashedKey& hashed, const TcpSegment& s, bool fromHost);
   void recallLeg(ShimFlow& flow);
 
   const AckShimOptions& options_;

@@ -71,46 +71,46 @@ inline void ReceiverReplay::onGiven(uint32_t i, ByteView packet, const TcpSegmen
                                     TcpDirection::Data data) {
   ShimFlow& flow = flows_[i];
   if (data == TcpDirection::Data::kNone) return;
-  if (++flow.received > kForgiving) {
-    flow.received = kQuickAcks + 1;
-    if (flow.spurious > 0) --flow.spurious;
+  if (++flow.receivedSegments > kForgiving) {
+    flow.receivedSegments = kQuickAcks + 1;
+    if (flow.spuriousReplays > 0) --flow.spuriousReplays;
   }
-  bool wanted = options_.replay && !flow.in.large && flow.spurious < kMaxSpurious;
+  bool wanted = options_.replay && !flow.in.large && flow.spuriousReplays < kMaxSpurious;
   if (!wanted) return cache_.clear(flow.inTail);
   SeqRange range{s.seq, s.end};
   // A retransmission is kept, too, if its first copy was not. That happens in a large flow that was
   // silent and begins again.
   bool keep =
       data == TcpDirection::Data::kNew ||
-      (!cache_.onAgain(flow.inTail, range, flows_.stamp()) && cache_.isBehind(flow.inTail, range));
+      (!cache_.onResent(flow.inTail, range, flows_.stamp()) && cache_.isBehind(flow.inTail, range));
   if (keep) counters_.cacheFull += !cache_.append(flow.inTail, packet, range, flows_.stamp());
-  flows_.armIn(i, flow.in.rtt.hasSample() ? legWait(flow) : options_.rtoMin);
+  flows_.armEarlier(i, flow.in.rtt.hasSample() ? legWait(flow) : options_.rtoMin);
 }
 
 inline void ReceiverReplay::onHostAck(uint32_t i, const TcpSegment& s, TcpDirection::Ack ack) {
   ShimFlow& flow = flows_[i];
   bool isNew = ack == TcpDirection::Ack::kNew;
-  if (flow.tried) {
+  if (flow.acted) {
     const TailCache::Entry* first = cache_.front(flow.inTail);
     Duration rtt = flow.in.rtt.smoothed();
-    bool tooEarly = first && rtt >= kReadableRtt && flows_.stamp() - first->givenAt < rtt / 2;
-    bool waste =
-        flows_.interventions().onAck(counters_, flows_.troubles(flow).inTrial, s, isNew, tooEarly);
+    bool tooEarly = first && rtt >= kReadableRtt && flows_.stamp() - first->sentAt < rtt / 2;
+    bool waste = flows_.interventions().onAck(counters_, flows_.lossState(flow).inIntervention, s,
+                                              isNew, tooEarly);
     // The first ACK that arrives is that for the copy. As the host may not delay ACKs here, the ACK
     // for the original was lost, so the replay was not wasted.
     bool wasLost = isNew && s.hasDsack() && !mayDelayAck(flow);
-    if (waste && !wasLost && flow.spurious < kMaxSpurious) ++flow.spurious;
+    if (waste && !wasLost && flow.spuriousReplays < kMaxSpurious) ++flow.spuriousReplays;
     // Karn's rule gives no sample after a replay. The time since the last copy is taken as a likely
     // one, so that a leg that has become slower is noticed.
     if (isNew && first && flow.replays > 0 && !tooEarly)
-      flow.in.rtt.onSample(flows_.stamp() - first->givenAt);
+      flow.in.rtt.onSample(flows_.stamp() - first->sentAt);
   }
   if (!isNew) return;
   flow.replays = 0;
   cache_.popBelow(flow.inTail, flow.in.una);
   const TailCache::Entry* first = cache_.front(flow.inTail);
   if (first && flow.in.rtt.hasSample()) {
-    flows_.armIn(i, std::max(Duration(0), legWait(flow) - (flows_.stamp() - first->givenAt)));
+    flows_.armEarlier(i, std::max(Duration(0), legWait(flow) - (flows_.stamp() - first->sentAt)));
   }
 }
 
@@ -127,13 +127,13 @@ inline Duration ReceiverReplay::onTimer(ShimFlow& flow) {
 inline Duration ReceiverReplay::sendAgain(ShimFlow& flow, TailCache::Entry& first) {
   const TcpDirection& in = flow.in;
   bool closed = in.hasWindow && in.window == 0;
-  if (!options_.replay || !in.rtt.hasSample() || in.large || flow.doubtful || closed)
+  if (!options_.replay || !in.rtt.hasSample() || in.large || flow.resetSuspected || closed)
     return kNothing;
-  if (flow.spurious >= kMaxSpurious || first.range.begin > in.una) return kNothing;
+  if (flow.spuriousReplays >= kMaxSpurious || first.range.begin > in.una) return kNothing;
   // A sender that got enough duplicate ACKs resends by itself, so it is given time first. But some
   // do not resend: gVisor's TCP without SACK ignores duplicates of the first ACK.
   bool wakes = in.dupAcks >= options_.phi || (flow.sack && in.dupAcks > 0);
-  if (wakes && first.given == 1) {
+  if (wakes && first.sendCount == 1) {
     if (!flow.out.rtt.hasSample()) return kNothing;
     int roundTrips = in.dupAcks >= options_.phi ? kSenderRoundTrips : kRackRoundTrips;
     Duration patience = roundTrips * flow.out.rtt.smoothed() + legWait(flow);
@@ -141,16 +141,16 @@ inline Duration ReceiverReplay::sendAgain(ShimFlow& flow, TailCache::Entry& firs
     if (quiet < patience) return patience - quiet;
   }
   Duration wait = legWait(flow) * (int64_t{1} << flow.replays);
-  Duration age = flows_.stamp() - first.givenAt;
+  Duration age = flows_.stamp() - first.sentAt;
   if (age < wait) return wait - age;
   if (outbox_.replayToHost(first.packet.view())) {
-    flow.tried = true;
-    flows_.interventions().onFired(counters_, flows_.troubles(flow).inTrial, Actuator::kFarReplay,
-                                   in.una, true);
+    flow.acted = true;
+    flows_.interventions().onFired(counters_, flows_.lossState(flow).inIntervention,
+                                   Actuator::kFarReplay, in.una, true);
   }
   flow.in.timing = false;  // Karn's rule: two copies with the same timestamp
-  first.givenAt = flows_.stamp();
-  if (first.given < UINT8_MAX) ++first.given;
+  first.sentAt = flows_.stamp();
+  if (first.sendCount < UINT8_MAX) ++first.sendCount;
   if (flow.replays < kMaxReplays) ++flow.replays;
   return wait * 2;
 }
@@ -159,13 +159,13 @@ inline Duration ReceiverReplay::sendAgain(ShimFlow& flow, TailCache::Entry& firs
 // answers with data (RFC 5681 section 4.2).
 inline bool ReceiverReplay::mayDelayAck(const ShimFlow& flow) {
   bool lone = flow.inTail.count == 1;
-  return lone && (flow.hostTalks || flow.received > kQuickAcks);
+  return lone && (flow.hostAnswers || flow.receivedSegments > kQuickAcks);
 }
 
 // How long to wait for the host's ACK: the leg's RTT with variation, plus the host's own time.
 inline Duration ReceiverReplay::legWait(const ShimFlow& flow) const {
   Duration wait = flow.in.rtt.patience() + options_.replayMargin;
-  return mayDelayAck(flow) || flow.spurious > 0 ? wait + options_.ackDelay : wait;
+  return mayDelayAck(flow) || flow.spuriousReplays > 0 ? wait + options_.ackDelay : wait;
 }
 
 }  // namespace braid

@@ -18,10 +18,10 @@ constexpr Duration kLook = 1ms;
 void SenderWakeup::onSent(uint32_t i, ByteView packet, const TcpSegment& s, TcpDirection::Data data,
                           const TcpDirection::Before& before) {
   ShimFlow& flow = flows_[i];
-  if (flow.tried && data != TcpDirection::Data::kNew)
-    flows_.interventions().onAgain(flows_.troubles(flow).outTrial, s);
+  if (flow.acted && data != TcpDirection::Data::kNew)
+    flows_.interventions().onAgain(flows_.lossState(flow).outIntervention, s);
   if (data == TcpDirection::Data::kNone) return;
-  if (flow.received > 0 && s.length > 0) flow.hostTalks = true;
+  if (flow.receivedSegments > 0 && s.length > 0) flow.hostAnswers = true;
   if (flow.out.large) return;
   uint32_t length = s.end.value - s.seq.value;
   if (before.begins) {  // Algorithm 1 lines 8-11
@@ -29,7 +29,7 @@ void SenderWakeup::onSent(uint32_t i, ByteView packet, const TcpSegment& s, TcpD
     flow.boundaries.clear();
     flow.headLength = 0;
   }
-  if (before.begins || before.wasIdle) flow.gap = flow.toldHole = flow.again = false;
+  if (before.begins || before.wasIdle) flow.hasGap = flow.holeReported = flow.headResent = false;
   if (before.wasIdle) {
     flow.headLength = s.seq == flow.out.una && length < 4096 ? length : 0;
   }
@@ -40,9 +40,9 @@ void SenderWakeup::onSent(uint32_t i, ByteView packet, const TcpSegment& s, TcpD
     keepAgain(flow, packet, {s.seq, s.end});
   }
   onArrived(flow, {s.seq, s.end}, before.nxt);
-  if (hasHole(flow) && !flow.toldHole) flows_.armIn(i, options_.reorderAllowance);
+  if (hasHole(flow) && !flow.holeReported) flows_.armEarlier(i, options_.reorderAllowance);
   if (options_.cacheOutgoing) keep(flow, packet, {s.seq, s.end});
-  flow.carried = true;
+  flow.mayBeCarried = true;
   armLook(i);
 }
 
@@ -51,12 +51,12 @@ void SenderWakeup::onSent(uint32_t i, ByteView packet, const TcpSegment& s, TcpD
 // replay by the shim can help, so the segment is kept.
 void SenderWakeup::keepAgain(ShimFlow& flow, ByteView packet, SeqRange range) {
   if (!options_.replay) return;
-  flow.again = true;
+  flow.headResent = true;
   if (!options_.cacheOutgoing) keep(flow, packet, range);
 }
 
 void SenderWakeup::keep(ShimFlow& flow, ByteView packet, SeqRange range) {
-  if (cache_.onAgain(flow.outTail, range, flows_.stamp())) return;
+  if (cache_.onResent(flow.outTail, range, flows_.stamp())) return;
   counters_.cacheFull += !cache_.append(flow.outTail, packet, range, flows_.stamp());
 }
 
@@ -64,23 +64,23 @@ void SenderWakeup::keep(ShimFlow& flow, ByteView packet, SeqRange range) {
 // at least alpha round trips.
 void SenderWakeup::armLook(uint32_t i) {
   const LegRtt& rtt = flows_[i].out.rtt;
-  if (rtt.hasSample()) flows_.armIn(i, (std::max(options_.alpha, 1u) - 1) * rtt.smoothed());
+  if (rtt.hasSample()) flows_.armEarlier(i, (std::max(options_.alpha, 1u) - 1) * rtt.smoothed());
 }
 
 // Data of `range` arrived. `before`: one after the highest byte seen before. Without a gap all data
 // up to there had arrived.
 void SenderWakeup::onArrived(ShimFlow& flow, SeqRange range, Seq before) {
-  if (!flow.gap && range.begin <= before) return;
-  Arrivals& arrivals = flows_.troubles(flow).arrivals;
-  if (!flow.gap) arrivals.restart(before);
+  if (!flow.hasGap && range.begin <= before) return;
+  Arrivals& arrivals = flows_.lossState(flow).arrivals;
+  if (!flow.hasGap) arrivals.restart(before);
   Seq edge = arrivals.edge;
   arrivals.onArrive(range, flows_.stamp());
-  if (arrivals.edge != edge) flow.toldHole = false;
-  flow.gap = arrivals.edge != flow.out.nxt;
+  if (arrivals.edge != edge) flow.holeReported = false;
+  flow.hasGap = arrivals.edge != flow.out.nxt;
 }
 
 bool SenderWakeup::hasHole(const ShimFlow& flow) {
-  return flow.gap && flows_.troubles(flow).arrivals.hasHole();
+  return flow.hasGap && flows_.lossState(flow).arrivals.hasHole();
 }
 
 bool SenderWakeup::onPeerAck(uint32_t i, const TcpSegment& s, TcpDirection::Ack ack) {
@@ -88,29 +88,30 @@ bool SenderWakeup::onPeerAck(uint32_t i, const TcpSegment& s, TcpDirection::Ack 
   TcpDirection& out = flow.out;
   if (out.large) cache_.clear(flow.outTail);
   if (s.ack != out.una) return true;
-  flow.ackStamped = s.options.timestamps.has_value();
-  if (flow.ackStamped) flow.ackTimestamps = *s.options.timestamps;
+  flow.ackHasTimestamps = s.options.timestamps.has_value();
+  if (flow.ackHasTimestamps) flow.ackTimestamps = *s.options.timestamps;
   flow.ackFlowLabel = s.flowLabel & 0xfffff;
   if (s.options.sackCount > 0) flow.sack = true;
   if (out.large) return true;
   bool isNew = ack == TcpDirection::Ack::kNew;
-  if (flow.tried)
-    flows_.interventions().onAck(counters_, flows_.troubles(flow).outTrial, s, isNew, false);
+  if (flow.acted)
+    flows_.interventions().onAck(counters_, flows_.lossState(flow).outIntervention, s, isNew,
+                                 false);
   bool recovering = flow.tracks.isRecovering();
   if (isNew) {
     flow.tracks.onNewAck();
-    flow.carried = true;
-    flow.again = false;
+    flow.mayBeCarried = true;
+    flow.headResent = false;
     cache_.popBelow(flow.outTail, out.una);
     // Acknowledged data has arrived, even if it did not pass this gateway.
-    if (flow.gap) onArrived(flow, {flows_.troubles(flow).arrivals.edge, out.una}, out.nxt);
+    if (flow.hasGap) onArrived(flow, {flows_.lossState(flow).arrivals.edge, out.una}, out.nxt);
     auto second = flow.boundaries.secondBegin(out.una, out.nxt);
     uint32_t length = second ? second->value - out.una.value : 0;
     flow.headLength = length < 4096 ? length : 0;
   }
   if (out.isOutstanding()) {
-    if (hasHole(flow) && !flow.toldHole) flows_.armIn(i, Duration(0));
-    if (flow.dropped) flows_.armIn(i, Duration(0));
+    if (hasHole(flow) && !flow.holeReported) flows_.armEarlier(i, Duration(0));
+    if (flow.hasDropped) flows_.armEarlier(i, Duration(0));
     armLook(i);
   }
   // Algorithm 1 line 31: duplicate ACKs are dropped during a recovery, but not if they tell the
@@ -127,34 +128,34 @@ void SenderWakeup::onDropped(uint32_t i, ByteView packet, const TcpSegment& s) {
   bool isInFlight = s.hasData() && s.end > flow.out.una && s.end <= flow.out.nxt;
   if (!isInFlight || flow.out.large || s.isSyn()) return;
   SeqRange range{s.seq, s.end};
-  Arrivals& arrivals = flows_.troubles(flow).arrivals;
-  if (!flow.gap) arrivals.restart(flow.out.nxt);
+  Arrivals& arrivals = flows_.lossState(flow).arrivals;
+  if (!flow.hasGap) arrivals.restart(flow.out.nxt);
   Seq edge = arrivals.edge;
   arrivals.onLost(range, flows_.stamp() + -kCertain);
-  flow.gap = arrivals.edge != flow.out.nxt;
-  if (arrivals.edge != edge) flow.toldHole = false;
+  flow.hasGap = arrivals.edge != flow.out.nxt;
+  if (arrivals.edge != edge) flow.holeReported = false;
   keep(flow, packet, range);
-  flow.dropped = true;
-  flows_.armIn(i, Duration(0));
+  flow.hasDropped = true;
+  flows_.armEarlier(i, Duration(0));
 }
 
 Duration SenderWakeup::onTimer(ShimFlow& flow) {
   const TcpDirection& out = flow.out;
   bool closed = out.hasWindow && out.window == 0;
-  if (out.large || !out.isOutstanding() || flow.doubtful || closed) return kNothing;
+  if (out.large || !out.isOutstanding() || flow.resetSuspected || closed) return kNothing;
   Duration next = std::min(tellHole(flow), replayDropped(flow));
   if (!options_.duplicateAcks || !out.rtt.hasSample()) return next;
   Duration left = flow.tracks.left(out, options_, random_, flows_.stamp());
   Duration rtt = out.rtt.smoothed();
-  Duration ahead = flow.carried ? rtt : Duration(0);
+  Duration ahead = flow.mayBeCarried ? rtt : Duration(0);
   if (left > ahead) return std::min(next, left - ahead);
   // Data that the tunnel has only just delivered needs another round trip to be acknowledged. So
   // the shim speaks only if it asked a round trip ago as well, and the tunnel carried nothing of
   // the flow both times.
   bool carrying = tunnel_ && tunnel_->isCarrying(flow.key);
-  if (carrying || flow.carried) {
+  if (carrying || flow.mayBeCarried) {
     counters_.silent += carrying && left <= Duration(0);
-    flow.carried = carrying;
+    flow.mayBeCarried = carrying;
     if (carrying && flows_.stamp() - out.ackAt >= options_.rtoMin)
       return next;  // nothing until a packet arrives
     return std::min(next, carrying ? std::max(rtt, kLook) : rtt);
@@ -170,8 +171,8 @@ Duration SenderWakeup::onTimer(ShimFlow& flow) {
 // one segment is resent for nothing. Without SACK the hole must be at the ACK.
 Duration SenderWakeup::tellHole(ShimFlow& flow) {
   const TcpDirection& out = flow.out;
-  if (!options_.holes || flow.toldHole || !hasHole(flow)) return kNothing;
-  const Arrivals& arrivals = flows_.troubles(flow).arrivals;
+  if (!options_.holes || flow.holeReported || !hasHole(flow)) return kNothing;
+  const Arrivals& arrivals = flows_.lossState(flow).arrivals;
   Duration allowance = std::max(options_.reorderAllowance, flow.in.rtt.smoothed() / 4);
   Duration age = flows_.stamp() - arrivals.since;
   if (age < allowance) return allowance - age;
@@ -185,7 +186,7 @@ Duration SenderWakeup::tellHole(ShimFlow& flow) {
     SeqRange between{out.una + flow.headLength, arrivals.edge};
     if (between.begin < between.end) sacks[count++] = between;
   }
-  flow.toldHole = true;
+  flow.holeReported = true;
   if (out.dupAcks >= options_.phi) return kNothing;
   sendAcks(flow, static_cast<uint8_t>(options_.phi - out.dupAcks),
            std::span(sacks).first(flow.sack ? count : 0));
@@ -197,17 +198,17 @@ Duration SenderWakeup::tellHole(ShimFlow& flow) {
 // Replays a segment that the tunnel dropped and that no other segment followed: no duplicate ACK
 // would make its sender resend it.
 Duration SenderWakeup::replayDropped(ShimFlow& flow) {
-  if (!flow.dropped) return kNothing;
+  if (!flow.hasDropped) return kNothing;
   TailCache::Entry* entry = cache_.front(flow.outTail);
   bool late =
       flows_.stamp() - flow.out.ackAt >= options_.rtoMin;  // its sender's own timer resends now
   if (!entry || hasHole(flow) || late || !options_.replay) {
-    flow.dropped = false;
+    flow.hasDropped = false;
     if (!options_.cacheOutgoing) cache_.clear(flow.outTail);
     return kNothing;
   }
   if (entry->range.begin > flow.out.una) return kNothing;  // until the ACK reaches it
-  Duration wait = std::max(flow.out.rtt.smoothed(), kLook) - (flows_.stamp() - entry->givenAt);
+  Duration wait = std::max(flow.out.rtt.smoothed(), kLook) - (flows_.stamp() - entry->sentAt);
   if (wait > Duration(0)) return wait;
   if (outbox_.replayToPeer(entry->packet.view())) {
     flow.out.timing = false;  // Karn
@@ -223,7 +224,7 @@ void SenderWakeup::speak(ShimFlow& flow, uint8_t acks) {
   auto last = flow.boundaries.lastBegin(out.nxt);
   bool several = last && *last > out.una;
   TailCache::Entry* kept = cache_.front(flow.outTail);
-  if ((flow.again || !several) && options_.replay && kept && kept->range.begin <= out.una) {
+  if ((flow.headResent || !several) && options_.replay && kept && kept->range.begin <= out.una) {
     flow.out.timing = false;  // Karn
     if (outbox_.replayToPeer(kept->packet.view()))
       onFired(flow, Actuator::kNearReplay, out.una, true);
@@ -248,8 +249,9 @@ void SenderWakeup::speak(ShimFlow& flow, uint8_t acks) {
 }
 
 void SenderWakeup::onFired(ShimFlow& flow, Actuator actuator, Seq at, bool sent) {
-  flow.tried = true;
-  flows_.interventions().onFired(counters_, flows_.troubles(flow).outTrial, actuator, at, sent);
+  flow.acted = true;
+  flows_.interventions().onFired(counters_, flows_.lossState(flow).outIntervention, actuator, at,
+                                 sent);
 }
 
 void SenderWakeup::sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRange> sacks) {
@@ -261,7 +263,7 @@ void SenderWakeup::sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRa
   ack.hopLimit = flow.out.hopLimit;
   ack.dscp = flow.out.dscp;
   ack.flowLabel = flow.ackFlowLabel;
-  if (flow.ackStamped) ack.timestamps = flow.ackTimestamps;
+  if (flow.ackHasTimestamps) ack.timestamps = flow.ackTimestamps;
   ack.sacks = sacks;
   for (; count > 0; --count) {
     if (!outbox_.acknowledge(ack)) return;

@@ -51,7 +51,7 @@ void Packet::reset() {
 PacketPool::PacketPool(size_t payload, size_t limit)
     : payload_(payload),
       limit_(limit),
-      budgets_{MemoryQuota(limit / 4), MemoryQuota(limit / 8 * 3), MemoryQuota(limit / 4)} {}
+      quotas_{MemoryQuota(limit / 4), MemoryQuota(limit / 8 * 3), MemoryQuota(limit / 4)} {}
 
 PacketPool::~PacketPool() {
   assert(inUse_ == 0 && "a packet outlives its pool");

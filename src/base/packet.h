@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/containers.h"
-#include "base/memory.h"
+#include "base/memory_quota.h"
 
 namespace braid {
 
@@ -130,8 +130,8 @@ class PacketPool {
 
   /// The quota of a use: a quarter of the pool for kQueued, three eighths for kSent, a quarter for
   /// kHeld.
-  MemoryQuota& budget(PacketUse use) { return budgets_[static_cast<size_t>(use)]; }
-  const MemoryQuota& budget(PacketUse use) const { return budgets_[static_cast<size_t>(use)]; }
+  MemoryQuota& quota(PacketUse use) { return quotas_[static_cast<size_t>(use)]; }
+  const MemoryQuota& quota(PacketUse use) const { return quotas_[static_cast<size_t>(use)]; }
 
   size_t payload() const { return payload_; }
   size_t limit() const { return limit_; }
@@ -154,7 +154,7 @@ class PacketPool {
   size_t made_ = 0;
   size_t inUse_ = 0;
   uint64_t exhausted_ = 0;
-  std::array<MemoryQuota, 3> budgets_;  // by PacketUse
+  std::array<MemoryQuota, 3> quotas_;  // by PacketUse
   IntrusiveList<PacketSlab, &PacketSlab::link>
       slabs_;              // slabs with a free block; those without a used block come last
   size_t spare_ = 0;       // slabs without a used block

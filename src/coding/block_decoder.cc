@@ -106,7 +106,7 @@ struct BlockDecoder::Block {
 };
 
 BlockDecoder::BlockDecoder(const DecoderOptions& options)
-    : QuotaUser(options.memory),
+    : QuotaUser(options.memory, Reclaimable::kYes),
       options_(options),
       work_(kMostWork),
       buffers_(options.symbolCapacity, options.parities),
@@ -137,7 +137,7 @@ bool BlockDecoder::reserveBlock() {
   order_.reserve(place + 1);
   blocks_.push_back(std::make_unique<Block>());
   unused_.push_back(place);
-  keep(kept() + sizeof(Block));
+  setUsed(used() + sizeof(Block));
   return true;
 }
 
@@ -147,7 +147,7 @@ bool BlockDecoder::addBuffers() {
   if (more == 0 || !makeRoom(more)) return false;
   size_t i = buffers_.size();
   buffers_.grow();
-  keep(kept() + more);
+  setUsed(used() + more);
   free_.reserve(buffers_.size());  // freeing a buffer takes no memory
   for (; i < buffers_.size(); ++i) free_.push_back(i);
   return true;
@@ -162,7 +162,7 @@ SymbolRing* BlockDecoder::ringFor(uint8_t subflow, uint64_t pn) {
     const size_t first = std::min(mostPlaces(subflow), kFirstPlaces);
     if (!makeRoom(ringBytes(first))) return nullptr;
     own.symbols = std::make_unique<SymbolRing>(options_.symbolCapacity, first);
-    keep(kept() + ringBytes(first));
+    setUsed(used() + ringBytes(first));
   }
   grow(own, subflow, pn);
   return own.symbols.get();
@@ -174,11 +174,11 @@ void BlockDecoder::grow(SubflowRing& ring, uint8_t subflow, uint64_t pn) {
   const size_t wanted = ring.symbols->placesFor(pn, now_, keepFor_, mostPlaces(subflow));
   if (wanted <= had || !makeRoom(ringBytes(wanted) - ringBytes(had))) return;
   ring.symbols->resize(options_.symbolCapacity, wanted);
-  keep(kept() + ringBytes(wanted) - ringBytes(had));
+  setUsed(used() + ringBytes(wanted) - ringBytes(had));
 }
 
 void BlockDecoder::drop(SubflowRing& ring) {
-  keep(kept() - ringBytes(ring.symbols->packets()));
+  setUsed(used() - ringBytes(ring.symbols->packets()));
   ring.symbols.reset();
 }
 
@@ -203,12 +203,12 @@ void BlockDecoder::release() {
   coded_.reset();
   if (blocks_.empty() || polled_ != kNone || !restored_.empty()) return;
   while (!order_.empty()) evict(0);
-  const size_t left = kept() - bufferBytes();
+  const size_t left = used() - bufferBytes();
   // New vectors: `= {}`, an empty list, would keep their capacity.
   blocks_ = std::vector<std::unique_ptr<Block>>();
   for (std::vector<size_t>* indices : {&unused_, &order_, &free_}) *indices = std::vector<size_t>();
   buffers_.clear();
-  keep(left);
+  setUsed(left);
 }
 
 void BlockDecoder::slacken() {
@@ -218,7 +218,7 @@ void BlockDecoder::slacken() {
     const size_t had = ring.symbols ? ring.symbols->packets() : 0;
     if (had <= few) continue;
     ring.symbols->resize(options_.symbolCapacity, few);
-    keep(kept() + ringBytes(few) - ringBytes(had));
+    setUsed(used() + ringBytes(few) - ringBytes(had));
   }
 }
 

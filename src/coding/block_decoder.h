@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/containers.h"
 #include "base/field.h"
-#include "base/memory.h"
+#include "base/memory_quota.h"
 #include "base/time.h"
 #include "coding/symbols.h"
 
@@ -137,7 +137,7 @@ class BlockDecoder final : private QuotaUser {
   /// Symbols that came, including those that were not kept.
   uint64_t symbols() const { return symbols_; }
   /// Bytes of memory for symbols and parities.
-  size_t footprint() const { return kept(); }
+  size_t footprint() const { return used(); }
 
  private:
   struct Block;

@@ -316,9 +316,9 @@ TunnelStatus Tunnel::wholeStatus() const {
   s.shim = parts_->forwarder_.shimStatus();
   s.buffersInUse = parts_->pool_.inUse();
   s.buffersLimit = parts_->pool_.limit();
-  s.buffersQueued = parts_->pool_.budget(PacketUse::kQueued).used();
-  s.buffersSent = parts_->pool_.budget(PacketUse::kSent).used();
-  s.buffersHeld = parts_->pool_.budget(PacketUse::kHeld).used();
+  s.buffersQueued = parts_->pool_.quota(PacketUse::kQueued).used();
+  s.buffersSent = parts_->pool_.quota(PacketUse::kSent).used();
+  s.buffersHeld = parts_->pool_.quota(PacketUse::kHeld).used();
   s.memory = parts_->memory_.used();
   s.memoryLimit = parts_->memory_.limit();
   s.handshakes = parts_->handshakeServer_.size();

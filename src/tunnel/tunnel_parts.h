@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/memory.h"
+#include "base/memory_quota.h"
 #include "tunnel/forward/forwarder.h"
 #include "tunnel/peer/accepting.h"
 #include "tunnel/peer/load_test.h"

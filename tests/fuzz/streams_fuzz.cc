@@ -42,14 +42,14 @@ class Play {
     lane_->setPeer(peer);
   }
   ~Play() {
-    for (UnitRef unit : sent_) dataTracker_.forget(unit);
+    for (UnitRef unit : sent_) dataTracker_.release(unit);
     sent_.clear();
     lane_->endAll(StreamCause::kGone, false);
     lane_.reset();
     CHECK(pool_.inUse() == 0);
-    CHECK(dataTracker_.live() == 0);
+    CHECK(dataTracker_.records() == 0);
     for (PacketUse use : {PacketUse::kHeld, PacketUse::kSent, PacketUse::kQueued})
-      CHECK(pool_.budget(use).used() == 0);
+      CHECK(pool_.quota(use).used() == 0);
   }
   Play(const Play&) = delete;
   Play& operator=(const Play&) = delete;
@@ -174,7 +174,7 @@ class Play {
   // The next data unit is sent.
   void send(Reader& in) {
     DrrCursor walk(round_);
-    Candidate offer = walk.offer(now_);
+    Candidate offer = walk.peek(now_);
     if (!offer.unit || sent_.size() >= kUnits) return;
     if (size_t size = 70 + in.u16() % 2000; size < offer.unit->size())
       offer.flow->lane().cut(*offer.flow, size);
@@ -201,7 +201,7 @@ class Play {
     } else {
       dataTracker_.onLost(unit, now_);
     }
-    dataTracker_.forget(unit);
+    dataTracker_.release(unit);
     UnitRef repair = dataTracker_.nextRepair(now_);
     if (!repair) return;
     dataTracker_.cut(repair, 70 + in.u16() % 2000, pool_);
@@ -228,7 +228,7 @@ class Play {
   PacketPool pool_{2048, 512};
   StreamOptions options_;
   StreamRegistry registry_;
-  DataTracker dataTracker_{3s, nullptr, &pool_.budget(PacketUse::kSent)};
+  DataTracker dataTracker_{3s, nullptr, &pool_.quota(PacketUse::kSent)};
   DrrScheduler round_;
   TraceSink* noSink_ = nullptr;
   RecoveryTrace trace_{noSink_, 1};

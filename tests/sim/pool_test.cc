@@ -73,7 +73,7 @@ TEST_F(Yard, WhatIsOnItsWayIsBounded) {
   hub.poolLimit = 512;
   Node& far = edge({.rateBitsPerSecond = 50_Mbit, .delay = 100ms});
   start();
-  size_t limit = hub.pool().budget(PacketUse::kSent).limit() / 4 * 3;
+  size_t limit = hub.pool().quota(PacketUse::kSent).limit() / 4 * 3;
   UdpFlow& flood = stream(far, {.payload = 1000, .interval = 400us, .count = 10000});
   uint64_t most = 0;
   for (int i = 0; i < 400; ++i) {

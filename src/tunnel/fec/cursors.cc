@@ -121,7 +121,7 @@ RecoveryPath recoveryPath(const Subflow& subflow, Time lastSent, Time now) {
 }
 
 void DuplicateQueue::add(UnitRef unit) {
-  context_.dataTracker.hold(unit);
+  context_.dataTracker.retain(unit);
   waiting_.pushBack(std::move(unit));
   if (waiting_.size() > kMost) dropFirst();
 }
@@ -131,7 +131,7 @@ void DuplicateQueue::clear() {
 }
 
 void DuplicateQueue::dropFirst() {
-  context_.dataTracker.forget(waiting_.front());
+  context_.dataTracker.release(waiting_.front());
   waiting_.popFront();
 }
 

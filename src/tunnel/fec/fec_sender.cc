@@ -121,7 +121,7 @@ bool FecSender::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on
   const SentPacket& packet = of.sender().sent().at(pn);
   for (size_t i = 0; i < packet.dataCount; ++i) {
     if (!context_.dataTracker.isTooLate(*packet.data[i], block.began)) continue;
-    context_.dataTracker.refuseCode(packet.data[i]);
+    context_.dataTracker.forbidCoding(packet.data[i]);
     return false;
   }
   std::array<std::array<uint8_t, kDataFrameHeader>, kMaxDataPerDatagram> headers;

@@ -40,7 +40,7 @@ bool ProactiveRecovery::onNewData(UnitRef unit) {
   if (flow.reliable() && unit->dsn - oldest->dsn >= receiveWindow_ && oldest->mayCopy())
     duplicates_.add(oldest);
   bool takesTurn =
-      policy.takesTurns() && flow.burst.ended() && flow.waiting() == 0 && flow.burst.isShort();
+      policy.takesTurns() && flow.burst.ended() && flow.waitingBytes() == 0 && flow.burst.isShort();
   lastEnded_ = flow.burst.ended() && !takesTurn;
   return takesTurn;
 }
@@ -70,7 +70,7 @@ bool ProactiveRecovery::pollTurn(Flow& flow, Datagram& out, Time now) {
 
 bool ProactiveRecovery::pollIdle(bool newDataWaits, Datagram& out, Time now) {
   idleAgainAt_ = kNever;
-  if (newDataWaits || context_.dataTracker.live() == 0) return false;
+  if (newDataWaits || context_.dataTracker.records() == 0) return false;
   for (size_t c = 0; c < policies_.size(); ++c) {
     if (protect(static_cast<uint8_t>(c), nullptr, out, now)) return true;
   }
@@ -232,7 +232,7 @@ bool ProactiveRecovery::sendCopy(uint8_t recoveryClass, const Flow* flow, const 
     if (!context_.dataTracker.isTooLate(*d, now) && build.fits(d->packet.size())) {
       build.addCopy(d);
     } else {
-      context_.dataTracker.refuseCopy(d);
+      context_.dataTracker.forbidCopy(d);
     }
   }
   if (build.data().empty()) return false;

@@ -16,16 +16,16 @@ constexpr Duration kLookInterval = 10s;
 Packet PacketReceiver::onData(const DataFrame& frame, Packet packet, Time now) {
   if (frame.flow < kDatagramFlow) {
     if (!admits(order_.growth(frame.flow))) return {};
-    if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) order_.relieve();
+    if (pool_.limit() - pool_.inUse() < pool_.limit() / kHoldReserve) order_.releaseOldest();
     order_.onPacket(frame.flow, expandDsn(frame.dsn, order_.next(frame.flow)), std::move(packet),
                     now);
-    keep(footprint());
+    setUsed(footprint());
     return {};
   }
   DuplicateFilter* filter = timely(frame.flow, now);
   if (!filter) return {};
   bool isNew = filter->accept(expandDsn(frame.dsn, filter->next()));
-  keep(footprint());  // may free the filter
+  setUsed(footprint());  // may free the filter
   if (isNew) {
     count(packet);
     return packet;
@@ -48,7 +48,7 @@ void PacketReceiver::count(const Packet& packet) {
 void PacketReceiver::onSkip(const SkipFrame& skip, Time now) {
   if (!admits(order_.growth(skip.flow))) return;
   order_.skip(skip.flow, skip.first, skip.count, now);
-  keep(footprint());
+  setUsed(footprint());
 }
 
 void PacketReceiver::onTimer(Time now) {
@@ -88,24 +88,24 @@ DuplicateFilter* PacketReceiver::timely(FlowNumber flow, Time now) {
 }
 
 void PacketReceiver::forget(Time before) {
-  order_.forget(before);
+  order_.freeIdle(before);
   for (std::unique_ptr<TimelyPage>& page : timely_) {
     if (!page || page->used > before) continue;
     page.reset();
     --timelyPages_;
   }
-  keep(footprint());
+  setUsed(footprint());
 }
 
 // First frees what no packet needs. If that frees nothing, the memory is needed for held packets:
 // releases all of them.
 void PacketReceiver::reclaim() {
-  size_t before = kept();
+  size_t before = used();
   forget(Time::max());
-  if (kept() < before) return;
-  order_.clear();
+  if (used() < before) return;
+  order_.releaseAll();
   released_ = true;
-  keep(footprint());
+  setUsed(footprint());
 }
 
 }  // namespace braid

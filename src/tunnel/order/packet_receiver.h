@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "base/drop.h"
-#include "base/memory.h"
+#include "base/memory_quota.h"
 #include "base/packet.h"
 #include "base/time.h"
-#include "tunnel/order/reassembly.h"
+#include "tunnel/order/duplicate_filter.h"
+#include "tunnel/order/resequencer.h"
 #include "tunnel/queue/counts.h"
 #include "tunnel/queue/options.h"
 #include "tunnel/wire/frames.h"
@@ -39,7 +40,7 @@ class PacketReceiver final : private QuotaUser {
   /// object.
   explicit PacketReceiver(const QueueOptions& options, const PacketPool& pool,
                           MemoryQuota* memory = nullptr)
-      : QuotaUser(memory),
+      : QuotaUser(memory, Reclaimable::kYes),
         pool_(pool),
         orderOptions_(resequencerOptions(options)),
         order_(orderOptions_) {}
@@ -66,7 +67,7 @@ class PacketReceiver final : private QuotaUser {
   /// Takes the next packet that is due; false when there is none.
   bool poll(Packet& out);
   /// Buffers are short: releases the packet that has waited longest, and all of its flow before it.
-  void relieve() { order_.relieve(); }
+  void releaseOldest() { order_.releaseOldest(); }
 
   /// Packets handed out.
   const InboundCounts& counts() const { return counts_; }

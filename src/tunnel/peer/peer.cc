@@ -22,7 +22,7 @@ Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random
       random_(random),
       race_(*this, context.pool, context.handshakes, context.attempts, random),
       rekeyTimer_(random),
-      waiting_(context.pool.budget(PacketUse::kQueued), context.sessions.ended()) {
+      waiting_(context.pool.quota(PacketUse::kQueued), context.sessions.ended()) {
   waiting_.open(now);
 }
 

@@ -26,7 +26,7 @@
 
 #include "base/containers.h"
 #include "base/drop.h"
-#include "base/memory.h"
+#include "base/memory_quota.h"
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/api/options.h"
@@ -66,9 +66,10 @@ class StagedPackets final : private QuotaUser {
   /// sessions leave behind are staged here, too.
   static constexpr size_t kMost = 256;
 
-  /// `budget`: memory quota of queued packets. `drops`: counts packets for which there is no room
+  /// `quota`: that of queued packets. `drops`: counts packets for which there is no room
   /// [peer_down]. Both must outlive this object.
-  StagedPackets(MemoryQuota& budget, DropCounts& drops) : QuotaUser(&budget), drops_(drops) {}
+  StagedPackets(MemoryQuota& quota, DropCounts& drops)
+      : QuotaUser(&quota, Reclaimable::kYes), drops_(drops) {}
 
   /// Packets may wait until kPatience from now.
   void open(Time now) { closesAt_ = now + kPatience; }
@@ -82,14 +83,14 @@ class StagedPackets final : private QuotaUser {
   void add(StagedPacket packet) {
     if (packets_.size() >= kMost) return countDrop(drops_, Drop::kPeerDown);
     packets_.pushBack(std::move(packet));
-    keep(packets_.size());
+    setUsed(packets_.size());
   }
   /// The packet that has waited longest; false: none waits.
   bool poll(StagedPacket& out) {
     if (empty()) return false;
     out = std::move(packets_.front());
     packets_.popFront();
-    keep(packets_.size());
+    setUsed(packets_.size());
     return true;
   }
 
@@ -100,7 +101,7 @@ class StagedPackets final : private QuotaUser {
       packets_.popBack();
       countDrop(drops_, Drop::kPeerDown);
     }
-    keep(packets_.size());
+    setUsed(packets_.size());
   }
 
   Ring<StagedPacket> packets_;

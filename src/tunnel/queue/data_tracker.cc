@@ -31,7 +31,7 @@ UnitRef DataTracker::create(Flow& flow, Packet packet, Time now) {
   d.delivery = flow.delivery();
   flow.sent.list_.pushBack(d);
   ++flow.sent.unacked_;
-  keep(kept() + 1);
+  setUsed(used() + 1);
   return UnitRef(&d);
 }
 
@@ -41,7 +41,7 @@ void DataTracker::onSent(UnitRef unit, SubflowId subflow, PacketNumber pn) {
   d.pn = pn;
   d.moved = false;
   ++d.refs;
-  ++d.copies;
+  ++d.carriers;
   if (!d.isLost()) return;
   d.state = UnitState::kInFlight;
   dequeue(d);
@@ -52,7 +52,7 @@ void DataTracker::onCopied(UnitRef unit, Time answerDue) {
   d.answerDue = answerDue;
   d.protection = UnitProtection::kCopied;
   ++d.refs;
-  ++d.copies;
+  ++d.carriers;
 }
 
 void DataTracker::onCoded(UnitRef unit, Time answerDue) {
@@ -66,9 +66,9 @@ void DataTracker::setCoded(DataUnit& unit) {
   if (!unit.isProtected()) unit.protection = UnitProtection::kCoded;
 }
 
-void DataTracker::onDelivered(UnitRef unit, bool counted) {
+void DataTracker::onDelivered(UnitRef unit, bool wasCarrier) {
   DataUnit& d = *unit.unit_;
-  if (counted) --d.copies;
+  if (wasCarrier) --d.carriers;
   if (!d.isDone()) finish(d, UnitState::kDelivered);
 }
 
@@ -76,19 +76,19 @@ void DataTracker::onRecovered(UnitRef unit) {
   if (!unit->isDone()) finish(*unit.unit_, UnitState::kDelivered);
 }
 
-void DataTracker::onLost(UnitRef unit, Time now, bool copy) {
+void DataTracker::onLost(UnitRef unit, Time now, bool isCopy) {
   DataUnit& d = *unit.unit_;
-  --d.copies;
-  if (!d.isInFlight() || (d.copies > 0 && (copy || d.mayCopy()))) return;
+  --d.carriers;
+  if (!d.isInFlight() || (d.carriers > 0 && (isCopy || d.mayCopy()))) return;
   if (isTooLate(d, now)) return giveUp(unit, lateCause(d));
   enqueue(d);
 }
 
-void DataTracker::onMoved(UnitRef unit, Time now, bool copy) {
+void DataTracker::onMoved(UnitRef unit, Time now, bool isCopy) {
   DataUnit& d = *unit.unit_;
-  --d.copies;
-  d.moved |= !copy;
-  if (!d.isInFlight() || (d.copies > 0 && (copy || d.mayCopy()))) return;
+  --d.carriers;
+  d.moved |= !isCopy;
+  if (!d.isInFlight() || (d.carriers > 0 && (isCopy || d.mayCopy()))) return;
   if (isTooLate(d, now)) return giveUp(unit, lateCause(d));
   enqueue(d);
 }
@@ -105,7 +105,7 @@ UnitRef DataTracker::nextRepair(Time now) {
 Time DataTracker::repairExpiresAt() const {
   const DataUnit* first = repairs_.front();
   if (!first || first->delivery == Delivery::kStream) return kNever;
-  return first->firstSent + worth(first->delivery) + 1ns;
+  return first->firstSent + timeLimit(first->delivery) + 1ns;
 }
 
 void DataTracker::giveUp(UnitRef unit, Drop cause) {
@@ -120,7 +120,7 @@ void DataTracker::giveUp(UnitRef unit, Drop cause) {
   finish(*unit.unit_, UnitState::kAbandoned);
 }
 
-void DataTracker::giveUpAll(Drop cause) {
+void DataTracker::giveUpRepairs(Drop cause) {
   while (!repairs_.empty()) giveUp(UnitRef(repairs_.front()), cause);
 }
 
@@ -154,10 +154,10 @@ void DataTracker::finish(DataUnit& unit, UnitState state) {
   SentData& sent = unit.flow->sent;
   sent.list_.erase(unit);
   --sent.unacked_;
-  keep(kept() - 1);
+  setUsed(used() - 1);
   Flow& flow = *std::exchange(unit.flow, nullptr);
   if (wasLost) dequeue(unit);
-  if (sent.unacked_ == 0 && flow.delivery() == Delivery::kStream) flow.lane().onSettled(flow);
+  if (sent.unacked_ == 0 && flow.delivery() == Delivery::kStream) flow.lane().onAllDone(flow);
 }
 
 // In-flight datagrams that carry the whole range still count for its first part. The second part is
@@ -185,7 +185,7 @@ bool DataTracker::cut(UnitRef unit, size_t size, PacketPool& pool) {
     setCoded(*each);  // the old packet number stands for other bytes
   d.flow->sent.list_.insertAfter(d, second);
   ++d.flow->sent.unacked_;
-  keep(kept() + 1);
+  setUsed(used() + 1);
   second.state = UnitState::kLost;
   ++second.refs;
   ++queued_;
@@ -214,10 +214,10 @@ void DataTracker::dequeue(DataUnit& unit) {
   repairs_.erase(unit);
   --queued_;
   ++repairChanges_;
-  forget(UnitRef(&unit));
+  release(UnitRef(&unit));
 }
 
-void DataTracker::forget(UnitRef unit) {
+void DataTracker::release(UnitRef unit) {
   DataUnit& d = *unit.unit_;
   if (--d.refs > 0) return;
   if (!d.isDone()) finish(d, UnitState::kAbandoned);

@@ -1,5 +1,35 @@
 #pragma once
 
+// What became of the data that a session has sent. Each session has one data tracker. Its subflows
+// report what became of datagrams; the tracker concludes what that means for the data in them.
+//
+// Terms:
+//   unit     DataUnit: one inner packet or one range of a stream's bytes. It is the smallest piece
+//            that is sent, repaired or given up as a whole. Its fields are in data_unit.h.
+//   carrier  a datagram in flight that holds the unit. A datagram of a silent path is none.
+//   repair   to send a unit again after its loss. Lost units wait in the repair queue.
+//   moved    taken off a path that fell silent, to be repaired on another one (MPTCP: reinjected),
+//            although its datagram is not known to be lost.
+//   copy     a second datagram with the unit, sent for protection before any loss is known.
+//   done     delivered or given up. A unit becomes done once and remains so.
+//
+// Life of a unit:
+//   create(), onSent()    DataSender sends it for the first time: state kInFlight.
+//   onCopied(), onCoded() protection (tunnel/fec) sends a copy or a parity for it. The state stays.
+//   onLost(), onMoved()   a subflow's InFlightTracker reports it: state kLost, and the unit is
+//                         queued for repair, unless another carrier makes that needless.
+//   onSent()              DataSender takes it from nextRepair() and sends it again: kInFlight.
+//   onDelivered(), onRecovered()      the peer has it: kDelivered.
+//   giveUp(), takeBack()  nobody waits for it any more: kAbandoned.
+//
+// When a unit is done, its packet returns to the pool and its flow no longer lists it. The record
+// itself is freed with its last reference. There is one reference for each datagram that is
+// remembered with the unit, one while the unit is in the repair queue, and one for each retain().
+//
+// Invariants: a unit is in the repair queue exactly while its state is kLost. A unit that is not
+// done has a packet and is in its flow's list. A session may hold units as long as its share of the
+// memory quota allows (mayCreate()); sent data cannot be reclaimed.
+
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -8,6 +38,7 @@
 #include "base/containers.h"
 #include "base/drop.h"
 #include "base/memory.h"
+#include "base/memory_quota.h"
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/queue/data_unit.h"
@@ -16,85 +47,78 @@
 
 namespace braid {
 
-/// The data tracker knows of every data unit (inner packet or stream range) whether it is
-/// delivered, by whatever means, must be sent again, or is given up. The sent-map of a subflow
-/// (sent_map.h) says what became of datagrams; the data tracker says what became of data.
-///
-/// A data unit is created when its packet is first sent. It is done, once, when it is delivered or
-/// given up; then its packet returns to the pool, and the unit is removed from its flow. Until it
-/// is done, the unit is queued for repair whenever no in-flight datagram carries it, and leaves
-/// that queue when it is sent again.
-///
-/// References keep a unit in memory: one for every datagram that carries it, one for every hold(),
-/// and one while it is in the repair queue. A datagram releases its reference with forget(). The
-/// unit is freed with its last reference.
-///
-/// Only the data tracker writes to a data unit. Other code tells it what it learns of a unit.
 class DataTracker final : private QuotaUser {
  public:
-  /// A timely datagram (UDP, ICMP) that is older than this is of no use to a call or a game, and is
-  /// not sent again. Chosen: what the jitter buffer of a call absorbs.
+  /// Units of timely flows (UDP, ICMP) are not repaired once they are older than this: they are of
+  /// no use to a call or a game any more. Chosen: what the jitter buffer of a call absorbs.
   static constexpr Duration kTimely = 200ms;
 
-  /// TCP packets are repaired until `repairTime` after they were first sent. `events`: gets the
-  /// packets that expired or are too large; nullptr: nobody does. `budget`: memory quota of sent
-  /// packets; nullptr for none.
+  /// `repairTime`: see setRepairTime(). `events`: gets the packets that were given up as kExpired
+  /// or kTooBig, so that ICMP errors and the ack shim can react; nullptr: nobody does. `quota`:
+  /// counts the packets of units, in buffers; nullptr: no bound. Both must outlive the tracker.
   explicit DataTracker(Duration repairTime, PacketEvents* events = nullptr,
-                       MemoryQuota* budget = nullptr)
-      : QuotaUser(budget), repairTime_(repairTime), events_(events) {}
+                       MemoryQuota* quota = nullptr)
+      : QuotaUser(quota, Reclaimable::kNo), repairTime_(repairTime), events_(events) {}
+  /// Units of reliable flows (TCP) are given up at this age, counted from their first sending.
   void setRepairTime(Duration d) { repairTime_ = d; }
-  /// Ordered datagrams are repaired until `d` after they were first sent, see orderPatience().
+  /// Units of ordered datagrams are given up at this age; see orderPatience(). DataSender sets it
+  /// as the paths change.
   void setPatience(Duration d) { patience_ = d; }
 
   // ---- sending
 
-  /// Whether there is memory for one more packet. While there is none, new data waits as it does
-  /// for a full window, because data that was sent cannot be taken back.
+  /// Whether the quota has room for one more unit. While it has none, new data must wait as it does
+  /// for a full window.
   bool mayCreate() const { return hasRoom(1); }
-  /// A new unit of `flow` is about to be sent. An inner packet gets the next number of the flow's
-  /// slot, a stream range its offset.
+  /// A new unit of `flow`, which must be sent at once: onSent() must follow. An inner packet gets
+  /// the next DSN of the flow's slot. Where a stream's range lies is in the flow's `unit`.
+  /// Ask mayCreate() before.
   UnitRef create(Flow& flow, Packet packet, Time now);
-  /// The datagram `pn` that carries the unit is sent. Takes the unit off the repair queue.
+  /// Datagram `pn` of `subflow` is sent with the unit, for the first time or as a repair. The
+  /// datagram becomes a carrier and gets a reference. A unit in the repair queue leaves it.
   void onSent(UnitRef unit, SubflowId subflow, PacketNumber pn);
-  /// A copy of the unit is sent for protection. The unit's `subflow` and `pn` do not change.
+  /// A copy of the unit is sent. It becomes a carrier and gets a reference; the unit's `subflow`
+  /// and `pn` do not change. If the unit is lost meanwhile, Repairs does not send it again
+  /// before `answerDue`, when the peer's report on the copy should have arrived.
   void onCopied(UnitRef unit, Time answerDue = Time::min());
-  /// No copy of the unit may be sent any more: it is too old, or it does not fit the datagram.
-  void refuseCopy(UnitRef unit) {
+  /// No copy of the unit may be sent: it is too old, or does not fit. No effect after onCopied().
+  void forbidCopy(UnitRef unit) {
     if (unit->mayCopy()) unit.unit_->protection = UnitProtection::kRefused;
   }
-  /// The unit is in a coding block, and the first parity of the block is sent.
+  /// The unit is in a coding block. `answerDue`: as in onCopied(), for the block's parity.
   void onCoded(UnitRef unit, Time answerDue);
-  /// The unit is too old for a coding block.
-  void refuseCode(UnitRef unit) { setCoded(*unit.unit_); }
-  /// Adds a reference to the unit, which forget() releases.
-  void hold(UnitRef unit) { ++unit.unit_->refs; }
-  /// Releases a reference to the unit.
-  void forget(UnitRef unit);
+  /// The unit may not enter a coding block: it is too old.
+  void forbidCoding(UnitRef unit) { setCoded(*unit.unit_); }
+  /// Adds a reference. Called by DuplicateQueue, which remembers units that are to be copied.
+  void retain(UnitRef unit) { ++unit.unit_->refs; }
+  /// Drops a reference: one of retain(), or that of a datagram, when its subflow forgets it. The
+  /// last one frees the record; a unit that is not done by then is abandoned without an
+  /// announcement.
+  void release(UnitRef unit);
 
-  // ---- delivery and loss
+  // ---- delivery and loss: one call for each unit of the datagram
 
-  /// A datagram that carried the unit arrived. `counted`: this datagram still counted as in flight.
-  void onDelivered(UnitRef unit, bool counted);
-  /// The peer got the unit without its datagrams: it decoded it. The datagrams may still be
+  /// A datagram with the unit was acknowledged. `wasCarrier`: neither onLost() nor onMoved() was
+  /// called for it before.
+  void onDelivered(UnitRef unit, bool wasCarrier);
+  /// The peer decoded the unit from parities. Its datagrams remain carriers, and may still be
   /// acknowledged or lost.
   void onRecovered(UnitRef unit);
-  /// A datagram that carried the unit is lost. The unit is queued for repair when no other datagram
-  /// with it is in flight, or only its copy; then the repair waits for news of the copy until
-  /// answerDue. A unit that is too old is given up instead (isTooLate()). `copy`: the lost datagram
-  /// was the copy.
-  void onLost(UnitRef unit, Time now, bool copy = false);
-  /// The datagram that carried the unit may still arrive, but its subflow is silent: queues the
-  /// unit to be sent on another subflow unless another datagram with it is in flight. The old
-  /// datagram no longer counts as in flight: onLost() must not follow for it, and its onDelivered()
-  /// is not `counted`. A unit that is too old is given up instead (isTooLate()).
-  /// `copy`: the datagram was a copy, which says nothing about the path that the unit itself was
-  /// sent on.
-  void onMoved(UnitRef unit, Time now, bool copy = false);
-  /// The unit cannot be sent any more: counts the drop, reports it, and tells the receiver not to
-  /// wait.
+  /// A carrier of the unit is lost. The unit is queued for repair, or given up if isTooLate(); but
+  /// it stays in flight while another carrier has a better chance: if the lost one was the copy
+  /// (`isCopy`), or the unit was never copied.
+  void onLost(UnitRef unit, Time now, bool isCopy = false);
+  /// The path of a carrier has fallen silent: like onLost(), except that the unit is repaired
+  /// before lost ones and counts as moved. The datagram stops being a carrier, so onLost() must not
+  /// follow. `isCopy`: it was the copy; then the unit does not count as moved, because the silence
+  /// says nothing about the path that the unit itself took.
+  void onMoved(UnitRef unit, Time now, bool isCopy = false);
+  /// The unit is not sent again: counts `cause`, reports the packet to `events`, and announces to
+  /// the receiver of an ordered flow that it need not wait (takeSkip()). No effect if the unit is
+  /// done.
   void giveUp(UnitRef unit, Drop cause);
-  /// Calls take(Packet) for each unit of the flow that was sent and is not done, in the order of
-  /// their numbers. The peer is not told, because the session or the stream ends.
+  /// The session or the stream ends: abandons all units of the flow that are not done, and calls
+  /// take(Packet) for each, oldest first. The receiver is not told.
   template <typename F>
   void takeBack(Flow& flow, F&& take) {
     while (DataUnit* oldest = oldestOf(flow).unit_) {
@@ -103,46 +127,50 @@ class DataTracker final : private QuotaUser {
       take(std::move(packet));
     }
   }
-  /// Cuts a stream range that is queued for repair, so that its packet has at most `size` bytes.
-  /// The rest is queued behind it. False when no memory is left for the rest, or the unit cannot be
-  /// cut.
-  bool cut(UnitRef unit, size_t size, PacketPool& pool);
-  /// Gives up everything queued for repair.
-  void giveUpAll(Drop cause);
+  /// Gives up all units in the repair queue.
+  void giveUpRepairs(Drop cause);
 
   // ---- repair
 
-  /// The next unit to send again; nullptr when there is none. Units that were moved off a silent
-  /// path come before lost ones. Expired units at the head of the queue are given up.
+  /// The unit to repair next; nullptr when there is none. Moved units come before lost ones, and
+  /// among each the one queued first. Units at the head that are too late are given up. The unit
+  /// stays in the queue until onSent().
   UnitRef nextRepair(Time now);
-  /// When the head of the repair queue expires; kNever when the queue is empty or its head never
-  /// does.
-  Time repairExpiresAt() const;
-  /// The unit behind this one in the repair queue.
+  /// The unit behind this one in the repair queue; nullptr at the end.
   static UnitRef repairAfter(UnitRef unit) { return UnitRef(Repairs::next(*unit)); }
-  size_t queued() const { return queued_; }
-  /// Whether the repair queue has units that were moved off a silent path.
+  /// When the unit at the head of the repair queue becomes too late; kNever when the queue is empty
+  /// or its head is of a stream.
+  Time repairExpiresAt() const;
+  /// Units in the repair queue.
+  size_t queuedRepairs() const { return queued_; }
+  /// Whether the repair queue has moved units.
   bool hasMoved() const { return lastMoved_ != nullptr; }
-  /// How many times a unit has entered or left the repair queue.
+  /// How often a unit has entered or left the repair queue; equal values mean an unchanged queue.
   uint64_t repairChanges() const { return repairChanges_; }
-  /// Whether the unit is older than its kind of delivery allows: nothing waits for it any more.
+  /// Whether the unit is older than its kind of delivery allows, so that it is not repaired.
   bool isTooLate(const DataUnit& unit, Time now) const {
-    return now - unit.firstSent > worth(unit.delivery);
+    return now - unit.firstSent > timeLimit(unit.delivery);
   }
+  /// Shortens a stream's range in the repair queue to a packet of at most `size` bytes. The rest
+  /// becomes a unit of its own behind it. False, and nothing changes, when the unit is an inner
+  /// packet or not queued, or `pool` or quota has no room for the rest.
+  bool cut(UnitRef unit, size_t size, PacketPool& pool);
 
-  /// Takes the next announcement of units that were given up and that the receiver still expects.
+  /// Takes an announcement to the receiver of units that were given up; nullopt when there is none.
+  /// At most 256 wait; further ones are dropped, and the receiver's hold time ends its wait.
   std::optional<SkipFrame> takeSkip();
   bool hasSkips() const { return !skips_.empty(); }
 
-  /// Units in memory.
-  size_t live() const { return data_.inUse(); }
+  /// Records in memory, including those of units that are done.
+  size_t records() const { return data_.inUse(); }
   const DropCounts& drops() const { return drops_; }
 
  private:
   using Repairs = IntrusiveList<DataUnit, &DataUnit::repair>;
 
-  void reclaim() override {}  // QuotaUser: sent data cannot be taken back
-  Duration worth(Delivery delivery) const {
+  void reclaim() override {}  // never called: see Reclaimable::kNo
+  /// The age at which a unit becomes too late.
+  Duration timeLimit(Delivery delivery) const {
     return delivery == Delivery::kStream     ? Duration::max()
            : delivery == Delivery::kReliable ? repairTime_
            : delivery == Delivery::kOrdered  ? patience_

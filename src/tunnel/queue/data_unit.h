@@ -44,9 +44,10 @@ struct DataUnit {
   Time firstSent;        ///< when its first datagram was sent
   /// By this time the peer's report on the copy or parity of this unit should have arrived.
   Time answerDue = Time::min();
-  uint32_t refs = 0;    ///< references: sent datagrams, the repair queue, hold()
-  FlowNumber slot{};    ///< flow number on the wire
-  uint16_t copies = 0;  ///< in-flight datagrams that carry it, on subflows that are not silent
+  uint32_t refs = 0;  ///< references: sent datagrams, the repair queue, retain()
+  FlowNumber slot{};  ///< flow number on the wire
+  /// Its carriers: datagrams in flight with it, on subflows that are not silent.
+  uint16_t carriers = 0;
   SubflowId subflow{};  ///< the subflow of the datagram that last carried it, copies aside
   Delivery delivery = Delivery::kTimely;  ///< of its flow, when the unit was first sent
   UnitState state = UnitState::kInFlight;

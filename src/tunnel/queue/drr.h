@@ -1,5 +1,27 @@
 #pragma once
 
+// Which flow of a session sends next: deficit round robin with sparse flows first, as in fq_codel
+// (RFC 8290 section 4). One DrrScheduler for each session serves its packets and its streams.
+//
+// Terms:
+//   lane       supplier of flows' data: PacketQueues for inner packets, StreamSendSide for streams.
+//   unit       what is sent as a whole: an inner packet or a range of a stream's bytes. All counts
+//              of bytes here are those of units, without headers of the tunnel.
+//   ready unit the unit of a flow that its lane has prepared and that was not taken yet.
+//   sparse     a flow that has not used up its first quantum since it was last without work. Such
+//              flows are in the list of new flows, all others in the list of old ones.
+//   current    the flow that has its turn: the first of its list.
+//   bare turn  a turn of a flow without new data, which it has requested to protect what it sent.
+//   skipped    the state of a flow after its ready unit had to wait for a better path. It is in
+//              neither list; its unit is offered before all others, until it is taken.
+//
+// A flow enters when its lane reports data (onData) or when it requests a turn (requestTurn). To
+// send, DataSender makes a DrrCursor and repeats peek() and one of take(), skip(), endTurn() and
+// deferTurn(). A flow leaves when its turn comes and it has neither data nor a request.
+//
+// Invariant: a flow in the scheduler is in exactly one of the new list, the old list and the
+// skipped flows.
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -12,33 +34,26 @@ namespace braid {
 
 class Flow;
 
-/// The source of a flow's data at the sender: keeps what waits, and prepares the next unit. A unit
-/// is sent as a whole: an inner packet, or a range of a stream's bytes.
-///
-/// All lanes share the DRR scheduler (DrrScheduler), which decides which flow sends next and asks
-/// the flow's lane for the unit. A lane tells the scheduler of all data that begins to wait and of
-/// all that it drops.
+/// Supplier of flows' data. It keeps what waits, and reports to the scheduler all bytes that begin
+/// to wait (onData) and all that it drops (onDropped). The scheduler calls prepare() and handOut().
 class Lane {
  public:
   virtual ~Lane() = default;
-  /// The flow has its turn. Prepares its next unit, of at least one byte, and returns it; nullptr
-  /// when the flow has nothing to send. The unit keeps its place in memory, and remains the next
-  /// one, until handOut().
+  /// Prepares the next unit of the flow, of at least one byte; nullptr when the flow has nothing to
+  /// send. The ready unit stays where it is in memory, and is not dropped, until handOut().
   virtual const Packet* prepare(Flow& flow, Time now) = 0;
-  /// Hands out the unit that prepare() has returned.
+  /// Hands out the ready unit; there must be one.
   virtual Packet handOut(Flow& flow) = 0;
-  /// The unit that prepare() has returned fits no path. A lane with divisible units shortens it to
-  /// at most `size` bytes and keeps the rest. False when it cannot.
+  /// The ready unit fits no path (DataSender). Shortens it to at most `size` bytes and keeps the
+  /// rest; false when units of this lane cannot be divided.
   virtual bool cut(Flow&, size_t /*size*/) { return false; }
-  /// All that the flow has sent is delivered or given up. Called for flows of Delivery::kStream
-  /// only.
-  virtual void onSettled(Flow&) {}
+  /// All units that the flow has sent are delivered or given up. Called by DataTracker for flows of
+  /// Delivery::kStream only.
+  virtual void onAllDone(Flow&) {}
 };
 
-class Flow;
-
-/// A flow's entry in the DRR scheduler: its list, its credit, and how many bytes wait. Only
-/// DrrScheduler writes it.
+/// A flow's entry in the scheduler, as base class of Flow. Only DrrScheduler and DrrCursor write
+/// it.
 class DrrEntry {
  public:
   explicit DrrEntry(Flow& flow) : flow_(flow) {}
@@ -46,145 +61,134 @@ class DrrEntry {
   DrrEntry& operator=(const DrrEntry&) = delete;
 
   /// Whether the flow is in the scheduler, so that its turn will come.
-  bool isScheduled() const { return place_ != Place::kNone; }
-  /// Whether the flow has not used up its first quantum: it is served before flows that have.
-  bool isSparse() const { return place_ == Place::kNew; }
+  bool isScheduled() const { return list_ != ListId::kNone; }
+  bool isSparse() const { return list_ == ListId::kNew; }
   /// Bytes that wait, including those of the ready unit.
-  size_t waiting() const { return waiting_; }
+  size_t waitingBytes() const { return waiting_; }
 
  private:
   friend class DrrScheduler;
   friend class DrrCursor;
-  enum class Place : uint8_t { kNone, kNew, kOld };
+  enum class ListId : uint8_t { kNone, kNew, kOld };
 
   Flow& flow_;
   ListLink<DrrEntry> link_;
-  size_t waiting_ = 0;  // see waiting()
-  // Bytes that it may still send before the others have their turn.
-  int64_t deficit_ = 0;
-  const Packet* unit_ = nullptr;  // the ready unit, which its lane holds
-  Place place_ = Place::kNone;
-  bool claims_ = false;  // wants a turn even without new data
+  size_t waiting_ = 0;
+  int64_t deficit_ = 0;           // bytes that it may still send in this round
+  const Packet* unit_ = nullptr;  // the ready unit, which the lane holds
+  ListId list_ = ListId::kNone;   // its list; of a skipped flow, the list that it returns to
+  bool wantsTurn_ = false;        // it has requested a turn
 };
 
-/// What the scheduler offers: the next unit of a flow, or a turn for a flow that claimed one and
-/// has no new data.
+/// What may be sent next: a flow's ready unit, or a bare turn of a flow.
 struct Candidate {
   Flow* flow = nullptr;          ///< nullptr: nothing is left
-  const Packet* unit = nullptr;  ///< nullptr: a turn without new data
-  bool isClaim() const { return flow && !unit; }
+  const Packet* unit = nullptr;  ///< nullptr: a bare turn
+  bool isBareTurn() const { return flow && !unit; }
   explicit operator bool() const { return flow != nullptr; }
 };
 
-/// Decides which flow sends next: deficit round robin (DRR) among the flows that have something to
-/// send, sparse flows first (fq_codel, RFC 8290 section 4.2). Unlike in fq_codel, sparse flows are
-/// bounded: another flow has a turn after every `kMaxAhead` bytes of sparse ones. A tunnel sees
-/// thousands of short connections a second, each of them sparse. One scheduler serves all lanes;
-/// only a flow's lane knows what its data is. A DrrCursor goes through what the scheduler has to
-/// send.
-///
-/// A flow enters the scheduler when data of it waits, or when it claims a turn to protect what it
-/// has sent. It leaves when its turn comes and it has neither data nor a claim. The scheduler
-/// settles on one flow at a time: the flow's lane prepares the unit, and the scheduler stays with
-/// the flow until the unit is taken or passed. A flow that was passed is held: its unit stays
-/// ready, and every later cursor offers it before all others until it is taken.
-///
-/// Invariants: a flow in the scheduler is either held, or in exactly one of the lists of new and
-/// old flows. The settled flow is the first of its list.
+/// See the top of this file. Entries must leave the scheduler before they are destroyed.
 class DrrScheduler {
  public:
   /// Bytes that a flow may send per round: an Ethernet frame (RFC 8290 section 5.2.4).
   static constexpr int64_t kQuantum = 1514;
-  /// Bytes that sparse flows may send in a row before another flow has its turn.
-  static constexpr int64_t kMaxAhead = 8 * kQuantum;
-  /// At most this many flows are held at once; bounds the work for a packet.
-  static constexpr size_t kMaxHeld = 16;
+  /// Bytes that sparse flows may send in a row while an old flow waits. fq_codel has no such bound;
+  /// here thousands of short connections a second, all of them sparse, may share a tunnel.
+  static constexpr int64_t kMaxSparseRun = 8 * kQuantum;
+  /// Flows that may be skipped at once; bounds the work for a packet.
+  static constexpr size_t kMaxSkipped = 16;
 
-  DrrScheduler() { held_.reserve(kMaxHeld); }
+  DrrScheduler() { skipped_.reserve(kMaxSkipped); }
   DrrScheduler(const DrrScheduler&) = delete;
   DrrScheduler& operator=(const DrrScheduler&) = delete;
 
-  /// `bytes` more bytes of the flow wait. New data is offered before the flow's turn without data.
+  /// The lane of the flow has `bytes` > 0 more bytes that wait. They are offered instead of a
+  /// bare turn of the flow.
   void onData(DrrEntry& entry, size_t bytes);
-  /// The flow's lane has dropped `bytes` waiting bytes.
+  /// The lane has dropped `bytes` waiting bytes, none of them of the ready unit.
   void onDropped(DrrEntry& entry, size_t bytes) {
     entry.waiting_ -= bytes;
     bytes_ -= bytes;
   }
-  /// The flow ends: removes it and all its waiting bytes. Must not be called while a DrrCursor is
-  /// in use.
-  void leave(DrrEntry& entry);
-  /// The flow wants a turn even when it has no new data: to protect what it has sent.
-  void claim(DrrEntry& entry);
+  /// The flow is to have a turn even if it has no new data then. Called by DataSender when the
+  /// recovery policy wants to protect what the flow has sent. A second request before the turn has
+  /// no effect.
+  void requestTurn(DrrEntry& entry);
+  /// The flow ends: forgets its bytes and its request. No DrrCursor may be in use.
+  void remove(DrrEntry& entry);
 
   /// Waiting bytes of all flows.
   size_t bytes() const { return bytes_; }
-  /// Bytes that are sent until nothing of the flow waits, at most. They include what the flows that
-  /// take turns with it send meanwhile.
-  size_t drain(const DrrEntry& entry) const;
-  /// Whether data waits, or a flow has claimed a turn without new data.
-  bool hasWork() const { return bytes_ + claims_ > 0; }
-  /// Flows that have claimed a turn without new data.
-  size_t claims() const { return claims_; }
-  /// Flows that were passed and not taken yet.
-  size_t held() const { return held_.size(); }
+  /// Most bytes that are sent before all bytes of this flow that wait now are sent, its own
+  /// included: flows that take turns with it send about as much meanwhile.
+  size_t bytesUntilDrained(const DrrEntry& entry) const;
+  /// Whether data waits or a turn is requested.
+  bool hasWork() const { return bytes_ + turnRequests_ > 0; }
+  /// Flows that have requested a turn and not had it.
+  size_t turnRequests() const { return turnRequests_; }
+  /// Flows that are skipped now.
+  size_t skipped() const { return skipped_.size(); }
   /// Flows in the scheduler.
-  size_t scheduled() const { return scheduled_; }
-  /// Whether a new flow waits, other than the one that is offered.
-  bool newWaits(const DrrEntry& offered) const {
-    return !new_.empty() && (new_.front() != &offered || new_.back() != &offered);
+  size_t flows() const { return flows_; }
+  /// Whether a sparse flow other than this one waits in the list of new flows.
+  bool hasOtherNew(const DrrEntry& than) const {
+    return !new_.empty() && (new_.front() != &than || new_.back() != &than);
   }
 
  private:
   friend class DrrCursor;
   using List = IntrusiveList<DrrEntry, &DrrEntry::link_>;
 
-  /// The list whose first flow is next: the new flows, unless there are none or they have sent
-  /// kMaxAhead bytes in a row while old ones wait.
-  List& next() { return new_.empty() || (ahead_ >= kMaxAhead && !old_.empty()) ? old_ : new_; }
+  /// The list whose first flow is next: that of new flows, unless it is empty or old flows wait and
+  /// sparse ones have sent kMaxSparseRun in a row.
+  List& next() {
+    return new_.empty() || (sparseRun_ >= kMaxSparseRun && !old_.empty()) ? old_ : new_;
+  }
   List& listOf(const DrrEntry& entry) {
-    return entry.place_ == DrrEntry::Place::kNew ? new_ : old_;
+    return entry.list_ == DrrEntry::ListId::kNew ? new_ : old_;
   }
   void enter(DrrEntry& entry);
-  bool settle(Time now);
+  bool selectCurrent(Time now);
   void charge(DrrEntry& entry, size_t bytes);
 
   List new_;
   List old_;
-  DrrEntry* settled_ = nullptr;  // the first of its list; it has its turn
-  std::vector<DrrEntry*> held_;  // in no list; in the order in which they were passed
-  int64_t ahead_ = 0;            // bytes of sparse flows since another flow had its turn
+  DrrEntry* current_ = nullptr;     // nullptr: to be selected
+  std::vector<DrrEntry*> skipped_;  // in the order in which they were skipped
+  int64_t sparseRun_ = 0;           // bytes of sparse flows since an old flow had its turn
   size_t bytes_ = 0;
-  size_t scheduled_ = 0;  // held ones included
-  size_t claims_ = 0;
+  size_t flows_ = 0;
+  size_t turnRequests_ = 0;
 };
 
-/// Goes through what may be sent now, in the order of service: first the flows that were passed
-/// before, then the flow that has its turn. offer() returns the next unit, and the same one again
-/// until it is taken, passed or ended. Only one cursor at a time: a new one invalidates those
-/// before it.
+/// Walks through what may be sent, in order: the flows that were skipped before, then the current
+/// flow. A cursor lives for one poll of DataSender; a new one invalidates those before it.
+///
+/// peek() gives the candidate. The other calls act on the candidate of the last peek(), after which
+/// the next peek() gives another one; when they do not apply to it, they change nothing.
 class DrrCursor {
  public:
-  explicit DrrCursor(DrrScheduler& fair) : fair_(&fair) {}
+  explicit DrrCursor(DrrScheduler& drr) : drr_(&drr) {}
 
-  Candidate offer(Time now);
-  /// Takes the offered unit from its lane to be sent; its size is subtracted from the flow's
-  /// credit. Returns an empty handle and changes nothing when no unit is offered.
+  /// The candidate; the same one again until another call disposes of it.
+  Candidate peek(Time now);
+  /// For a unit: takes it out of its lane to be sent, and charges its size to the flow. An empty
+  /// handle when the candidate is none.
   Packet take();
-  /// Lets the offered unit wait. Its flow keeps its place among the others. Returns false and
-  /// changes nothing when kMaxHeld flows wait in this way or no unit is offered.
-  bool pass(Time now);
-  /// Ends the offered turn without new data, in which the flow has sent `bytes` bytes. `again`: the
-  /// flow wants another one. Does nothing when no such turn is offered.
-  void endClaim(size_t bytes, bool again);
-  /// Postpones the offered turn without new data: new flows are offered first, then the flow again.
-  /// Returns false and changes nothing when there are no new flows.
-  bool deferClaim();
+  /// For a unit: its flow is skipped. It returns to the head of its list when its unit is taken.
+  /// False for a bare turn, and when kMaxSkipped flows are skipped already.
+  bool skip(Time now);
+  /// For a bare turn: it is over, and the flow has sent `bytes` bytes in it, which are charged.
+  /// `again`: the flow requests another one.
+  void endTurn(size_t bytes, bool again);
+  /// For a bare turn: other new flows are served before it. False when there are none.
+  bool deferTurn();
 
  private:
-  DrrScheduler* fair_;
-  // Index of the offered flow among the held ones; their number stands for the settled flow.
-  size_t shown_ = 0;
+  DrrScheduler* drr_;
+  // Index of the candidate among the skipped flows; their number means the current flow.
+  size_t index_ = 0;
 };
 
 }  // namespace braid

@@ -180,7 +180,7 @@ class Flow : public DrrEntry {
   /// done.
   bool isIdle() const { return !isScheduled() && sent.unacked() == 0; }
   /// Whether data of the flow waits, or was sent and is not known to be delivered.
-  bool isCarried() const { return waiting() + sent.unacked() > 0; }
+  bool isCarried() const { return waitingBytes() + sent.unacked() > 0; }
 
   // ---- parts
 

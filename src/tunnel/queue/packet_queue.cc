@@ -72,7 +72,7 @@ std::optional<Drop> PacketQueues::enqueue(Packet packet, const FlowKey& key, boo
   round_.onData(*flow, size);
   while (footprint_ > options_.queueBytes && dropFromFattest()) {
   }
-  keep(packets_);
+  setUsed(packets_);
   return std::nullopt;
 }
 
@@ -89,7 +89,7 @@ Packet PacketQueues::handOut(Flow& flow) {
   ++queue.counts_.packets;
   queue.counts_.bytes += queue.hand_.size();
   footprint_ -= queue.hand_.footprint();
-  keep(--packets_);
+  setUsed(--packets_);
   if (queue.empty()) flow.burst.onDrained();
   return std::move(queue.hand_);
 }
@@ -104,7 +104,7 @@ void PacketQueues::drop(Flow& flow, QueuedPacket* entry, Drop cause) {
   countDrop(drops_, cause);
   ++flow.queue.counts_.drops;
   footprint_ -= entry->packet.footprint();
-  keep(--packets_);
+  setUsed(--packets_);
   round_.onDropped(flow, entry->packet.size());
   if (events_ && flow.reliable())
     events_->push(PacketEvent::Kind::kDropped, std::move(entry->packet));

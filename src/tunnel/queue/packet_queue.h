@@ -5,6 +5,7 @@
 
 #include "base/drop.h"
 #include "base/memory.h"
+#include "base/memory_quota.h"
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/queue/codel.h"
@@ -40,8 +41,8 @@ Duration queueInterval(const QueueOptions& options, Duration slowest, Duration t
 /// lanes of all peers stay within a quota of buffers; when it is used up, the lane with the most
 /// packets drops some. The other end is PacketReceiver.
 ///
-/// A packet arrives by enqueue() and waits in its flow's FIFO. When the scheduler settles on the
-/// flow, the packet becomes the ready one (FlowQueue::hand_), and handOut() takes it from there.
+/// A packet arrives by enqueue() and waits in its flow's FIFO. When the flow has its turn, the
+/// packet becomes the ready one (FlowQueue::hand_), and handOut() takes it from there.
 /// CoDel and the bounds drop packets at the head of a FIFO, never a ready packet.
 class PacketQueues final : public Lane, private QuotaUser {
  public:
@@ -49,10 +50,14 @@ class PacketQueues final : public Lane, private QuotaUser {
   static constexpr size_t kDropBatch = 64;
 
   /// All arguments must outlive the object. `events`: gets the TCP packets that are dropped;
-  /// nullptr: nobody does. `budget`: quota of queued packets; nullptr for none.
+  /// nullptr: nobody does. `quota`: that of queued packets; nullptr for none.
   PacketQueues(const PacketQueuesOptions& options, InnerFlowTable& flows, DrrScheduler& round,
-               PacketEvents* events = nullptr, MemoryQuota* budget = nullptr)
-      : QuotaUser(budget), options_(options), flows_(flows), round_(round), events_(events) {}
+               PacketEvents* events = nullptr, MemoryQuota* quota = nullptr)
+      : QuotaUser(quota, Reclaimable::kYes),
+        options_(options),
+        flows_(flows),
+        round_(round),
+        events_(events) {}
   void setOptions(const PacketQueuesOptions& options) { options_ = options; }
   /// For all queues, from the next packet on.
   void setCodel(Duration target, Duration interval) {

@@ -106,11 +106,11 @@ DataSender::Outcome DataSender::offer(Datagram& out, Time now) {
   bool anyOpen = std::any_of(views_.begin(), views_.end(), isOpen);
   bool anyAhead = std::any_of(views_.begin(), views_.end(), isAhead);
   DrrCursor round(round_);
-  while (Candidate offer = round.offer(now)) {
-    smallWaits_ |= offer.flow->burst.isSmall() || round_.newWaits(*offer.flow);
-    if (offer.isClaim()) {
+  while (Candidate offer = round.peek(now)) {
+    smallWaits_ |= offer.flow->burst.isSmall() || round_.hasOtherNew(*offer.flow);
+    if (offer.isBareTurn()) {
       if (!mayTakeTurn(*offer.flow, now)) {
-        if (!round.deferClaim()) return Outcome::kLater;
+        if (!round.deferTurn()) return Outcome::kLater;
         continue;
       }
       if (takeTurn(round, *offer.flow, out, now)) return Outcome::kSent;
@@ -123,11 +123,11 @@ DataSender::Outcome DataSender::offer(Datagram& out, Time now) {
     }
     if (!dataTracker_.mayCreate()) return Outcome::kLater;
     if (!anyAhead) return Outcome::kNoPath;
-    if (!anyOpen && !offer.flow->burst.isSmall() && !round_.newWaits(*offer.flow))
+    if (!anyOpen && !offer.flow->burst.isSmall() && !round_.hasOtherNew(*offer.flow))
       return Outcome::kNoPath;
     if (std::optional<size_t> choice = choosePath(offer, now))
       return send(subflows_[*choice], round, out, now) ? Outcome::kSent : Outcome::kLater;
-    if (!round.pass(now)) break;
+    if (!round.skip(now)) break;
   }
   return round_.bytes() > 0 && !anyOpen ? Outcome::kNoPath : Outcome::kNothing;
 }
@@ -141,7 +141,7 @@ bool DataSender::mayTakeTurn(const Flow& flow, Time now) const {
 
 bool DataSender::takeTurn(DrrCursor& round, Flow& flow, Datagram& out, Time now) {
   bool sent = proactiveRecovery_.pollTurn(flow, out, now);
-  round.endClaim(sent ? out.bytes.size() : 0, sent);
+  round.endTurn(sent ? out.bytes.size() : 0, sent);
   return sent;
 }
 
@@ -181,7 +181,7 @@ std::optional<size_t> DataSender::choosePath(const Candidate& offer, Time now) {
     }
     paths = fitting_;
   }
-  size_t drain = round_.drain(flow) * need / size;  // in datagrams, overhead included
+  size_t drain = round_.bytesUntilDrained(flow) * need / size;  // in datagrams, overhead included
   FlowView view{need, drain, round_.bytes(), flow.burst.isSmall()};
   flow.patience.update(flow.burst.pauses(), flow.burst.drains());
   std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
@@ -214,7 +214,7 @@ void DataSender::fill(DatagramBuilder& build, DrrCursor& round, bool chosen, Tim
       addRepair(build, repair, now);
       continue;
     }
-    Candidate offer = round.offer(now);
+    Candidate offer = round.peek(now);
     if (!offer.unit || !build.fits(offer.unit->size()) || !dataTracker_.mayCreate()) return;
     if (!std::exchange(chosen, false)) {
       if (!std::exchange(looked, true)) lookAtPaths(now);
@@ -235,13 +235,13 @@ void DataSender::addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Ti
     counts_.innerSentBytes += unit->packet.size();
   }
   proactiveRecovery_.onDataSent(*unit, now);
-  if (proactiveRecovery_.onNewData(unit)) round_.claim(flow);
+  if (proactiveRecovery_.onNewData(unit)) round_.requestTurn(flow);
 }
 
 // ---- when to ask again
 
 bool DataSender::hasWaiting() const {
-  return round_.hasWork() || dataTracker_.queued() > 0 || proactiveRecovery_.hasSecond();
+  return round_.hasWork() || dataTracker_.queuedRepairs() > 0 || proactiveRecovery_.hasSecond();
 }
 
 Time DataSender::nextDeadline(Time now) const {
@@ -252,17 +252,17 @@ Time DataSender::nextDeadline(Time now) const {
       if (opens > now) next = std::min(next, opens);
       if (smallWaits_ && (opens = s->admission().opensAheadAt()) > now)
         next = std::min(next, opens);
-      if (dataTracker_.queued() == 0) continue;
+      if (dataTracker_.queuedRepairs() == 0) continue;
       if ((opens = s->admission().opensForRepairAt(dataTracker_.hasMoved())) > now)
         next = std::min(next, opens);
     }
   }
-  if (dataTracker_.queued() > 0)
+  if (dataTracker_.queuedRepairs() > 0)
     next =
         std::min(next, std::max(now, std::min(repairs_.readyAt(), dataTracker_.repairExpiresAt())));
-  if (round_.bytes() == 0 && dataTracker_.live() > 0)
+  if (round_.bytes() == 0 && dataTracker_.records() > 0)
     next = std::min(next, std::max(now, proactiveRecovery_.idleAgainAt()));
-  if (round_.held() > 0) next = std::min(next, std::max(now, patienceEnd_));
+  if (round_.skipped() > 0) next = std::min(next, std::max(now, patienceEnd_));
   return next;
 }
 

@@ -45,7 +45,7 @@ struct SessionQueues {
                 PacketEvents& events, uint64_t hashKey)
       : flows(innerFlowOptions(options), hashKey),
         packets(packetLaneOptions(options), flows, round, &events,
-                &streamContext.pool.budget(PacketUse::kQueued)),
+                &streamContext.pool.quota(PacketUse::kQueued)),
         streams(streamContext, round) {}
 
   InnerFlowTable flows;  ///< of `packets`

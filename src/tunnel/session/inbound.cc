@@ -40,7 +40,7 @@ ByteView bytesOf(const Inbound::UnitFrame& frame) {
 Inbound::Inbound(const QueueOptions& options, PacketPool& pool, PathManager& paths,
                  KeyUpdate& renewal, SessionStreams& streams, ProactiveRecovery& proactiveRecovery,
                  FecReceiver& receiver, PacketEvents& events, MemoryQuota* orderMemory)
-    : QuotaUser(&pool.budget(PacketUse::kHeld)),
+    : QuotaUser(&pool.quota(PacketUse::kHeld), Reclaimable::kYes),
       options_(options),
       pool_(pool),
       paths_(paths),
@@ -274,11 +274,11 @@ void Inbound::deliver(Packet packet) {
 void Inbound::deliverWaiting() {
   Packet packet;
   while (packets_.poll(packet)) deliver(std::move(packet));
-  keep(packets_.heldPackets());
+  setUsed(packets_.heldPackets());
 }
 
 void Inbound::releaseHeld() {
-  while (packets_.heldPackets() > 0) packets_.relieve();
+  while (packets_.heldPackets() > 0) packets_.releaseOldest();
   deliverWaiting();
 }
 
@@ -286,7 +286,8 @@ void Inbound::releaseHeld() {
 // with most packets is rare.
 void Inbound::reclaim() {
   size_t half = packets_.heldPackets() / 2;
-  for (size_t n = 0; n < kReleaseBatch && packets_.heldPackets() > half; ++n) packets_.relieve();
+  for (size_t n = 0; n < kReleaseBatch && packets_.heldPackets() > half; ++n)
+    packets_.releaseOldest();
   deliverWaiting();
 }
 

@@ -31,7 +31,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "base/memory.h"
+#include "base/memory_quota.h"
 #include "tunnel/fec/fec_receiver.h"
 #include "tunnel/fec/recovery_driver.h"
 #include "tunnel/order/packet_receiver.h"

@@ -23,7 +23,7 @@ Params ownParams(const SessionOptions& options, const PacketPool& pool,
   Params own;
   own.largestDatagram = std::max<uint64_t>(pool.payload(), Params::kMinDatagram);
   own.symbols = options.decodeBuffer;
-  own.heldSpan = kSurelyHeld;
+  own.heldSpan = kGuaranteedSpan;
   streams.describe(own);
   return own;
 }
@@ -40,10 +40,10 @@ template <typename F>
 void drain(DrrScheduler& fair, Time now, F&& take) {
   DrrCursor round(fair);
   while (fair.hasWork()) {
-    Candidate offer = round.offer(now);
+    Candidate offer = round.peek(now);
     if (!offer) break;
-    if (offer.isClaim()) {
-      round.endClaim(0, false);
+    if (offer.isBareTurn()) {
+      round.endTurn(0, false);
     } else {
       take(round.take());
     }
@@ -70,7 +70,7 @@ Session::Session(const SessionSecrets& secrets, KeySchedule::Role role,
       keys_(secrets, role, keyLimits(options), now),
       sealer_(secrets.sessionId, keys_),
       trace_(context.shared.trace, secrets.sessionId),
-      dataTracker_(options.repairTime, &packets_, &context.pool.budget(PacketUse::kSent)),
+      dataTracker_(options.repairTime, &packets_, &context.pool.quota(PacketUse::kSent)),
       queues_(options,
               {options.streams, context.pool, dataTracker_, trace_, context.rateLimits,
                context.shared.streams, context.shared.streamMemory, secrets.sessionId,
@@ -105,7 +105,7 @@ void Session::giveUp() {
   queues_.streams.endAll(StreamCause::kGone, false);
   proactiveRecovery_.clear();
   paths_.clear();
-  dataTracker_.giveUpAll(Drop::kPeerDown);
+  dataTracker_.giveUpRepairs(Drop::kPeerDown);
 }
 
 void Session::setTunables() {
@@ -221,8 +221,8 @@ void Session::refresh(Time now) {
 // No subflow has been usable for the repair time: nobody waits for these packets any more.
 void Session::clearQueues(Time now) {
   queues_.streams.endAll(StreamCause::kGone, true);
-  dataTracker_.giveUpAll(Drop::kPeerDown);
-  if (dataTracker_.live() > 0) {
+  dataTracker_.giveUpRepairs(Drop::kPeerDown);
+  if (dataTracker_.records() > 0) {
     for (Subflow* s : paths_.subflows()) s->sender().giveUpData(Drop::kPeerDown);
   }
   drain(queues_.round, now, [this](Packet) { countDrop(drops_, Drop::kPeerDown); });

@@ -25,7 +25,7 @@ StreamSendSide::StreamSendSide(const StreamOptions& options, PacketPool& pool, D
       round_(round),
       registry_(registry),
       session_(session),
-      queued_(&pool.budget(PacketUse::kQueued)),
+      queued_(&pool.quota(PacketUse::kQueued)),
       unit_(kFirstUnit),
       ahead_(kLeastAhead) {}
 
@@ -38,7 +38,7 @@ void StreamSendSide::setPaths(size_t unit, double rate) {
 // ---- what the driver writes
 
 bool StreamSendSide::begin(Stream& stream, Time now) {
-  if (!queued_.mayKeep(1)) return false;
+  if (!queued_.makeRoom(1)) return false;
   size_t grown = stream.source_.begin(makeFor(stream));
   onWritten(stream, grown, 0, 0, now);
   return grown > 0;
@@ -58,7 +58,7 @@ size_t StreamSendSide::mayWrite(const Stream& stream) const {
 
 size_t StreamSendSide::writable(Stream& stream, size_t wanted) {
   size_t may = mayWrite(stream);
-  if (may > 0 && !queued_.mayKeep(may / unit_ + 1)) {
+  if (may > 0 && !queued_.makeRoom(may / unit_ + 1)) {
     may = 0;
     starve(stream);
   }
@@ -131,12 +131,12 @@ void StreamSendSide::onWritten(Stream& stream, size_t grown, size_t packets, siz
   if (grown == 0) return;
   Duration quiet = stream.lastWrite_ == Time::min() ? Duration::max() : now - stream.lastWrite_;
   stream.lastWrite_ = now;
-  bool waits = stream.waiting() > 0;
+  bool waits = stream.waitingBytes() > 0;
   PacketHint hint;
   hint.push = true;
   stream.burst.onPacket(grown, Delivery::kStream, hint, quiet, waits);
   queuedPackets_ += stream.source_.packets() - packets;
-  queued_.set(queuedPackets_);
+  queued_.setUsed(queuedPackets_);
   sentBytes_ += bytes;
   round_.onData(stream, grown);
   registry_->touch(session_);
@@ -154,7 +154,7 @@ void StreamSendSide::feed(Time now) {
   if (now < retryAt_) return;
   retryAt_ = now + kRetry;
   while (Stream* stream = hungry_.front()) {
-    if (!queued_.mayKeep(ahead_ / unit_ + 1)) return;
+    if (!queued_.makeRoom(ahead_ / unit_ + 1)) return;
     hungry_.popFront();
     stream->isStarved_ = false;
     if (stream->finishes_) {
@@ -190,21 +190,21 @@ bool StreamSendSide::cut(Flow& flow, size_t size) {
 void StreamSendSide::onCut(Stream& stream, size_t packetsBefore, size_t grown) {
   if (grown == 0) return;
   queuedPackets_ += stream.source_.packets() - packetsBefore;
-  queued_.set(queuedPackets_);
+  queued_.setUsed(queuedPackets_);
   round_.onData(stream, grown);
 }
 
 Packet StreamSendSide::handOut(Flow& flow) {
   auto& stream = static_cast<Stream&>(flow);
   Packet unit = stream.source_.handOut();
-  queued_.set(--queuedPackets_);
+  queued_.setUsed(--queuedPackets_);
   if (stream.source_.packets() == 0) stream.burst.onDrained();
   tellWritable(stream);
   return unit;
 }
 
 // All that was sent has arrived, or the stream is being removed.
-void StreamSendSide::onSettled(Flow& flow) {
+void StreamSendSide::onAllDone(Flow& flow) {
   auto& stream = static_cast<Stream&>(flow);
   stream.isKnown_ = true;
   look(stream);
@@ -225,9 +225,9 @@ Stream* StreamSendSide::takeLooked() {
 }
 
 void StreamSendSide::forget(Stream& stream) {
-  round_.leave(stream);
+  round_.remove(stream);
   queuedPackets_ -= stream.source_.packets();
-  queued_.set(queuedPackets_);
+  queued_.setUsed(queuedPackets_);
   if (stream.isLooked_) looked_.erase(stream);
   if (stream.isStarved_) hungry_.erase(stream);
 }

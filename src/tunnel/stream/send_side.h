@@ -52,7 +52,7 @@ class StreamSendSide final : public Lane {
   const Packet* prepare(Flow& flow, Time now) override;
   Packet handOut(Flow& flow) override;
   bool cut(Flow& flow, size_t size) override;
-  void onSettled(Flow& flow) override;
+  void onAllDone(Flow& flow) override;
 
  private:
   SendBuffer::Make makeFor(const Stream& stream) const;

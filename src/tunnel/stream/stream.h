@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/containers.h"
-#include "base/memory.h"
+#include "base/memory_quota.h"
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/queue/flow.h"
@@ -103,7 +103,7 @@ class ReceiveMemory {
                 const std::function<void()>& giveWay)
       : options_(options),
         shared_(memory, giveWay),
-        buffers_(&pool.budget(PacketUse::kHeld), giveWay) {}
+        buffers_(&pool.quota(PacketUse::kHeld), giveWay) {}
 
   /// Bytes of memory: whole buffers, and what keeps them in order.
   size_t bytes() const { return bytes_; }
@@ -112,12 +112,14 @@ class ReceiveMemory {
   /// Whether there is room for `more` bytes of in-order data: at most one buffer and its
   /// bookkeeping.
   bool takesNext(size_t more) {
-    return bytes_ + more <= options_.heldBytes && shared_.mustKeep(more) && buffers_.mustKeep(1);
+    return bytes_ + more <= options_.heldBytes &&
+           shared_.makeRoom(more, CallbackQuotaUser::Reserve::kAll) &&
+           buffers_.makeRoom(1, CallbackQuotaUser::Reserve::kAll);
   }
   /// Whether there is room for `more` bytes of out-of-order data; otherwise like takesNext().
   bool takesEarly(size_t more) {
     return bytes_ + more <= options_.heldBytes - options_.heldBytes / kReserve &&
-           shared_.mayKeep(more) && buffers_.mayKeep(1);
+           shared_.makeRoom(more) && buffers_.makeRoom(1);
   }
   /// The stream holds more or less than at the last call.
   void onChange(Stream& stream);
@@ -146,8 +148,8 @@ inline void ReceiveMemory::onChange(Stream& stream) {
   const Reassembler& assembly = stream.assembly_;
   bytes_ += assembly.footprint() - std::exchange(stream.heldBytes_, assembly.footprint());
   packets_ += assembly.packets() - std::exchange(stream.heldPackets_, assembly.packets());
-  shared_.set(bytes_);
-  buffers_.set(packets_);
+  shared_.setUsed(bytes_);
+  buffers_.setUsed(packets_);
   size_t now = classOf(assembly.readable());
   size_t before = std::exchange(stream.lagClass_, static_cast<uint8_t>(now));
   if (now == before) return;

@@ -56,7 +56,7 @@ void InFlightTracker::onAcked(PacketNumber pn) {
   }
   for (size_t i = 0; i < p.dataCount; ++i) {
     dataTracker_.onDelivered(p.data[i], wasInFlight && !p.moved);
-    dataTracker_.forget(p.data[i]);
+    dataTracker_.release(p.data[i]);
   }
   p.dataCount = 0;
   sent_.setState(pn, SentPacket::State::kAcked);
@@ -79,7 +79,7 @@ void InFlightTracker::forgetSettled(Time now) {
 
 void InFlightTracker::popFront() {
   SentPacket& p = sent_.at(sent_.first());
-  for (size_t i = 0; i < p.dataCount; ++i) dataTracker_.forget(p.data[i]);
+  for (size_t i = 0; i < p.dataCount; ++i) dataTracker_.release(p.data[i]);
   sent_.popFront();
 }
 

@@ -103,7 +103,7 @@ class LossDetector {
 /// moveOldest, moveAll): it is reinjected on another subflow because the path has fallen silent.
 ///
 /// Invariants: bytes() is the sum over the packets in flight. For each data unit in a remembered
-/// packet, the data tracker counts one reference, and one copy more while that packet is in flight
+/// packet, the data tracker counts one reference, and one carrier while that packet is in flight
 /// and not moved.
 class InFlightTracker {
  public:

@@ -300,7 +300,7 @@ TEST_F(BurstTest, HasteIsForgiven) {
   open();
   auto haste = [&] {
     ask(1);
-    bool again = flow().spurious < 2 && rig_->passUntilSpoken(150ms) < 150ms;
+    bool again = flow().spuriousReplays < 2 && rig_->passUntilSpoken(150ms) < 150ms;
     (void)rig_->takeToHost();
     hostAcksAllBut(0);  // at once: to the first copy
     return again;

@@ -163,7 +163,7 @@ TEST(LimitsTest, AChallengeAckComesThroughAfterAReset) {
   rig.passUntilSpoken(1s);
   EXPECT_TRUE(rig.flow()->tracks.isRecovering());
   rig.host({.seq = kHostIsn + 3501, .flags = kRst});  // the state from before is lost
-  EXPECT_TRUE(rig.flow()->doubtful);
+  EXPECT_TRUE(rig.flow()->resetSuspected);
   EXPECT_EQ(rig.peerAcks(1), Verdict::kPass);
 }
 

@@ -116,12 +116,12 @@ TEST(TailCacheTest, KeepsTheLastOfEachListAndNoMoreThanItsStore) {
   EXPECT_TRUE(cache.append(b, bytes, range(0, 10), at(0ms)));
   EXPECT_FALSE(cache.append(b, bytes, range(10, 20), at(0ms)));  // full
   EXPECT_EQ(cache.size(), 4u);
-  EXPECT_TRUE(cache.onAgain(a, range(20, 30), at(5ms)));
-  EXPECT_FALSE(cache.onAgain(a, range(40, 50), at(5ms)));
+  EXPECT_TRUE(cache.onResent(a, range(20, 30), at(5ms)));
+  EXPECT_FALSE(cache.onResent(a, range(40, 50), at(5ms)));
   cache.popBelow(a, {25});
   EXPECT_EQ(cache.front(a)->range, range(20, 30));
-  EXPECT_EQ(cache.front(a)->given, 2);
-  EXPECT_EQ(cache.front(a)->givenAt - at(0ms), 5ms);
+  EXPECT_EQ(cache.front(a)->sendCount, 2);
+  EXPECT_EQ(cache.front(a)->sentAt - at(0ms), 5ms);
   cache.clear(a);
   EXPECT_EQ(cache.front(a), nullptr);
   EXPECT_TRUE(a.empty());
@@ -180,13 +180,13 @@ TEST(FlowTableTest, HalfOpenFlowsReplaceTheOldestAndNeverAProvenOne) {
   EXPECT_NE(table.prove(add(9'998), table.hash(keyOf(9'998))), FlowTable::kNone);
   EXPECT_TRUE(table.isFull());
   EXPECT_EQ(table.prove(add(9'999), table.hash(keyOf(9'999))), FlowTable::kNone);
-  uint32_t victim = table.victim([&](const ShimFlow& f) { return f.key == keyOf(1); });
+  uint32_t victim = table.findEvictable([&](const ShimFlow& f) { return f.key == keyOf(1); });
   ASSERT_NE(victim, FlowTable::kNone);
   table.erase(victim);
   EXPECT_FALSE(proven(1));
   EXPECT_EQ(table.size(), 1u);
   EXPECT_NE(table.prove(add(9'999), table.hash(keyOf(9'999))), FlowTable::kNone);
-  EXPECT_EQ(table.victim([](const ShimFlow&) { return false; }), FlowTable::kNone);
+  EXPECT_EQ(table.findEvictable([](const ShimFlow&) { return false; }), FlowTable::kNone);
 }
 
 TEST(FlowTableTest, ChainsHoldWhatCollides) {

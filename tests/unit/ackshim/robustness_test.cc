@@ -90,7 +90,7 @@ TEST(ResetTest, OnlyTheNextNumberEndsTheFlow) {
   stall(rig);
   (void)rig.peer({.seq = kPeerIsn + 500'000, .flags = kRst});  // outside the window
   EXPECT_NE(rig.flow(), nullptr);
-  EXPECT_FALSE(rig.flow()->doubtful);
+  EXPECT_FALSE(rig.flow()->resetSuspected);
   // inside the window: the host sends a challenge ACK
   (void)rig.peer({.seq = kPeerIsn + 500, .flags = kRst});
   ASSERT_NE(rig.flow(), nullptr);

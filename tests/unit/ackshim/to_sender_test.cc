@@ -361,7 +361,7 @@ TEST(HoleTest, ToldAfterTheAllowanceWithAllThatCame) {
   EXPECT_EQ(said[0].ack(), kHostIsn + 1);
   EXPECT_EQ(said[0].sacks(), (std::vector<SeqRange>{Rig::hostRange(3, 5), Rig::hostRange(1, 2)}));
   rig.host(Rig::hostSeg(2));
-  EXPECT_FALSE(rig.flow()->gap);
+  EXPECT_FALSE(rig.flow()->hasGap);
   rig.pass(5ms);
   EXPECT_TRUE(rig.takeToHost().empty());
   EXPECT_EQ(rig.count(Actuator::kHole).fired, 1u);

@@ -25,7 +25,7 @@ struct TrackedFlowsTest : testing::Test {
   std::vector<Duration> firings(Duration end, Duration again = kIdle) {
     std::vector<Duration> times;
     while (flows.nextDeadline() <= at(end)) {
-      flows.forward(flows.nextDeadline());
+      flows.advanceTo(flows.nextDeadline());
       flows.onTimer(kIdle, [&](ShimFlow& flow) {
         times.push_back(flows.stamp() - Timestamp32{});
         flow.lastUse = flows.stamp();
@@ -40,17 +40,17 @@ struct TrackedFlowsTest : testing::Test {
 };
 
 TEST_F(TrackedFlowsTest, TimeDoesNotGoBack) {
-  flows.forward(at(2s));
-  flows.forward(at(1s));
+  flows.advanceTo(at(2s));
+  flows.advanceTo(at(1s));
   EXPECT_EQ(flows.now(), at(2s));
   EXPECT_EQ(flows.stamp() - Timestamp32{}, 2s);
 }
 
 TEST_F(TrackedFlowsTest, ATimerIsOnlyMovedAhead) {
   uint32_t i = add();
-  flows.armIn(i, 2s);
-  flows.armIn(i, 1s);
-  flows.armIn(i, 3s);
+  flows.armEarlier(i, 2s);
+  flows.armEarlier(i, 1s);
+  flows.armEarlier(i, 3s);
   std::vector<Duration> times = firings(4s);
   ASSERT_EQ(times.size(), 1u);
   EXPECT_GE(times[0], 1s);
@@ -58,7 +58,7 @@ TEST_F(TrackedFlowsTest, ATimerIsOnlyMovedAhead) {
 }
 
 TEST_F(TrackedFlowsTest, ATimerThatFiredIsSetForWhatIsDueNext) {
-  flows.armIn(add(), 1s);
+  flows.armEarlier(add(), 1s);
   EXPECT_EQ(firings(4900ms, 1s).size(), 4u);
 }
 
@@ -75,7 +75,7 @@ TEST_F(TrackedFlowsTest, AnIdleFlowIsForgottenWithAllThatItHas) {
 
 TEST_F(TrackedFlowsTest, AFlowInUseIsNotIdle) {
   uint32_t i = add();
-  flows.forward(at(5s));
+  flows.advanceTo(at(5s));
   flows[i].lastUse = flows.stamp();
   EXPECT_EQ(firings(11s).size(), 1u);  // the time at which it would have been idle
   EXPECT_EQ(flows.table().size(), 1u);

@@ -33,7 +33,7 @@ size_t residentBytes() {
 
 TEST(HugeArrayTest, UnmadeRecordsTakeNoMemory) {
   size_t before = residentBytes();
-  HugeArray<Record> unmade((size_t{64} << 20) / sizeof(Record), Records::kUnmade);
+  HugeArray<Record> unmade((size_t{64} << 20) / sizeof(Record), ArrayInit::kNone);
   EXPECT_LT(residentBytes(), before + (8 << 20));
   unmade[7] = {3, 4};
   EXPECT_EQ(unmade[7].b, 4u);

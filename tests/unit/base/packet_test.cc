@@ -119,7 +119,7 @@ TEST(PacketPool, TheBudgetsLeaveAnEighthToWhatPasses) {
   PacketPool pool(100, 65536);
   size_t kept = 0;
   for (PacketUse use : {PacketUse::kQueued, PacketUse::kSent, PacketUse::kHeld})
-    kept += pool.budget(use).limit();
+    kept += pool.quota(use).limit();
   EXPECT_EQ(kept, 65536u / 8 * 7);
 }
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <numeric>
 
-#include "base/memory.h"
+#include "base/memory_quota.h"
 #include "tests/unit/coding/coded_block.h"
 
 namespace braid::block_decoder_test {

@@ -60,7 +60,7 @@ TEST_F(ProtectionCursorsTest, ASearchEndsWhereItIsTold) {
   send();
   PacketNumber c = send();
   EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, a + 2), a + 1);
-  dataTracker.refuseCopy(unit(a + 1));
+  dataTracker.forbidCopy(unit(a + 1));
   EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, a + 2), none());
   EXPECT_EQ(marks.firstUncoded(sent(), 0, a + 1, c + 1), c);
   EXPECT_EQ(firstUncoded(0), a);
@@ -80,13 +80,13 @@ TEST_F(ProtectionCursorsTest, AcknowledgedPacketsNeedNothing) {
 TEST_F(ProtectionCursorsTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
   PacketNumber a = send();
   PacketNumber b = send();
-  dataTracker.refuseCopy(unit(a));
+  dataTracker.forbidCopy(unit(a));
   EXPECT_EQ(firstUncopied(0), b);
   EXPECT_EQ(firstUncoded(0), b);
   EXPECT_FALSE(isCodable(a));
   EXPECT_EQ(newestUnacked(0), b);
   EXPECT_EQ(path().uncoded, 1u);
-  dataTracker.refuseCopy(unit(b));
+  dataTracker.forbidCopy(unit(b));
   EXPECT_EQ(newestUnacked(0), b) << "a probe copies it all the same";
   EXPECT_EQ(path().uncopied + path().uncoded, 0u);
 }
@@ -94,14 +94,14 @@ TEST_F(ProtectionCursorsTest, WhatIsCopiedIsNeitherCopiedNorCodedAgain) {
 TEST_F(ProtectionCursorsTest, WhatIsCodedMayBeCopied) {
   PacketNumber a = send();
   PacketNumber b = send();
-  dataTracker.refuseCode(unit(a));
+  dataTracker.forbidCoding(unit(a));
   EXPECT_EQ(firstUncoded(0), b);
   EXPECT_EQ(firstUncopied(0), a);
 }
 
 TEST_F(ProtectionCursorsTest, CopiesAndParitiesAreNotProtected) {
   PacketNumber a = send();
-  dataTracker.refuseCopy(unit(a));
+  dataTracker.forbidCopy(unit(a));
   PacketNumber copy = carry({unit(a)}, SentPacket::Role::kCopy);
   carry({}, SentPacket::Role::kParity);
   EXPECT_EQ(firstUncopied(0), none());
@@ -194,10 +194,10 @@ TEST_F(ProtectionCursorsTest, APathTellsWhatIsUnprotected) {
   EXPECT_EQ(p.unacked, 1u);
   EXPECT_EQ(p.oldestUncoded, first);
   EXPECT_EQ(p.newestSent, first + 2ms);
-  dataTracker.refuseCode(unit(a));
+  dataTracker.forbidCoding(unit(a));
   EXPECT_EQ(path().oldestUncoded, first + 1ms);
-  dataTracker.refuseCopy(unit(a));
-  dataTracker.refuseCopy(unit(b));
+  dataTracker.forbidCopy(unit(a));
+  dataTracker.forbidCopy(unit(b));
   EXPECT_EQ(path().oldestUncoded, first + 2ms);
   EXPECT_EQ(path().uncoded, 1u);
   EXPECT_EQ(path(0, 2).uncoded, 1u);
@@ -255,7 +255,7 @@ TEST_F(ProtectionCursorsTest, ManyProtectionPacketsDoNotHideTheDataBelow) {
 
 TEST_F(ProtectionCursorsTest, AllCopiedAndUnackedIsStillUnacked) {
   PacketNumber a = send();
-  dataTracker.refuseCopy(unit(a));
+  dataTracker.forbidCopy(unit(a));
   EXPECT_EQ(path().uncopied, 0u);
   EXPECT_EQ(path().uncoded, 0u);
   EXPECT_EQ(path().unacked, 1u);

@@ -2,7 +2,7 @@
 
 #include "tests/unit/tunnel/fec/protection_bench.h"
 #include "tunnel/fec/fec_receiver.h"
-#include "tunnel/order/reassembly.h"
+#include "tunnel/order/resequencer.h"
 #include "tunnel/wire/frame_payloads.h"
 
 namespace braid::recovery_driver_test {

@@ -47,7 +47,7 @@ TEST_F(DroppedPacketsTest, TheByteBoundShowsTcpPacketsOnly) {
     EXPECT_EQ(dropped(), (std::vector<uint8_t>{1, 2})) << "those of the TCP flow";
     EXPECT_EQ(dropped().size() - before, reliable ? 2u : 0u);
     DrrCursor walk(round);
-    while (walk.offer(at(1s))) walk.take();
+    while (walk.peek(at(1s))) walk.take();
   }
 }
 
@@ -57,7 +57,7 @@ TEST_F(DroppedPacketsTest, AqmDropsAreShown) {
   for (uint8_t n = 0; n < 100; ++n) lane.enqueue(packet(n, 1000), key(1), true, false, at(1s));
   for (int i = 0; i < 40; ++i) {
     DrrCursor walk(round);
-    if (walk.offer(at(1s + i * 10ms))) walk.take();
+    if (walk.peek(at(1s + i * 10ms))) walk.take();
   }
   EXPECT_FALSE(dropped().empty());
   EXPECT_EQ(dropped().size(), lane.drops()[static_cast<size_t>(Drop::kAqm)]);
@@ -68,13 +68,13 @@ TEST_F(DroppedPacketsTest, AFlowIsCarriedUntilAllOfItIsDelivered) {
   b.in(1, 100);
   const Flow& flow = *b.flow(1);
   EXPECT_TRUE(flow.isCarried());
-  ASSERT_TRUE(DrrCursor(b.round).offer(at(1s)));
+  ASSERT_TRUE(DrrCursor(b.round).peek(at(1s)));
   EXPECT_TRUE(flow.isCarried()) << "in the hand";
   UnitRef unit = b.send();
   EXPECT_TRUE(flow.isCarried()) << "on its way";
   b.dataTracker.onDelivered(unit, true);
   EXPECT_FALSE(flow.isCarried());
-  b.dataTracker.forget(unit);
+  b.dataTracker.release(unit);
 }
 
 TEST_F(DroppedPacketsTest, WhatCouldNotBeRepairedInTimeIsShown) {
@@ -84,7 +84,7 @@ TEST_F(DroppedPacketsTest, WhatCouldNotBeRepairedInTimeIsShown) {
     UnitRef unit = dataTracker.create(some.make(reliable), packet(reliable, 100), at(1s));
     dataTracker.onSent(unit, 0_subflow, 0_pn);
     dataTracker.onLost(unit, at(5s));
-    dataTracker.forget(unit);
+    dataTracker.release(unit);
   }
   EXPECT_EQ(dropped(), std::vector<uint8_t>{1});
 }
@@ -96,9 +96,9 @@ TEST_F(DroppedPacketsTest, WhatADownPeerLosesIsNotShown) {
   UnitRef unit = dataTracker.create(some.make(), packet(1, 100), at(1s));
   dataTracker.onSent(unit, 0_subflow, 0_pn);
   dataTracker.onLost(unit, at(1s));
-  dataTracker.giveUpAll(Drop::kPeerDown);
+  dataTracker.giveUpRepairs(Drop::kPeerDown);
   EXPECT_TRUE(dropped().empty());
-  dataTracker.forget(unit);
+  dataTracker.release(unit);
 }
 
 }  // namespace

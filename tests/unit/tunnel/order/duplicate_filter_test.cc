@@ -1,4 +1,4 @@
-#include "tunnel/order/reassembly.h"
+#include "tunnel/order/duplicate_filter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tunnel/order/reassembly.h"
+#include "tunnel/order/resequencer.h"
 
 #include <gtest/gtest.h>
 
@@ -206,19 +206,44 @@ TEST(Resequencer, SkipOfAnythingIsHarmless) {
 
 TEST(Resequencer, SkipsAloneStayBounded) {
   Bench b({.holdBytes = 51200});
-  ASSERT_EQ(b.order.maxHeld(), 101u);
+  const auto most = static_cast<uint16_t>(b.order.maxEntries());
+  ASSERT_EQ(most, 31);
   for (uint64_t dsn = 1; dsn < 400; dsn += 2) b.order.skip(0_flow, Dsn(dsn), 1, at(1s));
   EXPECT_EQ(b.order.entries(), 1u) << "the marks of a slot are one";
   EXPECT_EQ(b.order.next(0_flow), 0_dsn);
   for (uint16_t slot = 1; slot < 200; ++slot) b.order.skip(FlowNumber(slot), 5_dsn, 1, at(1s));
-  EXPECT_EQ(b.order.entries(), 101u);
+  EXPECT_EQ(b.order.entries(), most);
   EXPECT_EQ(b.order.next(0_flow), 400_dsn);
-  EXPECT_EQ(b.order.next(98_flow), 6_dsn);
-  EXPECT_EQ(b.order.next(99_flow), 0_dsn) << "101 of the 200 slots with marks are left";
+  EXPECT_EQ(b.order.next(FlowNumber(199 - most)), 6_dsn);
+  EXPECT_EQ(b.order.next(FlowNumber(200 - most)), 0_dsn) << "so many slots with marks are left";
   b.order.onTimer(at(2s));
   EXPECT_EQ(b.order.next(199_flow), 6_dsn);
   EXPECT_EQ(b.order.entries(), 0u);
   EXPECT_EQ(b.order.nextDeadline(), kNever);
+}
+
+// Found by review: the bound on entries let what keeps them in order take more than twice
+// holdBytes, with a packet, or a mark, in each of many slots.
+TEST(Resequencer, WhatKeepsEntriesInOrderTakesNoMoreThanHoldBytes) {
+  constexpr uint16_t kSlots = 4000;
+  constexpr size_t kBeginnings = 20'000;  // a slab of each object pool is allocated at once
+  PacketPool small{100, 2 * kSlots};
+  Resequencer order({.holdBytes = 1 << 20});
+  auto in = [&](uint16_t slot, Dsn dsn) {
+    Packet packet = small.allocate();
+    packet.append(10);
+    order.onPacket(FlowNumber(slot), dsn, std::move(packet), at(1s));
+  };
+  for (uint16_t slot = 0; slot < kSlots; ++slot) in(slot, 0_dsn);
+  const size_t slotsAlone = order.footprint();
+  for (uint16_t slot = 0; slot < kSlots; ++slot) in(slot, 70_dsn);
+  EXPECT_EQ(order.entries(), order.maxEntries());
+  EXPECT_EQ(order.heldPackets(), order.maxEntries());
+  EXPECT_LE(order.footprint() - slotsAlone, (1 << 20) + kBeginnings);
+  for (uint16_t slot = 0; slot < kSlots; ++slot) order.skip(FlowNumber(slot), 200_dsn, 1, at(1s));
+  EXPECT_EQ(order.entries(), order.maxEntries());
+  EXPECT_LE(order.footprint() - slotsAlone, (1 << 20) + kBeginnings);
+  EXPECT_GT(order.footprint() - slotsAlone, (1 << 20) / 2) << "the bound is not too small either";
 }
 
 // Thirteen bytes of SKIP can name 4096 packets, and may be sent repeatedly.
@@ -316,7 +341,7 @@ TEST(Resequencer, ASurelyHeldSpanFitsBehindEveryHole) {
     Bench b;
     for (uint64_t dsn = 0; dsn < hole; ++dsn) b.in(0_flow, dsn);
     b.out();
-    b.in(0_flow, hole + kSurelyHeld - 1);
+    b.in(0_flow, hole + kGuaranteedSpan - 1);
     EXPECT_EQ(b.out(), Dsns{}) << hole;
     EXPECT_EQ(b.order.next(0_flow), Dsn(hole));
   }
@@ -357,7 +382,7 @@ TEST(Resequencer, MemoryIsThatOfTheSlotsInUse) {
   EXPECT_LT(all, 640u * 250);
   EXPECT_EQ(b.outputs().size(), 640u);
   b.in(7_flow, 1, at(60s));
-  b.order.forget(at(30s));
+  b.order.freeIdle(at(30s));
   EXPECT_LT(b.order.footprint(), 640u * 20) << "what was not used since is forgotten";
   EXPECT_EQ(b.order.growth(7_flow), 0u);
 }
@@ -367,7 +392,7 @@ TEST(Resequencer, AForgottenSlotGoesOnWhereItWas) {
   for (uint64_t dsn : {0, 1, 3}) b.in(0_flow, dsn, at(1s));
   b.order.onTimer(at(2s));
   EXPECT_EQ(b.out(), (Dsns{0, 1, 3}));
-  b.order.forget(at(60s));
+  b.order.freeIdle(at(60s));
   EXPECT_EQ(b.order.next(0_flow), 4_dsn);
   b.in(0_flow, 5, at(61s));
   EXPECT_EQ(b.out(), Dsns{}) << "4 is waited for";
@@ -382,7 +407,7 @@ TEST(Resequencer, WhatHoldsSomethingIsNotForgotten) {
   Bench b;
   b.in(0_flow, 1, at(1s));
   size_t before = b.order.footprint();
-  b.order.forget(at(60s));
+  b.order.freeIdle(at(60s));
   EXPECT_EQ(b.order.footprint(), before);
   b.in(0_flow, 0, at(61s));
   EXPECT_EQ(b.out(), (Dsns{0, 1}));
@@ -394,9 +419,9 @@ TEST(Resequencer, ThePlacesOfWhatWasHeldAreGivenBack) {
   b.in(0_flow, 0, at(1s));
   EXPECT_EQ(b.out(), range(0, 4000));
   EXPECT_GT(b.order.footprint(), 4000u * 64) << "kept for the next hole";
-  b.order.forget(at(999ms));
+  b.order.freeIdle(at(999ms));
   EXPECT_GT(b.order.footprint(), 4000u * 64);
-  b.order.forget(at(1s));
+  b.order.freeIdle(at(1s));
   EXPECT_LE(b.order.footprint(), 64u * 16);
   b.in(0_flow, 4001, at(2s));
   b.in(0_flow, 4000, at(2s));
@@ -408,7 +433,7 @@ TEST(Resequencer, ClearGivesAllThatIsHeld) {
   for (uint64_t dsn : {2, 3, 5}) b.in(0_flow, dsn);
   b.in(1_flow, 1);
   b.order.skip(2_flow, 4_dsn, 1, at(1s));
-  b.order.clear();
+  b.order.releaseAll();
   EXPECT_EQ(b.outputs().size(), 4u);
   EXPECT_EQ(b.order.heldPackets(), 0u);
   EXPECT_EQ(b.order.nextDeadline(), kNever);
@@ -460,7 +485,7 @@ TEST(ResequencerProperty, ExactlyOnceBoundedAndInTime) {
         last[o.slot] = o.dsn;
       }
       ASSERT_LE(b.order.heldBytes(), options.holdBytes);
-      ASSERT_LE(b.order.heldPackets(), b.order.maxHeld());
+      ASSERT_LE(b.order.heldPackets(), b.order.maxEntries());
     };
     for (const auto& [now, packet] : arrivals) {
       while (b.order.nextDeadline() <= now) {
@@ -509,7 +534,7 @@ TEST(ResequencerProperty, AnyInputStaysBounded) {
       if (b.order.nextDeadline() <= now) b.order.onTimer(now);
       ASSERT_GT(b.order.nextDeadline(), now);
       ASSERT_LE(b.order.heldBytes(), 100'000u);
-      ASSERT_LE(b.order.heldPackets(), b.order.maxHeld());
+      ASSERT_LE(b.order.heldPackets(), b.order.maxEntries());
       for (const Bench::Out& o : b.outputs()) {
         ASSERT_TRUE(delivered.emplace(o.slot, o.dsn).second)
             << "twice: " << o.slot.value() << ":" << o.dsn;

@@ -7,9 +7,9 @@ namespace {
 
 struct StagedPacketsTest : testing::Test {
   PacketPool pool{2048, 4096};
-  MemoryQuota budget{600};
+  MemoryQuota quota{600};
   DropCounts drops{};
-  StagedPackets room{budget, drops};
+  StagedPackets room{quota, drops};
   Time now = Time{} + 1s;
 
   StagedPacket packet(size_t size) {
@@ -46,18 +46,18 @@ TEST_F(StagedPacketsTest, TheFirstOnesStayAndLeaveInTheirOrder) {
   ASSERT_EQ(all.size(), StagedPackets::kMost);
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], i + 1);
   EXPECT_TRUE(room.empty());
-  EXPECT_EQ(budget.used(), 0u);
+  EXPECT_EQ(quota.used(), 0u);
 }
 
-TEST_F(StagedPacketsTest, SharesTheBudgetOfQueuesAndWhoHasMostGivesWay) {
+TEST_F(StagedPacketsTest, SharesTheQuotaOfQueuesAndWhoHasMostGivesWay) {
   DropCounts others{};
-  StagedPackets second{budget, others}, third{budget, others};
+  StagedPackets second{quota, others}, third{quota, others};
   room.open(now);
   fill(room, 256);
   fill(second, 256);
   fill(third, 256);
-  EXPECT_LE(budget.used(), 600u);
-  EXPECT_EQ(budget.used() + dropped() + others[static_cast<size_t>(Drop::kPeerDown)], 3 * 256u);
+  EXPECT_LE(quota.used(), 600u);
+  EXPECT_EQ(quota.used() + dropped() + others[static_cast<size_t>(Drop::kPeerDown)], 3 * 256u);
   std::vector<size_t> left = sizes();
   ASSERT_GE(left.size(), 128u);
   for (size_t i = 0; i < left.size(); ++i) EXPECT_EQ(left[i], i + 1) << "what came last gives way";

@@ -53,16 +53,16 @@ struct RoundBench final : Lane {
   }
 
   static int look(DrrCursor& walk) {
-    Candidate offer = walk.offer(kNow);
+    Candidate offer = walk.peek(kNow);
     if (!offer) return 0;
-    return offer.isClaim() ? -numberOf(*offer.flow) : numberOf(*offer.flow);
+    return offer.isBareTurn() ? -numberOf(*offer.flow) : numberOf(*offer.flow);
   }
   /// Takes the next unit, or ends a turn that used `bytes` bytes. `again`: the flow wants another
   /// turn.
   static int take(DrrCursor& walk, size_t bytes = 0, bool again = false) {
     int n = look(walk);
     if (n > 0) walk.take();
-    if (n < 0) walk.endClaim(bytes, again);
+    if (n < 0) walk.endTurn(bytes, again);
     return n;
   }
   /// Takes `count` units or turns, each with its own DrrCursor.

@@ -19,9 +19,9 @@ using Order = RoundBench::Order;
 TEST(DrrScheduler, AnEmptyRoundOffersNothing) {
   RoundBench b;
   DrrCursor walk(b.round);
-  EXPECT_FALSE(walk.offer(b.kNow));
-  EXPECT_FALSE(walk.pass(b.kNow));
-  EXPECT_EQ(b.round.scheduled(), 0u);
+  EXPECT_FALSE(walk.peek(b.kNow));
+  EXPECT_FALSE(walk.skip(b.kNow));
+  EXPECT_EQ(b.round.flows(), 0u);
   EXPECT_FALSE(b.round.hasWork());
 }
 
@@ -29,13 +29,13 @@ TEST(DrrScheduler, WhatIsNotOfferedCannotBeTaken) {
   RoundBench b;
   DrrCursor nothing(b.round);
   EXPECT_FALSE(nothing.take());
-  nothing.endClaim(500, true);
-  EXPECT_EQ(b.round.claims(), 0u);
+  nothing.endTurn(500, true);
+  EXPECT_EQ(b.round.turnRequests(), 0u);
 
-  b.round.claim(b.flow(1));
+  b.round.requestTurn(b.flow(1));
   DrrCursor turn(b.round);
   EXPECT_FALSE(turn.take()) << "nobody has looked yet";
-  ASSERT_TRUE(turn.offer(b.kNow).isClaim());
+  ASSERT_TRUE(turn.peek(b.kNow).isBareTurn());
   EXPECT_FALSE(turn.take()) << "a turn has no unit";
   EXPECT_EQ(RoundBench::look(turn), -1) << "it still goes on";
   EXPECT_EQ(b.serve(2), (Order{-1, 0}));
@@ -43,8 +43,8 @@ TEST(DrrScheduler, WhatIsNotOfferedCannotBeTaken) {
   b.in(2, 700);
   DrrCursor unit(b.round);
   ASSERT_EQ(RoundBench::look(unit), 2);
-  unit.endClaim(500, true);
-  EXPECT_EQ(b.round.claims(), 0u) << "a unit is no turn";
+  unit.endTurn(500, true);
+  EXPECT_EQ(b.round.turnRequests(), 0u) << "a unit is no turn";
   EXPECT_EQ(RoundBench::look(unit), 2);
   EXPECT_EQ(b.round.bytes(), 700u);
   EXPECT_EQ(unit.take().size(), 700u);
@@ -57,13 +57,13 @@ TEST(DrrScheduler, AnOfferStaysUntilItIsTaken) {
   RoundBench b;
   b.in(1, 700);
   DrrCursor walk(b.round);
-  const Packet* unit = walk.offer(b.kNow).unit;
+  const Packet* unit = walk.peek(b.kNow).unit;
   ASSERT_NE(unit, nullptr);
   EXPECT_EQ(unit->size(), 700u);
   b.in(2, 800);
-  EXPECT_EQ(walk.offer(b.kNow).unit, unit);
+  EXPECT_EQ(walk.peek(b.kNow).unit, unit);
   DrrCursor other(b.round);
-  EXPECT_EQ(other.offer(b.kNow).unit, unit) << "also in another walk";
+  EXPECT_EQ(other.peek(b.kNow).unit, unit) << "also in another walk";
   EXPECT_EQ(b.asked, Order{1}) << "the unit is readied once";
   EXPECT_EQ(b.round.bytes(), 1500u) << "it still waits";
   const uint8_t* bytes = unit->data();
@@ -77,13 +77,13 @@ TEST(DrrScheduler, KnowsWhatWaits) {
   b.in(1, 500, 3);
   b.in(2, 400);
   EXPECT_EQ(b.round.bytes(), 1900u);
-  EXPECT_EQ(b.flow(1).waiting(), 1500u);
+  EXPECT_EQ(b.flow(1).waitingBytes(), 1500u);
   b.waiting[1].pop_back();
   b.round.onDropped(b.flow(1), 500);
   EXPECT_EQ(b.round.bytes(), 1400u);
-  EXPECT_EQ(b.flow(1).waiting(), 1000u);
+  EXPECT_EQ(b.flow(1).waitingBytes(), 1000u);
   b.serve(2);
-  EXPECT_EQ(b.flow(1).waiting(), 0u);
+  EXPECT_EQ(b.flow(1).waitingBytes(), 0u);
   EXPECT_TRUE(b.round.hasWork());
   b.serve(1);
   EXPECT_FALSE(b.round.hasWork());
@@ -96,7 +96,7 @@ TEST(DrrScheduler, AFlowLosesItsSeatWhenItHasNothing) {
   EXPECT_TRUE(b.flow(1).isSparse());
   EXPECT_EQ(b.serve(2), (Order{1, 0}));
   EXPECT_FALSE(b.flow(1).isScheduled());
-  EXPECT_EQ(b.round.scheduled(), 0u);
+  EXPECT_EQ(b.round.flows(), 0u);
 }
 
 TEST(DrrScheduler, DrainByHand) {
@@ -105,14 +105,14 @@ TEST(DrrScheduler, DrainByHand) {
   b.in(2, 1000, 5);
   b.in(3, 1000);
   // All are new.
-  EXPECT_EQ(b.round.drain(b.flow(2)), 5000u) << "sparse ones go first";
+  EXPECT_EQ(b.round.bytesUntilDrained(b.flow(2)), 5000u) << "sparse ones go first";
   // Serves two units of flow 1, two of flow 2, the one of flow 3 (whose entry stays, empty, for one
   // round), and one of flow 1.
   b.serve(6);
   // 10 units are left. Flow 2 has three of them: with two other flows that is at most 9.
-  ASSERT_EQ(b.flow(2).waiting(), 3000u);
-  EXPECT_EQ(b.round.drain(b.flow(2)), 3u * 3000u);
-  EXPECT_EQ(b.round.drain(b.flow(1)), b.round.bytes()) << "no more than there is";
+  ASSERT_EQ(b.flow(2).waitingBytes(), 3000u);
+  EXPECT_EQ(b.round.bytesUntilDrained(b.flow(2)), 3u * 3000u);
+  EXPECT_EQ(b.round.bytesUntilDrained(b.flow(1)), b.round.bytes()) << "no more than there is";
 }
 
 // ---- RFC 8290 section 4.2: deficit round robin, new and old flows
@@ -240,7 +240,7 @@ TEST(DrrSchedulerProperty, AFloodOfNewFlowsLeavesOldOnesAShare) {
         ahead = 0;
       } else {
         ahead += static_cast<int64_t>(size);
-        ASSERT_LT(ahead, DrrScheduler::kMaxAhead + 1514);
+        ASSERT_LT(ahead, DrrScheduler::kMaxSparseRun + 1514);
       }
     }
   }
@@ -257,7 +257,7 @@ TEST(DrrScheduler, AnOldFlowThatIsPassedDoesNotStopNewOnes) {
   ASSERT_EQ(std::count_if(ahead.begin(), ahead.end(), [](int n) { return n > 2; }), 13);
   DrrCursor walk(b.round);
   ASSERT_LE(RoundBench::look(walk), 2);
-  ASSERT_TRUE(walk.pass(b.kNow));
+  ASSERT_TRUE(walk.skip(b.kNow));
   EXPECT_GT(RoundBench::look(walk), 2) << "not the other old one";
 }
 
@@ -267,16 +267,16 @@ TEST(DrrScheduler, TheTurnOfAnOldFlowThatWaitsDoesNotStopNewOnes) {
   b.serve(2);
   b.in(2, 1000);
   b.serve(1);  // flow 1 is found empty, and keeps its entry as an old flow
-  b.round.claim(b.flow(1));
+  b.round.requestTurn(b.flow(1));
   for (int n = 3; n < 3 + 20; ++n) b.in(n, 1000);
   for (int n = 0, turns = 0; n < 20; ++n) {
     DrrCursor walk(b.round);
     while (RoundBench::look(walk) < 0) {
       ASSERT_LT(++turns, 4);
-      ASSERT_TRUE(walk.deferClaim());
+      ASSERT_TRUE(walk.deferTurn());
     }
     ASSERT_GT(RoundBench::look(walk), 2);
-    ASSERT_EQ(b.round.claims(), 1u);
+    ASSERT_EQ(b.round.turnRequests(), 1u);
     walk.take();
     if (n == 19) {
       EXPECT_GT(turns, 0) << "its turn came";
@@ -290,7 +290,7 @@ TEST(DrrScheduler, NobodyHasATurnWithoutAClaim) {
   RoundBench b;
   b.in(1, 1000);
   EXPECT_EQ(b.serve(2), (Order{1, 0}));
-  EXPECT_EQ(b.round.claims(), 0u);
+  EXPECT_EQ(b.round.turnRequests(), 0u);
 }
 
 TEST(DrrScheduler, AClaimIsATurnInTheRound) {
@@ -298,10 +298,10 @@ TEST(DrrScheduler, AClaimIsATurnInTheRound) {
   b.in(1, 1400, 3);
   b.in(2, 1400);
   ASSERT_EQ(b.serve(3), (Order{1, 1, 2}));  // flow 1 has 114 left, continues, and then is old
-  b.round.claim(b.flow(2));
-  EXPECT_EQ(b.round.claims(), 1u);
+  b.round.requestTurn(b.flow(2));
+  EXPECT_EQ(b.round.turnRequests(), 1u);
   EXPECT_EQ(b.serve(3), (Order{-2, 1, 0})) << "flow 2 has 114 bytes of credit left";
-  EXPECT_EQ(b.round.claims(), 0u);
+  EXPECT_EQ(b.round.turnRequests(), 0u);
 }
 
 TEST(DrrScheduler, ATurnCostsItsBytes) {
@@ -309,7 +309,7 @@ TEST(DrrScheduler, ATurnCostsItsBytes) {
   b.in(1, 1514, 20);
   b.in(2, 1514);
   ASSERT_EQ(b.serve(2), (Order{1, 2}));
-  b.round.claim(b.flow(2));
+  b.round.requestTurn(b.flow(2));
   // The two flows have used their quantum. From now on each has one unit, or one turn of 1514
   // bytes, per round.
   EXPECT_EQ(b.serve(6, 1514, true), (Order{1, -2, 1, -2, 1, -2}));
@@ -321,46 +321,46 @@ TEST(DrrScheduler, ATurnCostsItsBytes) {
 
 TEST(DrrScheduler, ATurnStaysUntilItEnds) {
   RoundBench b;
-  b.round.claim(b.flow(1));
+  b.round.requestTurn(b.flow(1));
   DrrCursor walk(b.round);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(b.look(walk), -1);
   b.in(2, 1000);
   EXPECT_EQ(b.look(walk), -1);
-  EXPECT_FALSE(walk.pass(b.kNow)) << "there is no unit that could wait";
-  walk.endClaim(100, true);
+  EXPECT_FALSE(walk.skip(b.kNow)) << "there is no unit that could wait";
+  walk.endTurn(100, true);
   EXPECT_EQ(b.look(walk), -1) << "it wanted another one, and has credit left";
-  walk.endClaim(0, false);
+  walk.endTurn(0, false);
   EXPECT_EQ(b.look(walk), 2);
 }
 
 TEST(DrrScheduler, ATurnThatIsNotWantedAgainIsTheLast) {
   RoundBench b;
-  b.round.claim(b.flow(1));
+  b.round.requestTurn(b.flow(1));
   EXPECT_EQ(b.serve(2, 100, false), (Order{-1, 0}));
-  EXPECT_EQ(b.round.claims(), 0u);
+  EXPECT_EQ(b.round.turnRequests(), 0u);
 }
 
 TEST(DrrScheduler, ClaimsCountFlows) {
   RoundBench b;
-  b.round.claim(b.flow(2));
-  b.round.claim(b.flow(2));
-  EXPECT_EQ(b.round.claims(), 1u);
-  b.round.claim(b.flow(1));
-  EXPECT_EQ(b.round.claims(), 2u);
+  b.round.requestTurn(b.flow(2));
+  b.round.requestTurn(b.flow(2));
+  EXPECT_EQ(b.round.turnRequests(), 1u);
+  b.round.requestTurn(b.flow(1));
+  EXPECT_EQ(b.round.turnRequests(), 2u);
   EXPECT_EQ(b.serve(2), (Order{-2, -1}));
-  EXPECT_EQ(b.round.claims(), 0u);
+  EXPECT_EQ(b.round.turnRequests(), 0u);
 }
 
 TEST(DrrScheduler, DataOfTheFlowGoesBeforeItsTurn) {
   RoundBench b;
-  b.round.claim(b.flow(1));
+  b.round.requestTurn(b.flow(1));
   b.in(1, 300, 2);
   EXPECT_EQ(b.serve(3), (Order{1, 1, -1}));
 }
 
 TEST(DrrScheduler, DataOfTheFlowEndsTheWaitForItsTurn) {
   RoundBench b;
-  b.round.claim(b.flow(1));
+  b.round.requestTurn(b.flow(1));
   DrrCursor walk(b.round);
   ASSERT_EQ(b.look(walk), -1);
   b.in(1, 300);
@@ -374,31 +374,31 @@ TEST(DrrScheduler, AClaimBringsAFlowBack) {
   EXPECT_EQ(b.serve(2), (Order{1, 0})) << "no longer in the round";
   b.in(2, 1000, 10);
   b.serve(4);
-  b.round.claim(b.flow(1));
+  b.round.requestTurn(b.flow(1));
   EXPECT_EQ(b.serve(1), Order{-1}) << "as a new flow";
 }
 
 TEST(DrrScheduler, WhoLeavesTakesAllAlong) {
   RoundBench b;
   for (int n : {1, 2, 3}) b.in(n, 500, 3);
-  b.round.claim(b.flow(2));
+  b.round.requestTurn(b.flow(2));
   {
     DrrCursor walk(b.round);
     ASSERT_EQ(RoundBench::look(walk), 1);
-    ASSERT_TRUE(walk.pass(RoundBench::kNow));
+    ASSERT_TRUE(walk.skip(RoundBench::kNow));
     ASSERT_EQ(RoundBench::look(walk), 2);
   }
-  b.round.leave(b.flow(2));  // the flow that the scheduler has chosen
+  b.round.remove(b.flow(2));  // the flow that the scheduler has chosen
   EXPECT_EQ(b.round.bytes(), 3000u);
-  EXPECT_EQ(b.round.claims(), 0u);
-  EXPECT_EQ(b.round.scheduled(), 2u);
-  b.round.leave(b.flow(1));  // one that is held
-  EXPECT_EQ(b.round.held(), 0u);
+  EXPECT_EQ(b.round.turnRequests(), 0u);
+  EXPECT_EQ(b.round.flows(), 2u);
+  b.round.remove(b.flow(1));  // one that is held
+  EXPECT_EQ(b.round.skipped(), 0u);
   EXPECT_EQ(b.round.bytes(), 1500u);
   EXPECT_EQ(b.serve(4), (RoundBench::Order{3, 3, 3, 0}));
-  b.round.leave(b.flow(3));
-  b.round.leave(b.flow(3));
-  EXPECT_EQ(b.round.scheduled(), 0u);
+  b.round.remove(b.flow(3));
+  b.round.remove(b.flow(3));
+  EXPECT_EQ(b.round.flows(), 0u);
   EXPECT_FALSE(b.round.hasWork());
 }
 

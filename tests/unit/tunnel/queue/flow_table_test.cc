@@ -69,7 +69,7 @@ struct Bench final : Lane {
   /// Adds a flow that must not be evicted.
   bool useBusy(const FlowKey& of) {
     Flow* flow = use(of);
-    if (flow) round.claim(*flow);
+    if (flow) round.requestTurn(*flow);
     return flow != nullptr;
   }
   const Flow* flow(uint16_t n) const { return flows.find(key(n)); }
@@ -81,7 +81,7 @@ struct Bench final : Lane {
   }
   void deliver(UnitRef unit) {
     dataTracker.onDelivered(unit, true);
-    dataTracker.forget(unit);
+    dataTracker.release(unit);
   }
 };
 
@@ -122,18 +122,18 @@ TEST(InnerFlowTable, AFullTableEvictsTheLeastRecentlyUsed) {
 TEST(InnerFlowTable, BusyFlowsAreNotEvicted) {
   Bench b({.maxFlows = 2});
   UnitRef onItsWay = b.send(*b.use(1));
-  b.round.claim(*b.use(2));
+  b.round.requestTurn(*b.use(2));
   EXPECT_EQ(b.use(3), nullptr);
   DrrCursor walk(b.round);
-  ASSERT_TRUE(walk.offer(at(1s)).isClaim());
+  ASSERT_TRUE(walk.peek(at(1s)).isBareTurn());
   EXPECT_EQ(b.use(3), nullptr) << "during its turn";
   b.deliver(onItsWay);
   EXPECT_NE(b.use(3), nullptr);
   EXPECT_EQ(b.flow(1), nullptr);
   EXPECT_NE(b.flow(2), nullptr);
   EXPECT_EQ(b.use(2), b.flow(2));
-  walk.endClaim(0, false);
-  EXPECT_FALSE(walk.offer(at(1s)));
+  walk.endTurn(0, false);
+  EXPECT_FALSE(walk.peek(at(1s)));
   EXPECT_TRUE(b.flow(2)->isIdle());
 }
 
@@ -144,19 +144,19 @@ TEST(InnerFlowTable, AFlowThatIsOfferedOrWasPassedIsNeitherEvictedNorForgotten) 
     b.queue(*b.use(1));
     {
       DrrCursor walk(b.round);
-      ASSERT_EQ(walk.offer(at(1s)).flow, b.flow(1));
+      ASSERT_EQ(walk.peek(at(1s)).flow, b.flow(1));
       if (passed) {
-        ASSERT_TRUE(walk.pass(at(1s)));
+        ASSERT_TRUE(walk.skip(at(1s)));
       }
-      EXPECT_EQ(b.round.held(), passed ? 1u : 0u);
+      EXPECT_EQ(b.round.skipped(), passed ? 1u : 0u);
       EXPECT_EQ(b.use(2), nullptr);
       b.flows.onTimer(at(61s));
       ASSERT_NE(b.flow(1), nullptr) << passed;
     }
     DrrCursor walk(b.round);
-    ASSERT_EQ(walk.offer(at(61s)).flow, b.flow(1)) << "also in another walk";
+    ASSERT_EQ(walk.peek(at(61s)).flow, b.flow(1)) << "also in another walk";
     EXPECT_EQ(walk.take().size(), 100u);
-    EXPECT_FALSE(walk.offer(at(61s)));
+    EXPECT_FALSE(walk.peek(at(61s)));
     b.flows.onTimer(at(121s));
     EXPECT_EQ(b.flow(1), nullptr) << "now it may go";
     EXPECT_NE(b.use(2, at(121s)), nullptr);
@@ -303,7 +303,8 @@ TEST(InnerFlowTable, TheFlowOfTheHostThatWasNotUsedForLongestGoesHoweverManyAreB
       ++own;
     }
     // Flow 0 was evicted for the last one.
-    for (uint16_t n = 1; n <= InnerFlowTable::kHostTries; ++n) b.round.claim(*b.use(of(n), at(2s)));
+    for (uint16_t n = 1; n <= InnerFlowTable::kHostTries; ++n)
+      b.round.requestTurn(*b.use(of(n), at(2s)));
     for (uint16_t n = 0; n < 10; ++n) {
       ASSERT_NE(b.use(of(static_cast<uint16_t>(100 + n)), at(3s)), nullptr) << n;
       EXPECT_EQ(b.flows.find(of(static_cast<uint16_t>(InnerFlowTable::kHostTries + 1 + n))),

@@ -108,7 +108,7 @@ TEST(OrderedDatagrams, ALostOneIsRepairedWithinThePatienceAndThenGivenUp) {
   EXPECT_EQ(b.dataTracker.nextRepair(at(1s) + kPatience + 1ns), nullptr)
       << "later than that nobody waits for it";
   b.dataTracker.onLost(second, at(1s) + kPatience + 1ns);
-  EXPECT_EQ(b.dataTracker.queued(), 0u);
+  EXPECT_EQ(b.dataTracker.queuedRepairs(), 0u);
   EXPECT_EQ(b.dataTracker.drops()[static_cast<size_t>(Drop::kLostDatagram)], 2u);
   EXPECT_EQ(b.dataTracker.drops()[static_cast<size_t>(Drop::kExpired)], 0u);
   auto skip = b.dataTracker.takeSkip();
@@ -210,7 +210,7 @@ TEST(OrderedDatagrams, PortionsLeaveAtOnceWhenBuffersAreShort) {
   for (uint32_t dsn = 1; dsn <= 120; ++dsn) r.in(dsn, at(1s));
   r.in(0, at(1s + 20ms));
   ASSERT_GT(r.receiver.heldPackets(), 0u);
-  r.receiver.relieve();
+  r.receiver.releaseOldest();
   r.drain(at(1s + 20ms));
   EXPECT_EQ(r.out.size(), 121u);
   EXPECT_EQ(r.receiver.heldPackets(), 0u);

@@ -60,7 +60,7 @@ struct PacketLaneBench {
   /// Takes the next packet, with its own DrrCursor. Returns an empty packet when there is none.
   Packet take(Time now = at(1s)) {
     DrrCursor walk(round);
-    return walk.offer(now).unit ? walk.take() : Packet();
+    return walk.peek(now).unit ? walk.take() : Packet();
   }
   /// The flow number of the next packet; -1 when there is none.
   int out(Time now = at(1s)) {
@@ -75,7 +75,7 @@ struct PacketLaneBench {
   /// Sends the next packet, which is in flight until it is delivered; nullptr when there is none.
   UnitRef send(Time now = at(1s)) {
     DrrCursor walk(round);
-    Candidate offer = walk.offer(now);
+    Candidate offer = walk.peek(now);
     if (!offer.unit) return nullptr;
     UnitRef unit = dataTracker.create(*offer.flow, walk.take(), now);
     dataTracker.onSent(unit, 0_subflow, 0_pn);
@@ -83,7 +83,7 @@ struct PacketLaneBench {
   }
   void deliver(UnitRef unit) {
     dataTracker.onDelivered(unit, true);
-    dataTracker.forget(unit);
+    dataTracker.release(unit);
   }
   const Flow* flow(uint16_t n) const { return flows.find(key(n)); }
   uint64_t drops(Drop cause) const { return lane.drops()[static_cast<size_t>(cause)]; }

@@ -84,7 +84,7 @@ TEST(PacketQueues, PatienceEndsWithAPause) {
   b.in(1, 1000, at(1s));
   b.in(1, 1000, at(1s));
   DrrCursor walk(b.round);
-  Flow& flow = *walk.offer(at(1s)).flow;
+  Flow& flow = *walk.peek(at(1s)).flow;
   auto patience = [&]() -> FlowPatience& {
     flow.patience.update(flow.burst.pauses(), flow.burst.drains());
     return flow.patience;
@@ -225,7 +225,7 @@ TEST(PacketQueues, ABoundBelowOnePacket) {
 TEST(PacketQueues, WhatIsInTheHandIsSafe) {
   Bench b({.queueBytes = Bench::kBuffer});
   b.in(1, 400);
-  ASSERT_TRUE(DrrCursor(b.round).offer(at(1s)));
+  ASSERT_TRUE(DrrCursor(b.round).peek(at(1s)));
   b.in(1, 400);
   EXPECT_EQ(b.pool.inUse(), 1u) << "what is in the hand stays";
   EXPECT_EQ(b.out(), 1);
@@ -235,12 +235,12 @@ TEST(PacketQueues, TheByteBoundHoldsDuringATurn) {
   Bench b({.queueBytes = 2 * Bench::kBuffer});
   b.in(1);
   UnitRef unit = b.send();
-  b.round.claim(*unit->flow);
+  b.round.requestTurn(*unit->flow);
   DrrCursor walk(b.round);
-  ASSERT_TRUE(walk.offer(at(1s)).isClaim());
+  ASSERT_TRUE(walk.peek(at(1s)).isBareTurn());
   for (int i = 0; i < 5; ++i) b.in(2);
   EXPECT_LE(b.round.bytes(), 2000u);
-  walk.endClaim(0, false);
+  walk.endTurn(0, false);
   EXPECT_EQ(b.out(), 2);
   b.deliver(unit);
 }
@@ -248,7 +248,7 @@ TEST(PacketQueues, TheByteBoundHoldsDuringATurn) {
 TEST(PacketQueues, TheByteBoundHoldsForFlowsThatWerePassed) {
   Bench b({.queueBytes = 4 * Bench::kBuffer});
   b.in(1);
-  DrrCursor(b.round).pass(at(1s));
+  DrrCursor(b.round).skip(at(1s));
   for (int i = 0; i < 10; ++i) b.in(1);
   EXPECT_LE(b.round.bytes(), 4000u);
   EXPECT_GT(b.drops(Drop::kQueueFull), 0u);
@@ -265,8 +265,8 @@ struct LanePair {
   PacketPool pool{1000, 32};
   InnerFlowTable flows{{}, 1}, otherFlows{{}, 2};
   DrrScheduler round, otherRound;
-  PacketQueues lane{{}, flows, round, nullptr, &pool.budget(PacketUse::kQueued)};
-  PacketQueues other{{}, otherFlows, otherRound, nullptr, &pool.budget(PacketUse::kQueued)};
+  PacketQueues lane{{}, flows, round, nullptr, &pool.quota(PacketUse::kQueued)};
+  PacketQueues other{{}, otherFlows, otherRound, nullptr, &pool.quota(PacketUse::kQueued)};
 
   void in(PacketQueues& to, uint16_t flow, int packets) {
     for (; packets > 0; --packets) {
@@ -275,7 +275,7 @@ struct LanePair {
       to.enqueue(std::move(packet), key(flow), false, false, at(1s));
     }
   }
-  size_t queued() const { return pool.budget(PacketUse::kQueued).used(); }
+  size_t queued() const { return pool.quota(PacketUse::kQueued).used(); }
   static uint64_t drops(const PacketQueues& of) {
     return of.drops()[static_cast<size_t>(Drop::kQueueFull)];
   }
@@ -310,13 +310,13 @@ TEST(PacketQueueBudget, WhatLeavesOrDiesIsGivenBack) {
   b.in(b.lane, 1, 3);
   {
     DrrScheduler round;
-    PacketQueues shortLived({}, b.otherFlows, round, nullptr, &b.pool.budget(PacketUse::kQueued));
+    PacketQueues shortLived({}, b.otherFlows, round, nullptr, &b.pool.quota(PacketUse::kQueued));
     EXPECT_EQ(b.queued(), 3u);
   }
   DrrCursor walk(b.round);
   for (size_t left = 3; left > 0; --left) {
     EXPECT_EQ(b.queued(), left);
-    ASSERT_TRUE(walk.offer(at(1s)));
+    ASSERT_TRUE(walk.peek(at(1s)));
     EXPECT_EQ(b.queued(), left) << "in the hand";
     walk.take();
   }
@@ -339,7 +339,7 @@ TEST(PacketQueueProperty, NothingIsLostUncounted) {
         ++in;
         refused += b.in(n, 40 + random.below(1460), now, n % 2 == 0, n % 3 == 0).has_value();
       } else {
-        const Packet* shown = random.chance(0.5) ? DrrCursor(b.round).offer(now).unit : nullptr;
+        const Packet* shown = random.chance(0.5) ? DrrCursor(b.round).peek(now).unit : nullptr;
         const uint8_t* bytes = shown ? shown->data() : nullptr;
         UnitRef unit = b.send(now);
         ASSERT_TRUE(!bytes || unit->packet.data() == bytes);

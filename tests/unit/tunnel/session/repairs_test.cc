@@ -145,7 +145,7 @@ TEST_F(RepairsTest, APacketThatNoPathCarriesIsGivenUp) {
   lost(s, 1500);
   EXPECT_EQ(repairs->pick(path, now), nullptr);
   EXPECT_EQ(packets.tooLarge(), 1u);
-  EXPECT_EQ(dataTracker.queued(), 0u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 0u);
   EXPECT_EQ(dataTracker.drops()[static_cast<size_t>(Drop::kTooBig)], 1u);
 }
 

@@ -56,7 +56,7 @@ struct SessionBuffersTest : testing::Test {
   Time now = Time{} + 1s;
   Association greedy{pool, 1, now}, modest{pool, 2, now};
 
-  size_t held() const { return pool.budget(PacketUse::kHeld).used(); }
+  size_t held() const { return pool.quota(PacketUse::kHeld).used(); }
 };
 
 // Found by review: one peer's tiny packets behind deliberate gaps filled the reordering memory, and

@@ -59,7 +59,7 @@ TEST_F(SessionParams, AreToldOnceAtTheStartWithGrease) {
   ASSERT_EQ(params.size(), 1u);
   EXPECT_EQ(params[0].params.largestDatagram, pool.payload());
   EXPECT_EQ(params[0].params.symbols, 512u);
-  EXPECT_EQ(params[0].params.heldSpan, kSurelyHeld);
+  EXPECT_EQ(params[0].params.heldSpan, kGuaranteedSpan);
   EXPECT_EQ(params[0].params.lanes, Params::kPacketLane);
   EXPECT_EQ(greased.size(), 1u) << "and nobody can forget to skip such frames";
   EXPECT_EQ(challenged.size(), 1u) << "of either kind";

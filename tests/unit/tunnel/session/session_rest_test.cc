@@ -210,8 +210,8 @@ INSTANTIATE_TEST_SUITE_P(Session, Seeds, testing::Range<uint64_t>(1, 11));
 
 /// A part of a memory quota that others use.
 struct Others final : QuotaUser {
-  using QuotaUser::keep;
   using QuotaUser::QuotaUser;
+  using QuotaUser::setUsed;
   void reclaim() override {}
 };
 
@@ -219,20 +219,21 @@ struct Others final : QuotaUser {
 // in flight.
 TEST_F(SessionRestTest, ASessionThatHasNoRoomDoesNotRest) {
   begin();
-  MemoryQuota& budget = pool.budget(PacketUse::kSent);
+  MemoryQuota& quota = pool.quota(PacketUse::kSent);
   std::vector<std::unique_ptr<Others>> others;
-  for (size_t i = 0; i <= budget.limit(); ++i) others.push_back(std::make_unique<Others>(&budget));
+  for (size_t i = 0; i <= quota.limit(); ++i)
+    others.push_back(std::make_unique<Others>(&quota, Reclaimable::kNo));
   for (bool isOnItsWay : {false, true}) {
     uint64_t before = hubEnd.delivered();
     cut = isOnItsWay;
     if (isOnItsWay) offer(*edge, 1);
     drive(1ms);
-    others[0]->keep(budget.limit() - budget.limit() / 4);
+    others[0]->setUsed(quota.limit() - quota.limit() / 4);
     offer(*edge, 1);
     drive(5ms);
     EXPECT_EQ(hubEnd.delivered(), before);
     EXPECT_FALSE(edge->isAtRest()) << isOnItsWay;
-    others[0]->keep(0);
+    others[0]->setUsed(0);
     cut = false;
     drive(1s);
     EXPECT_EQ(hubEnd.delivered(), before + 1 + isOnItsWay);

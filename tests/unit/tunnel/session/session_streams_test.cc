@@ -257,9 +257,9 @@ TEST_F(SessionStreamsTest, MegabytesOverALossyPathAreWhole) {
   run(1s);
   listen();
   EXPECT_TRUE(of(a).done && of(b).done);
-  EXPECT_EQ(pool.budget(PacketUse::kHeld).used(), 0u);
-  EXPECT_EQ(pool.budget(PacketUse::kSent).used(), 0u);
-  EXPECT_EQ(pool.budget(PacketUse::kQueued).used(), 0u);
+  EXPECT_EQ(pool.quota(PacketUse::kHeld).used(), 0u);
+  EXPECT_EQ(pool.quota(PacketUse::kSent).used(), 0u);
+  EXPECT_EQ(pool.quota(PacketUse::kQueued).used(), 0u);
 }
 
 TEST_F(SessionStreamsTest, AReaderThatDoesNotReadIsSentItsCreditAndNoMore) {
@@ -312,7 +312,7 @@ TEST_F(SessionStreamsTest, AResetEndsBothEndsAtOnceWithItsCause) {
   EXPECT_FALSE(of(b).reset) << "who resets is not told";
   EXPECT_EQ(edge->streams().counts().streamsRefused, 1u);
   EXPECT_EQ(registry.size(), 0u);
-  EXPECT_EQ(pool.budget(PacketUse::kSent).used(), 0u);
+  EXPECT_EQ(pool.quota(PacketUse::kSent).used(), 0u);
 }
 
 TEST_F(SessionStreamsTest, AnUnknownCodeIsAReset) {

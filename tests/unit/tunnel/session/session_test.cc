@@ -104,7 +104,7 @@ TEST_F(SessionTest, WhatItHasNotBroughtToThePeerIsHandedBackInTheEnd) {
   edge->handBack();
   EXPECT_EQ(edgeEnd.handedBack(), 5u) << "once";
   edge.reset();
-  EXPECT_EQ(pool.budget(PacketUse::kSent).used() + pool.budget(PacketUse::kQueued).used(), 0u);
+  EXPECT_EQ(pool.quota(PacketUse::kSent).used() + pool.quota(PacketUse::kQueued).used(), 0u);
 }
 
 // Found by review: CoDel interpreted the wait for a failed path as congestion, and dropped some of

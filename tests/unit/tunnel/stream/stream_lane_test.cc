@@ -115,7 +115,7 @@ class StreamLaneTest : public testing::Test {
 };
 
 TEST_F(StreamLaneTest, ASessionThatHoldsAllBuffersGivesWayToAnother) {
-  expectThatWhoHoldsMostGivesWay(pool.budget(PacketUse::kHeld).limit());
+  expectThatWhoHoldsMostGivesWay(pool.quota(PacketUse::kHeld).limit());
 }
 
 TEST_F(StreamLaneTest, ASessionThatHoldsAllBytesGivesWayToAnother) {
@@ -126,7 +126,7 @@ TEST_F(StreamLaneTest, ASessionThatHoldsAllBytesGivesWayToAnother) {
 
 TEST_F(StreamLaneTest, ASessionOfTheSameSizeDoesNot) {
   Receiver one(options, pool, registry, quota, 1), other(options, pool, registry, quota, 2);
-  size_t half = pool.budget(PacketUse::kHeld).limit() / 2;
+  size_t half = pool.quota(PacketUse::kHeld).limit() / 2;
   for (uint64_t i = 0; i < half; ++i) ASSERT_TRUE(one.give(i % 8, now) && other.give(i % 8, now));
   other.give(0, now);
   EXPECT_EQ(limited(one), 0u);

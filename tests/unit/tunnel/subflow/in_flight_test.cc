@@ -79,7 +79,7 @@ TEST_F(InFlightTrackerTest, ALossDoesNotUseUpTheNumbersOfASubflowThatOnlyAnswers
   }
   flight.push(100, false, now);
   EXPECT_EQ(flight.packets().next() - flight.packets().first(), 1u);
-  EXPECT_EQ(dataTracker.live(), 1u) << "its data is to be sent again";
+  EXPECT_EQ(dataTracker.records(), 1u) << "its data is to be sent again";
 }
 
 TEST_F(InFlightTrackerTest, WhatAsksForNoAckForgetsALossThatIsOldEnough) {
@@ -103,7 +103,7 @@ TEST_F(InFlightTrackerTest, AcknowledgedDataIsDeliveredAndForgotten) {
   flight.onAcked(0_pn);
   EXPECT_EQ(flight.bytes(), 0u);
   EXPECT_FALSE(flight.isDataMissing(0_pn));
-  EXPECT_EQ(dataTracker.live(), 0u);
+  EXPECT_EQ(dataTracker.records(), 0u);
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
@@ -182,21 +182,21 @@ TEST_F(InFlightTrackerTest, DataIsMovedOnceAndIsNotLostAgain) {
   Numbers moved;
   flight.moveAll(now, [&](PacketNumber pn, const SentPacket&) { moved.push_back(pn.value()); });
   EXPECT_EQ(moved, (Numbers{0, 1}));
-  EXPECT_EQ(dataTracker.queued(), 2u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 2u);
   EXPECT_EQ(flight.bytes(), 2000u) << "the packets may still arrive";
   flight.moveAll(now, [](PacketNumber, const SentPacket&) {});
   flight.loseAll(now, [](PacketNumber, const SentPacket&) {});
-  EXPECT_EQ(dataTracker.queued(), 2u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 2u);
   EXPECT_EQ(flight.bytes(), 0u);
   flight.onAcked(0_pn);
-  EXPECT_EQ(dataTracker.queued(), 1u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 1u);
 }
 
 TEST_F(InFlightTrackerTest, GivenUpDataIsNotSentAgain) {
   send();
   flight.giveUpData(Drop::kPeerDown);
   flight.loseAll(now, [](PacketNumber, const SentPacket&) {});
-  EXPECT_EQ(dataTracker.queued(), 0u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 0u);
   EXPECT_FALSE(flight.isDataMissing(0_pn));
 }
 
@@ -285,7 +285,7 @@ TEST_F(InFlightTrackerTest, ItsEndReleasesWhatIsLeft) {
     p.dataCount = 1;
     dataTracker.onSent(p.data[0], 0_subflow, 0_pn);
   }
-  EXPECT_EQ(dataTracker.live(), 0u);
+  EXPECT_EQ(dataTracker.records(), 0u);
   EXPECT_EQ(pool.inUse(), 0u);
 }
 

@@ -16,8 +16,8 @@ using ProtectionTallyTest = CarryingSubflow;
 TEST_F(ProtectionTallyTest, ProtectionIsUselessWhenThePacketArrives) {
   PacketNumber a = send();
   PacketNumber b = send();
-  dataTracker.refuseCopy(unit(a));
-  dataTracker.refuseCode(unit(b));
+  dataTracker.forbidCopy(unit(a));
+  dataTracker.forbidCoding(unit(b));
   PacketNumber c = send();
   now += kRtt;
   ack(a, c);
@@ -29,7 +29,7 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
   for (bool coded : {false, true}) {
     SetUp();
     PacketNumber a = send();
-    coded ? dataTracker.refuseCode(unit(a)) : dataTracker.refuseCopy(unit(a));
+    coded ? dataTracker.forbidCoding(unit(a)) : dataTracker.forbidCopy(unit(a));
     if (coded) {
       EXPECT_TRUE(s->sender().onRecovered(a));
     } else {
@@ -47,7 +47,7 @@ TEST_F(ProtectionTallyTest, ProtectionIsUsefulWhenThePacketIsLostAndItsDataIsThe
 
 TEST_F(ProtectionTallyTest, ProtectionThatCameTooLateIsNeither) {
   PacketNumber a = send();
-  dataTracker.refuseCopy(unit(a));
+  dataTracker.forbidCopy(unit(a));
   lose(a);
   EXPECT_EQ(s->status(now).recovered, 0u);
   EXPECT_EQ(s->status(now).useless, 0u);

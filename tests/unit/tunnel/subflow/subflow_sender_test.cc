@@ -121,10 +121,10 @@ TEST_F(SubflowSenderTest, LossesAreFoundOnlyWhenTheNewsAreLearnt) {
   EXPECT_EQ(told(), (Told{{Kind::kControlDelivered, lost + 1},
                           {Kind::kControlDelivered, lost + 2},
                           {Kind::kControlDelivered, lost + 3}}));
-  EXPECT_EQ(dataTracker.queued(), 0u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 0u);
   sender.learn(*news, false, now);
   EXPECT_EQ(told(), (Told{{Kind::kPacketLost, lost}, {Kind::kControlLost, lost}}));
-  EXPECT_EQ(dataTracker.queued(), 1u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 1u);
   EXPECT_EQ(sender.path().losses().lost(), 1u);
 }
 
@@ -135,7 +135,7 @@ TEST_F(SubflowSenderTest, OutOfUseItsDataGoesElsewhereOldestFirst) {
   sender.setUsable(false, now);
   EXPECT_FALSE(sender.admission().isOpen(now + 1s));
   EXPECT_EQ(sender.mtuProbe(), 0u);
-  EXPECT_EQ(dataTracker.queued(), 2u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 2u);
   EXPECT_EQ(told(), (Told{{Kind::kControlLost, first}, {Kind::kControlLost, second}}));
   EXPECT_EQ(sender.flight().bytes(), 2400u) << "it may arrive all the same";
 }
@@ -144,9 +144,9 @@ TEST_F(SubflowSenderTest, TheFirstPtoMovesWhatDoubtAllowsTheNextOnesTheOldestPac
   PacketNumber oldest = send();
   for (uint64_t n = 0; n < EarlyReinjectionBudget::kMost + 9; ++n) send();
   sender.onPto(true, now);
-  EXPECT_EQ(dataTracker.queued(), 1 + EarlyReinjectionBudget::kMost);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 1 + EarlyReinjectionBudget::kMost);
   sender.onPto(false, now);
-  EXPECT_EQ(dataTracker.queued(), 1 + EarlyReinjectionBudget::kMost);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 1 + EarlyReinjectionBudget::kMost);
   EXPECT_TRUE(sender.sent().at(oldest).moved);
   SubflowStatus status;
   sender.fill(status, options.recoveryOptions);
@@ -161,10 +161,10 @@ TEST_F(SubflowSenderTest, ALonePacketThatIsLateCostsOneDoubt) {
     sender.onPto(true, now);
     ASSERT_TRUE(ack(lone, lone));
   }
-  ASSERT_EQ(dataTracker.queued(), 0u);
+  ASSERT_EQ(dataTracker.queuedRepairs(), 0u);
   for (uint64_t n = 0; n < EarlyReinjectionBudget::kMost; ++n) send();
   sender.onPto(true, now);
-  EXPECT_EQ(dataTracker.queued(), EarlyReinjectionBudget::kMost);
+  EXPECT_EQ(dataTracker.queuedRepairs(), EarlyReinjectionBudget::kMost);
 }
 
 TEST_F(SubflowSenderTest, OnANewPortThePathIsTheSameOnANewAddressItIsNot) {

@@ -47,11 +47,11 @@ TEST_F(SubflowSetTest, TheFastestIsAmongThoseThatCarryData) {
 TEST_F(SubflowSetTest, WhatIsClearedHandsItsDataBack) {
   Subflow& s = open(0);
   send(s, {make()});
-  EXPECT_EQ(dataTracker.live(), 1u);
+  EXPECT_EQ(dataTracker.records(), 1u);
   subflows.clear();
   EXPECT_EQ(subflows.size(), 0u);
   EXPECT_EQ(subflows.find(0_subflow), nullptr);
-  EXPECT_EQ(dataTracker.live(), 0u);
+  EXPECT_EQ(dataTracker.records(), 0u);
 }
 
 }  // namespace

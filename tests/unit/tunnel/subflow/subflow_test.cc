@@ -126,7 +126,7 @@ TEST_F(SubflowTest, AcknowledgedDataIsDelivered) {
   now += kRtt;
   ack(pn, pn);
   EXPECT_EQ(s->view(now).inFlight, 0u);
-  EXPECT_EQ(dataTracker.live(), 0u);
+  EXPECT_EQ(dataTracker.records(), 0u);
   EXPECT_EQ(pool.inUse(), 0u);
 }
 
@@ -177,10 +177,10 @@ TEST_F(SubflowTest, SilenceBringsAProbeThenSuspicionThenDataElsewhere) {
   runTo(sent + pto + 1ms);
   EXPECT_EQ(pings.size(), 1u);
   EXPECT_EQ(s->state(), Subflow::State::kActive);
-  EXPECT_EQ(dataTracker.queued(), 5u) << "what DoubtBudget allows is copied at once";
+  EXPECT_EQ(dataTracker.queuedRepairs(), 5u) << "what DoubtBudget allows is copied at once";
   runTo(sent + 2 * pto + 2ms);
   EXPECT_EQ(s->state(), Subflow::State::kSuspect);
-  EXPECT_EQ(dataTracker.queued(), 5u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 5u);
   EXPECT_FALSE(s->admission().isOpen(now));
 }
 
@@ -268,7 +268,7 @@ TEST_F(SubflowTest, AClosedSubflowKeepsItsNumbersAndComesBack) {
   PacketNumber pn = send();
   s->close(now);
   EXPECT_EQ(s->state(), Subflow::State::kClosed);
-  EXPECT_EQ(dataTracker.queued(), 1u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 1u);
   EXPECT_FALSE(s->mustSend());
   EXPECT_EQ(s->nextDeadline(), kNever);
   Route next{2, {}, home.remote};
@@ -359,7 +359,7 @@ TEST_F(SubflowTest, ThePeerMayRefuseAPathAndOfferItAgain) {
   send();
   s->onPeerStatus({3_subflow, 2, false}, now);
   EXPECT_EQ(s->state(), Subflow::State::kSuspect);
-  EXPECT_EQ(dataTracker.queued(), 1u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 1u);
   runTo(now + 10s);
   EXPECT_TRUE(pings.empty()) << "a refused path is not probed";
   s->onPeerStatus({3_subflow, 1, true}, now);
@@ -415,16 +415,16 @@ TEST_F(SubflowTest, WhatWentToTheOldRouteIsSentAgainAndSlowsNothingDown) {
   s->onPacket(0_pn, true, Ecn::kEct0, 1200, {1, {}, *Endpoint::parse("192.0.2.1:5555")}, now);
   auto frame = s->takePathFrame(now);
   ASSERT_TRUE(frame && frame->challenge);
-  EXPECT_EQ(dataTracker.queued(), 0u) << "not before the peer has answered there";
+  EXPECT_EQ(dataTracker.queuedRepairs(), 0u) << "not before the peer has answered there";
   s->onPathResponse(frame->challenge->token, frame->route, now);
-  EXPECT_EQ(dataTracker.queued(), 2u);
+  EXPECT_EQ(dataTracker.queuedRepairs(), 2u);
   EXPECT_EQ(s->view(now).inFlight, 0u);
   EXPECT_EQ(s->view(now).window, window);
   EXPECT_EQ(s->status(now).lostPackets, 0u);
   EXPECT_EQ(fates(), (Fates{{first, false}}));
   now += kRtt;
   ack(first, second);
-  EXPECT_EQ(dataTracker.queued(), 0u) << "it was only late";
+  EXPECT_EQ(dataTracker.queuedRepairs(), 0u) << "it was only late";
 }
 
 TEST_F(SubflowTest, LearningItsOwnAddressDoesNotEndItsValidation) {

@@ -1,4 +1,4 @@
-#include "tunnel/order/reassembly.h"
+#include "tunnel/order/resequencer.h"
 
 #include <algorithm>
 #include <bit>
@@ -28,11 +28,11 @@ void Resequencer::onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now) {
   if (dsn < next) {
     if (s->history.delivered(dsn)) return count(Drop::kDuplicate);
     s->history.mark(dsn);
-    return out_.pass(std::move(packet), s->pace());
+    return out_.addInOrder(std::move(packet), s->pace());
   }
   s->history.advance(next + 1);
   s->history.mark(dsn);
-  out_.pass(std::move(packet), s->pace());
+  out_.addInOrder(std::move(packet), s->pace());
   drain(*s);
 }
 
@@ -49,7 +49,7 @@ void Resequencer::skip(FlowNumber slot, Dsn first, uint64_t count, Time now) {
   // there are no marks; there the hold time ends the wait.
   if (!s->reaches(first)) return;
   mark(*s, first, std::min(end, s->reach()), now);
-  keepBounds();
+  enforceBounds();
 }
 
 void Resequencer::onTimer(Time now) {
@@ -57,30 +57,37 @@ void Resequencer::onTimer(Time now) {
   out_.begin(now);
   while (waiting_.due(true, options_.patience) <= now) release(*waiting_.lists[true].front());
   while (waiting_.due(false, options_.holdTime) <= now) release(*waiting_.lists[false].front());
-  keepBounds();
+  enforceBounds();
 }
 
 Dsn Resequencer::next(FlowNumber slot) const {
-  const Entry* entry = entryOf(slot);
+  const TableEntry* entry = entryOf(slot);
   if (!entry) return Dsn{};
   return entry->slot ? entry->slot->history.next() : entry->next;
 }
 
 size_t Resequencer::footprint() const {
-  return tablePages_ * sizeof(TablePage) + slots_ * sizeof(Slot) + heldStock_.footprint() +
-         pageStock_.footprint() + windowStock_.footprint() + marksStock_.footprint();
+  return tablePages_ * sizeof(TablePage) + slots_ * sizeof(Slot) + heldPool_.footprint() +
+         pagePool_.footprint() + windowPool_.footprint() + marksPool_.footprint();
+}
+
+// The most that one entry takes: a held packet that is alone in its page and slot, and later, from
+// other pools, marks. At the default holdBytes these are more entries than packets of 2 KB fit.
+size_t Resequencer::maxEntries() const {
+  constexpr size_t kEntryBytes = sizeof(Held) + sizeof(Page) + sizeof(Window) + sizeof(Marks);
+  return std::max<size_t>(options_.holdBytes / kEntryBytes, 1);
 }
 
 size_t Resequencer::growth(FlowNumber slot) const {
-  const Entry* entry = entryOf(slot);
+  const TableEntry* entry = entryOf(slot);
   if (!entry) return sizeof(TablePage) + sizeof(Slot);
   return entry->slot ? 0 : sizeof(Slot);
 }
 
-void Resequencer::forget(Time before) {
+void Resequencer::freeIdle(Time before) {
   for (std::unique_ptr<TablePage>& page : table_) {
     if (!page) continue;
-    for (Entry& entry : *page) {
+    for (TableEntry& entry : *page) {
       if (!entry.slot || entry.slot->isHolding() || entry.slot->used > before) continue;
       entry.next = entry.slot->history.next();
       entry.slot.reset();
@@ -88,20 +95,20 @@ void Resequencer::forget(Time before) {
     }
   }
   if (entries_ > 0 || lastHeld_ > before) return;
-  heldStock_.shrink();
-  pageStock_.shrink();
-  windowStock_.shrink();
-  marksStock_.shrink();
+  heldPool_.shrink();
+  pagePool_.shrink();
+  windowPool_.shrink();
+  marksPool_.shrink();
 }
 
-void Resequencer::clear() {
-  while (!waiting_.empty()) relieve();
+void Resequencer::releaseAll() {
+  while (!waiting_.empty()) releaseOldest();
   out_.flush();
-  forget(Time::max());
+  freeIdle(Time::max());
 }
 
 // nullptr when the slot's page does not exist.
-const Resequencer::Entry* Resequencer::entryOf(FlowNumber slot) const {
+const Resequencer::TableEntry* Resequencer::entryOf(FlowNumber slot) const {
   size_t page = slot.value() / kTablePage;
   return page < table_.size() && table_[page] ? &(*table_[page])[slot.value() % kTablePage]
                                               : nullptr;
@@ -116,11 +123,11 @@ Resequencer::Slot* Resequencer::slotOf(FlowNumber slot, Time now) {
     page = std::make_unique<TablePage>();
     ++tablePages_;
   }
-  Entry& entry = (*page)[at % kTablePage];
+  TableEntry& entry = (*page)[at % kTablePage];
   if (!entry.slot) {
     entry.slot = std::make_unique<Slot>();
     entry.slot->history.restart(entry.next);
-    entry.slot->brief = slot >= kOrderedDatagramFlow;
+    entry.slot->isDatagram = slot >= kOrderedDatagramFlow;
     ++slots_;
   }
   entry.slot->used = now;
@@ -136,12 +143,12 @@ void Resequencer::hold(Slot& slot, Dsn dsn, Packet packet, Time now) {
   }
   if (find(slot, dsn)) return count(Drop::kDuplicate);
   unmark(slot, dsn, dsn + 1);  // it has arrived although it was skipped
-  if (!slot.window) slot.window = windowStock_.take();
+  if (!slot.window) slot.window = windowPool_.take();
   Page*& page = slot.window->page(dsn);
-  if (!page) page = pageStock_.take();
-  Held* held = heldStock_.take();
-  page->present |= uint64_t{1} << placeOf(dsn);
-  page->entries[placeOf(dsn)] = held;
+  if (!page) page = pagePool_.take();
+  Held* held = heldPool_.take();
+  page->present |= uint64_t{1} << bitOf(dsn);
+  page->packets[bitOf(dsn)] = held;
   held->dsn = dsn;
   held->slot = &slot;
   wait(*held, now);
@@ -152,21 +159,21 @@ void Resequencer::hold(Slot& slot, Dsn dsn, Packet packet, Time now) {
   heldFootprint_ += packet.footprint();
   held->packet = std::move(packet);
   if (dsn == slot.history.next()) drain(slot);
-  keepBounds();
+  enforceBounds();
 }
 
 // Appends to the list, which stays sorted by time.
 void Resequencer::wait(Held& held, Time now) {
   lastHeld_ = now;
-  const Held* newest = waiting_.newest(held.slot->brief);
+  const Held* newest = waiting_.newest(held.slot->isDatagram);
   held.arrived = newest ? std::max(now, newest->arrived) : now;
-  waiting_.lists[held.slot->brief].pushBack(held);
+  waiting_.lists[held.slot->isDatagram].pushBack(held);
 }
 
 // Does not mark DSNs that are held as packets or were marked before.
 void Resequencer::mark(Slot& slot, Dsn first, Dsn end, Time now) {
   bool isNew = !slot.marks;
-  if (isNew) slot.marks = marksStock_.take();
+  if (isNew) slot.marks = marksPool_.take();
   Marks& marks = *slot.marks;
   size_t before = marks.count;
   marks.bits.forEachWord(first.value(), end - first,
@@ -177,15 +184,15 @@ void Resequencer::mark(Slot& slot, Dsn first, Dsn end, Time now) {
                            marks.count += static_cast<size_t>(std::popcount(fresh));
                          });
   if (marks.count == before) {
-    if (isNew) marksStock_.give(std::exchange(slot.marks, nullptr));
+    if (isNew) marksPool_.give(std::exchange(slot.marks, nullptr));
     return;
   }
   if (isNew) {
-    marks.entry = heldStock_.take();
+    marks.entry = heldPool_.take();
     marks.entry->slot = &slot;
     ++entries_;
   } else {
-    waiting_.lists[slot.brief].erase(*marks.entry);
+    waiting_.lists[slot.isDatagram].erase(*marks.entry);
   }
   wait(*marks.entry, now);
 }
@@ -200,10 +207,10 @@ void Resequencer::unmark(Slot& slot, Dsn first, Dsn end) {
                            word &= ~mask;
                          });
   if (marks.count > 0) return;
-  waiting_.lists[slot.brief].erase(*marks.entry);
-  heldStock_.give(std::exchange(marks.entry, nullptr));
+  waiting_.lists[slot.isDatagram].erase(*marks.entry);
+  heldPool_.give(std::exchange(marks.entry, nullptr));
   --entries_;
-  marksStock_.give(std::exchange(slot.marks, nullptr));
+  marksPool_.give(std::exchange(slot.marks, nullptr));
 }
 
 // Moves the hole over the marks that begin at it. False when the hole has no mark.
@@ -227,24 +234,24 @@ Dsn Resequencer::lastMark(const Slot& slot) {
 Resequencer::Held* Resequencer::find(Slot& slot, Dsn dsn) {
   if (slot.held == 0 || !slot.reaches(dsn)) return nullptr;
   Page* page = slot.page(dsn);
-  bool there = page && (page->present >> placeOf(dsn) & 1);
-  return there ? page->entries[placeOf(dsn)] : nullptr;
+  bool there = page && (page->present >> bitOf(dsn) & 1);
+  return there ? page->packets[bitOf(dsn)] : nullptr;
 }
 
 // Removes the entry from its page and from the list.
 Packet Resequencer::take(Held* held) {
   Slot& slot = *held->slot;
   Page*& page = slot.window->page(held->dsn);
-  page->present &= ~(uint64_t{1} << placeOf(held->dsn));
+  page->present &= ~(uint64_t{1} << bitOf(held->dsn));
   if (page->present == 0) {
-    pageStock_.give(page);
+    pagePool_.give(page);
     page = nullptr;
   }
-  waiting_.lists[slot.brief].erase(*held);
-  if (--slot.held == 0) windowStock_.give(std::exchange(slot.window, nullptr));
+  waiting_.lists[slot.isDatagram].erase(*held);
+  if (--slot.held == 0) windowPool_.give(std::exchange(slot.window, nullptr));
   --entries_;
   Packet packet = std::move(held->packet);
-  heldStock_.give(held);
+  heldPool_.give(held);
   --held_;
   heldBytes_ -= packet.size();
   heldFootprint_ -= packet.footprint();
@@ -259,7 +266,7 @@ void Resequencer::drain(Slot& slot) {
       Packet packet = take(held);
       slot.history.advance(dsn + 1);
       slot.history.mark(dsn);
-      out_.release(std::move(packet), slot.pace());
+      out_.addReleased(std::move(packet), slot.pace());
     }
   } while (passMarks(slot));
 }
@@ -274,9 +281,9 @@ void Resequencer::releaseBelow(Slot& slot, Dsn end) {
     while (Page* page = slot.page(dsn)) {
       Dsn first = firstOf(pageOf(dsn)) + static_cast<uint64_t>(std::countr_zero(page->present));
       if (first >= end) break;
-      Packet packet = take(page->entries[placeOf(first)]);
+      Packet packet = take(page->packets[bitOf(first)]);
       slot.history.mark(first);
-      out_.release(std::move(packet), slot.pace());
+      out_.addReleased(std::move(packet), slot.pace());
     }
   }
 }
@@ -289,7 +296,7 @@ void Resequencer::release(const Held& oldest) {
   drain(slot);
 }
 
-void Resequencer::relieve() {
+void Resequencer::releaseOldest() {
   out_.flush();
   if (waiting_.empty()) return;
   uint64_t before = out_.size();
@@ -298,9 +305,9 @@ void Resequencer::relieve() {
   out_.flush();
 }
 
-void Resequencer::keepBounds() {
-  while (!waiting_.empty() && (heldFootprint_ > options_.holdBytes || entries_ > maxHeld()))
-    relieve();
+void Resequencer::enforceBounds() {
+  while (!waiting_.empty() && (heldFootprint_ > options_.holdBytes || entries_ > maxEntries()))
+    releaseOldest();
 }
 
 }  // namespace braid
