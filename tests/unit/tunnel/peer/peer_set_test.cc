@@ -38,7 +38,7 @@ struct PeerSetTest : testing::Test {
   static Endpoint endpoint() { return *Endpoint::parse("192.0.2.1:4500"); }
   Peer& peer(uint8_t place) {
     Peer* found = nullptr;
-    peers.forEach([&](Peer& p) { found = p.place.peer == place ? &p : found; });
+    peers.forEach([&](Peer& p) { found = p.position == place ? &p : found; });
     return *found;
   }
   /// One turn of a driver. Returns the number of datagrams sent.
