@@ -24,7 +24,7 @@ Params ownParams(const SessionOptions& options, const PacketPool& pool,
   own.largestDatagram = std::max<uint64_t>(pool.payload(), Params::kMinDatagram);
   own.symbols = options.decodeBuffer;
   own.heldSpan = kSurelyHeld;
-  streams.describe(own);
+  streams.writeParams(own);
   return own;
 }
 
