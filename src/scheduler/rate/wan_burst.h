@@ -12,7 +12,7 @@ namespace braid {
 /// response would wait although the path could take it at once. RFC 9002 section 7.7 allows such
 /// bursts where the sender knows that the path can take them.
 ///
-/// That is learned from the bursts before. size() begins with `least`. After a burst that came
+/// The size is learned from the bursts before, beginning with `least`. After a burst that came
 /// through without a queue, high loss or CE marks, size() is at least twice that burst. After one
 /// that did not, size() is half of it, and does not grow for a while (kGrowthPause).
 ///

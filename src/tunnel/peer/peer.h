@@ -13,7 +13,8 @@
 //
 //     initiator   no usable session -> ConnectionRace (handshakes over all routes, the first one
 //                 that is done wins) -> session, replaces the one before
-//                 keys are old -> handshake beside the session -> KeyUpdate in the session
+//                 keys are old (TunnelOptions::rekeyAfter) -> handshake beside the session ->
+//                 KeyUpdate in the session
 //     responder   HandshakeServer finishes a handshake -> PendingSessions -> the first datagram
 //                 that the peer sends in one of them makes it the session
 //                 the peer asks for new keys -> those of a pending session go to the session
@@ -24,15 +25,17 @@
 //     unconfirmed   initiator only: nothing has been decrypted yet, so the peer may not have the
 //                   keys. session() returns nullptr
 //     in use        session() returns it. It may be unusable for a time
-//     over          CLOSE was received, or the keys are used up. session() returns nullptr;
-//                   onTimer() removes the session once it has nothing left to send
+//     over          CLOSE was received, the peer violated the protocol, or the keys are used up.
+//                   session() returns nullptr; onTimer() removes the session once it has nothing
+//                   left to send
 //
-// The peer is also up or down, for the operator and for inner packets: those for a peer that is
-// down are staged or answered by an ICMP error. It is up while a session is in use that is usable
-// or has been unusable for at most TunnelOptions::repairTime (3 s by default).
+// Besides, the peer is up or down. It is up while a session is in use that is usable or has been
+// unusable for at most TunnelOptions::repairTime (3 s by default). Inner packets to a peer that is
+// down are staged (StagedPackets) or answered by an ICMP error.
 //
-// Results go to two queues, which Tunnel empties after each call: Event (log lines, up and down)
-// and PacketEvent (inner packets delivered, dropped, or returned to be sent again).
+// What happens is put into two queues. Events (log lines; up and down) wait for the driver.
+// PacketEvents (inner packets that were delivered, dropped, or returned to be sent again) must be
+// handled by Tunnel after each call.
 
 #include <cstddef>
 #include <memory>
@@ -64,9 +67,9 @@ struct PeerContext {
   HandshakeProvider& handshakes;  ///< DTLS, or its stand-in in virtual time
   EventQueue& events;
   PacketEventQueue& packets;
-  const SharedResources& shared;
-  SessionIndex& sessions;  ///< every session of every peer, by session id
-  AttemptIndex& attempts;  ///< the peers with handshakes of their own under way, by route
+  const SharedResources& shared;  ///< memory quotas, stream registry, trace
+  SessionIndex& sessions;         ///< every session of every peer, by session id
+  AttemptIndex& attempts;         ///< the peers with handshakes of their own under way, by route
 };
 
 class Peer final {
@@ -99,7 +102,7 @@ class Peer final {
   /// PeerContext::options has changed.
   void setTunables();
   /// The uplinks, or their state, have changed. As initiator, opens a subflow on each new route and
-  /// closes those whose route is gone. May begin a handshake.
+  /// closes the subflows of routes that are gone. May begin a handshake.
   void setUplinks(const std::vector<UplinkMeterEntry>& uplinks, Time now);
 
   // ---- for those who send
@@ -136,8 +139,8 @@ class Peer final {
   /// asked.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// The other gateway has restarted and says that its keys are gone. Returns true when the notice
-  /// is that of the session which this side began last; that session then ends, and a race begins
-  /// at once. Each notice is accepted once.
+  /// belongs to the session that this side began last; that session then ends, and a race begins at
+  /// once. Each notice is accepted once.
   bool onRestartNotice(const RestartNotice& notice, Time now);
   /// A handshake that the peer began is done: adds a pending session. Nothing happens when the
   /// session id is in use already.
@@ -163,11 +166,11 @@ class Peer final {
   /// The gateway stops: every session sends CLOSE, and no handshake begins. Only polls may follow.
   void close();
   /// The next datagram to send: of a handshake, of the session, or of a pending one. False when
-  /// there is none now, or the pool has no buffer.
+  /// none is ready, or the pool has no buffer.
   bool pollDatagram(Datagram& out, Time now);
   /// When onTimer() and connect() are due, or pollDatagram() may have more to send.
   Time nextDeadline(Time now) const;
-  /// To be asked after a poll that returned nothing. Returns a time before which no poll and no
+  /// To be called after a poll that returned nothing. Returns a time before which no poll and no
   /// timer call does anything, unless another call comes first: PeerSet leaves the peer alone until
   /// then. nullopt: there is no such time.
   std::optional<Time> restsUntil(Time now) const;

@@ -23,12 +23,12 @@ namespace braid {
 
 struct StagedPacket {
   Packet packet;  ///< an inner packet (TUN) or Ethernet frame (TAP)
-  /// Who gets an ICMP error if the packet cannot be sent after all.
+  /// Decides who gets an ICMP error if the packet cannot be sent after all.
   PacketOrigin origin = PacketOrigin::kLocalHost;
 };
 
-/// A FIFO of packets that is open for kMaxWait after each open(). A peer whose gateway has only
-/// restarted is back within that time, and its packets are then sent instead of lost. A TCP
+/// A FIFO of packets that is open for kMaxWait after each open(). When the peer's gateway, or this
+/// one, has only restarted, the peer is back within that time and gets its packets. A TCP
 /// sender's first retransmission is often among them; the next one would come only after twice the
 /// timeout.
 class StagedPackets final : private QuotaUser {

@@ -18,7 +18,7 @@
 // - New data is sent only on a path that is open, with two exceptions. Small flows (a request, a
 //   call: FlowBurst::isSmall()) and the protection of such a flow have a priority allowance of a
 //   few datagrams beyond window and pacer (SendAdmission::isOpenAhead). And while no path is
-//   usable, new data goes along with the PING that asks whether the peer answers.
+//   usable, new data is sent with the PING that asks whether the peer answers.
 // - A metered path takes new data only while the others cannot carry it (overflow, PathRoles).
 // - A unit waits for a better path only as long as the path scheduler says (FlowPatience).
 // - A unit that fits no usable path never blocks what is behind it: a packet is dropped and
@@ -58,13 +58,14 @@ class DataSender {
     kNothing,  ///< the open paths have nothing to send: what is left, if any, waits for a better
                ///< one
     kNoPath,   ///< data is left, and no path is open for it
-    kLater,    ///< data is left, but there is no buffer, no memory to track it, or no open path for
-               ///< the protection whose turn it is
+    /// Data is left, but a buffer, or memory to track the data, is missing; or a flow's protection
+    /// has its turn and finds no open path.
+    kLater,
   };
   /// The next datagram with at least one repair. False when no lost unit may be sent now, or the
   /// pool has no buffer.
   bool pollRepair(Datagram& out, Time now);
-  /// The next datagram with new data, or with the protection of a short flow whose turn it is.
+  /// The next datagram with new data, or with the protection of a short flow that has its turn.
   Outcome pollNew(Datagram& out, Time now);
   /// Adds repairs and new data to a datagram, until it is full or nothing more belongs on its path.
   /// The caller has checked that its path is open, or that no path is usable.

@@ -15,13 +15,13 @@ namespace braid {
 /// subflow like all others: acknowledged, lost and paced. The result is in the statistics of the
 /// subflows (sent, delivered, lost, RTT).
 ///
-/// It is idle until begin(), and again after end(), or once its time or its bytes are used up.
+/// A test begins with begin() and runs until end(), or until its time or its bytes are used up.
 class LoadTest {
  public:
   /// `subflows`: those of the session; they must outlive this object.
   explicit LoadTest(const SubflowSet& subflows) : subflows_(subflows) {}
 
-  /// Begins a test, in place of one that runs. Time and bytes beyond the bounds of MeasureRequest
+  /// Begins a test, instead of one that runs. Time and bytes beyond the bounds of MeasureRequest
   /// are cut to them. False, and nothing changes, when the request includes no usable subflow.
   bool begin(const MeasureRequest& request, Time now) {
     bool any = std::any_of(subflows_.begin(), subflows_.end(), [&](const Subflow* s) {

@@ -11,7 +11,7 @@
 // a unit, or a parity over several, that is sent before any loss is known. A subflow is open when
 // congestion window and pacer allow a datagram now (SendAdmission).
 //
-// Order of service, and who has what is sent:
+// Order of service, each with the part that has what is sent:
 //
 //     urgent       Subflow: path challenges and responses, PINGs and ACKs that are due. They do not
 //                  wait for window or pacer
@@ -64,7 +64,7 @@ class Outbound {
   /// time is over. Never before `now`. The subflows' own deadlines (ACK, PTO, keepalive) are not
   /// included; PathManager has those.
   Time nextDeadline(Time now) const;
-  /// To be asked after a poll() that returned nothing. True: a poll() before the next deadline or
+  /// To be called after a poll() that returned nothing. True: a poll() before the next deadline or
   /// the next input would not send anything either. It would at most notice that a path is idle
   /// (application-limited) once its pacer has opened.
   bool isAtRest() const;
