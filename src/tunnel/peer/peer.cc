@@ -35,7 +35,7 @@ Peer::~Peer() {
 void Peer::setOptions(PeerOptions options, Time now) {
   bool moved = options.endpoints != options_.endpoints;
   options_ = std::move(options);
-  if (session_) session_->paths().setKeepalive(options_.keepalive);
+  forEachSession([&](Session& s) { s.paths().setKeepalive(options_.keepalive); });
   if (moved) race_.setNextRound(now);
 }
 

@@ -99,6 +99,23 @@ TEST_F(PeerSetTest, WhatHappensToAPeerWakesThatPeerUntilAPollGivesNothing) {
   EXPECT_EQ(peers.awake(), 0u) << "the session waits for the peer's first datagram";
 }
 
+// The peer may choose a session that was pending when the configuration was read again.
+TEST_F(PeerSetTest, PendingSessionsFollowThePeersOptions) {
+  SessionSecrets secrets;
+  secrets.peer = {4};
+  secrets.sessionId = 9;
+  peers.onAccepted(secrets, now);
+  PeerOptions options = peer(4).options();
+  options.keepalive = 3s;
+  peer(4).setOptions(options, now);
+  size_t pending = 0;
+  peer(4).forEachSession([&](Session& session) {
+    ++pending;
+    EXPECT_EQ(session.paths().keepalive(), 3s);
+  });
+  EXPECT_EQ(pending, 1u);
+}
+
 // Otherwise a session that begins in the same timer call would send staged packets that have
 // expired, instead of having them answered.
 TEST_F(PeerSetTest, APeerGoesOnWithItsHandshakesAfterItsEventsAreHandled) {
