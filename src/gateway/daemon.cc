@@ -55,7 +55,7 @@ bool Daemon::run() {
 void Daemon::beforeWait() {
   if (!holdMemoryReserve()) throw std::bad_alloc();
   if (gateway_.failed()) return stop();
-  bool more = gateway_.turn();
+  bool more = gateway_.runOnce();
   if (gateway_.peersUp() != peersUp_) {
     peersUp_ = gateway_.peersUp();
     notify::status(gateway_.summary());

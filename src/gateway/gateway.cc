@@ -133,30 +133,30 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       pump_(host, deviceOptions(config_), config_.offloads.sockets, pool_, tunnel_, log_),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
       device_(host_.network(), pump_.device().name()),
-      router_(host, pump_.device().name()),
-      changes_(host_.network(), log_),
-      listeners_(pump_.sockets(), ids_),
+      nat_(host, pump_.device().name()),
+      reconciler_(host_.network(), log_),
+      listeners_(pump_.sockets(), socketIds_),
       initiators_(tunnel_, listeners_, log_),
       joins_(
           config_, identity_.pin, log_, [this] { return reload(); },
           [] { return std::time(nullptr); },
           [this] { return networksOfHost(monitor_.table(), host_.network(), device_.name()); }),
       meters_(tunnel_, log_),
-      uplinks_(pump_.sockets(), host_.network(), ids_),
+      uplinks_(pump_.sockets(), host_.network(), socketIds_),
       history_(tunnel_, started_),
-      names_(host, log_, [this] { updatePeers(); }) {
+      resolver_(host, log_, [this] { updatePeers(); }) {
   Time now = host_.clock().now();
   makeStateFolders(config_);
   followMtu(now);
   applyDevice(config_.device);
-  router_.configure(config_);
+  nat_.configure(config_);
   listeners_.open(config_.listen);
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
   uplinks_.configure(config_.uplinks, monitor_.table());
   removeStaleRules();
-  openStreams();
+  openProxy();
   updateUplinks(true);
   initiators_.begin(config_, now);
   joins_.begin(now);
@@ -171,48 +171,48 @@ void Gateway::start() {
     std::string problem = trace(openTraceFile(config_.trace));
     if (!problem.empty()) throw std::runtime_error(problem);
   }
-  names_.resolve(config_.peers, {});
+  resolver_.resolve(config_.peers, {});
 }
 
-bool Gateway::turn() {
+bool Gateway::runOnce() {
   Time now = host_.clock().now();
   onTimers(now);
-  bool more = streams_ && streams_->turn(now);
+  bool more = proxy_ && proxy_->turn(now);
   more |= pump_.turn(now);
   // Packets that were just sent may have made room for more. What the streams add now is sent in
   // the next turn.
-  if (streams_) more |= streams_->turn(now) || streams_->hasActed();
-  logEvents(now);
+  if (proxy_) more |= proxy_->turn(now) || proxy_->hasActed();
+  handleEvents(now);
   followMtu(now);
-  if (shrink_ == kNever && pool_.hasSpare()) shrink_ = now + kShrinkAfter;
+  if (shrinkAt_ == kNever && pool_.hasSpare()) shrinkAt_ = now + kShrinkAfter;
   return more;
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetry_, shrink_, monitor_.deadline(),
-                   changes_.deadline(), names_.deadline(), meters_.deadline(),
+  return std::min({tunnel_.nextDeadline(), uplinkRetryAt_, shrinkAt_, monitor_.deadline(),
+                   reconciler_.deadline(), resolver_.deadline(), meters_.deadline(),
                    initiators_.deadline(), device_.deadline(), joins_.deadline(),
-                   history_.deadline(), streams_ ? streams_->deadline() : kNever});
+                   history_.deadline(), proxy_ ? proxy_->deadline() : kNever});
 }
 
 void Gateway::onTimers(Time now) {
   if (monitor_.deadline() <= now) onNetworkChange();
-  if (changes_.deadline() <= now) {
-    changes_.onTimer(now);
-    router_.note();
+  if (reconciler_.deadline() <= now) {
+    reconciler_.onTimer(now);
+    nat_.note();
   }
-  if (uplinkRetry_ <= now) {
+  if (uplinkRetryAt_ <= now) {
     bool changed = uplinks_.update(monitor_.table());
     uplinks_.warn();
     updateUplinks(changed);
   }
-  if (names_.deadline() <= now)
-    names_.resolve(config_.peers, peersUp_);  // a working peer keeps its addresses
+  if (resolver_.deadline() <= now)
+    resolver_.resolve(config_.peers, peersUp_);  // a working peer keeps its addresses
   if (meters_.deadline() <= now) meters_.keep(config_.uplinks, now);
   if (initiators_.deadline() <= now) initiators_.keep(now);
   if (joins_.deadline() <= now) joins_.turn(now);
   if (history_.deadline() <= now) history_.keep(now);
-  if (shrink_ <= now) shrink_ = pool_.shrink() ? now + kShrinkStep : kNever;
+  if (shrinkAt_ <= now) shrinkAt_ = pool_.shrink() ? now + kShrinkStep : kNever;
   if (tunnel_.nextDeadline() <= now) tunnel_.onTimer(now);
 }
 
@@ -220,14 +220,14 @@ void Gateway::stop() {
   constexpr int kRounds = 16;  // enough for a CLOSE on each subflow of many peers
   spdlog::info("braid stops");
   initiators_.keep(host_.clock().now());
-  if (streams_) streams_->stop();
+  if (proxy_) proxy_->stop();
   tunnel_.close();
   for (int i = 0; i < kRounds && pump_.sendDatagrams(host_.clock().now()); ++i) {
   }
   trace({});
   meters_.end(host_.clock().now());
   uplinks_.close();
-  router_.stop();
+  nat_.stop();
   for (const std::string& line : host_.network().undo()) spdlog::warn("{}", line);
 }
 
@@ -248,30 +248,30 @@ void Gateway::removeStaleRules() {
 }
 
 // A host that cannot do streams still carries packets.
-void Gateway::openStreams() {
+void Gateway::openProxy() {
   if (!config_.tunnel.streams.on) return;
   try {
-    streams_ = std::make_unique<TcpProxy>(host_, monitor_, device_.name(), tunnel_.streams(), log_);
-    configureStreams();
+    proxy_ = std::make_unique<TcpProxy>(host_, monitor_, device_.name(), tunnel_.streams(), log_);
+    configureProxy();
   } catch (const SystemError& e) {
     spdlog::warn("no streams: {}; all connections are carried as packets", e.what());
-    streams_.reset();
+    proxy_.reset();
   }
-  tunnel_.setTunables(tunables());
+  tunnel_.setTunables(tunnelOptions());
 }
 
 // A new session's peer is told of at most as many streams as this gateway can have connections,
 // because further ones would be reset.
-TunnelOptions Gateway::tunables() const {
+TunnelOptions Gateway::tunnelOptions() const {
   TunnelOptions out = config_.tunnel;
-  out.streams.on &= streams_ != nullptr;
-  if (streams_) out.streams.most = std::min(out.streams.most, streams_->most(config_));
+  out.streams.on &= proxy_ != nullptr;
+  if (proxy_) out.streams.most = std::min(out.streams.most, proxy_->most(config_));
   return out;
 }
 
-void Gateway::configureStreams() {
+void Gateway::configureProxy() {
   const Link* device = monitor_.table().find(device_.name());
-  streams_->configure(config_, device ? device->index : 0, host_.clock().now());
+  proxy_->configure(config_, device ? device->index : 0, host_.clock().now());
 }
 
 void Gateway::followMtu(Time now) {
@@ -279,7 +279,7 @@ void Gateway::followMtu(Time now) {
 }
 
 void Gateway::updatePeers() {
-  tunnel_.setPeers(names_.peers(config_.peers), host_.clock().now());
+  tunnel_.setPeers(resolver_.peers(config_.peers), host_.clock().now());
 }
 
 void Gateway::updateUplinks(bool changed) {
@@ -288,9 +288,9 @@ void Gateway::updateUplinks(bool changed) {
     std::vector<UplinkSpec> specs = uplinks_.specs();
     meters_.addTo(specs, config_.uplinks);
     tunnel_.setUplinks(std::move(specs), host_.clock().now());
-    names_.retryNow();
+    resolver_.retryNow();
   }
-  uplinkRetry_ = uplinks_.wantsRetry() ? host_.clock().now() + kUplinkRetry : kNever;
+  uplinkRetryAt_ = uplinks_.wantsRetry() ? host_.clock().now() + kUplinkRetry : kNever;
 }
 
 void Gateway::onNetworkChange() {
@@ -301,13 +301,13 @@ void Gateway::onNetworkChange() {
     // What could not be restored without its interface can be restored once that is up. A new
     // interface has the default setting for forwarding, but an uplink must not forward.
     bool appears = c.kind == Kind::kLinkAdded || c.kind == Kind::kLinkUp;
-    if (appears || c.kind == Kind::kLoss || c.kind == Kind::kMtu) changes_.suspect(now);
+    if (appears || c.kind == Kind::kLoss || c.kind == Kind::kMtu) reconciler_.suspect(now);
   }
   updateUplinks(uplinks_.update(monitor_.table()));
-  if (streams_) streams_->onChange(now);
+  if (proxy_) proxy_->onChange(now);
 }
 
-void Gateway::logEvents(Time now) {
+void Gateway::handleEvents(Time now) {
   Event e;
   size_t polled = 0;
   bool peersChanged = false, initiatorsChanged = false;
@@ -322,12 +322,12 @@ void Gateway::logEvents(Time now) {
     std::string who = e.peer.empty() ? std::string() : "peer " + e.peer + ": ";
     spdlog::log(levelOf(e.kind), "{}{}{}", who, e.text, LogLimiter::suffix(suppressed));
   }
-  if (initiatorsChanged && streams_) streams_->onChange(now);
+  if (initiatorsChanged && proxy_) proxy_->onChange(now);
   if (initiatorsChanged || polled >= EventQueue::kMost) initiators_.onChange(now);
   if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost later events
   peersUp_ = tunnel_.peersUp();
   joins_.onPeers(peersUp_);
-  if (peersUp_.size() < config_.peers.size()) names_.retryLater();
+  if (peersUp_.size() < config_.peers.size()) resolver_.retryLater();
 }
 
 std::string Gateway::reload() {
@@ -357,11 +357,11 @@ std::string Gateway::apply(Config next) {
     makeStateFolders(next);
     meters_.setUp(next);
     listeners_.open(next.listen);
-    router_.configure(next);
+    nat_.configure(next);
     applyDevice(next.device);
   } catch (const std::runtime_error& e) {
     listeners_.keepOnly(config_.listen);
-    router_.goBackTo(config_);
+    nat_.goBackTo(config_);
     return std::string(e.what()) + "\n";
   }
   listeners_.keepOnly(next.listen);
@@ -378,15 +378,15 @@ std::string Gateway::apply(Config next) {
       spdlog::error("{}", problem);
   }
   setLogLevel(config_.logLevel);
-  tunnel_.setTunables(tunables());
+  tunnel_.setTunables(tunnelOptions());
   updatePeers();
   meters_.keep(config_.uplinks, host_.clock().now());
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
   initiators_.configure(config_, host_.clock().now());
-  if (streams_) configureStreams();
+  if (proxy_) configureProxy();
   peersUp_ = tunnel_.peersUp();
-  names_.resolve(config_.peers, {});
+  resolver_.resolve(config_.peers, {});
   return {};
 }
 
@@ -424,7 +424,7 @@ GatewayStatus Gateway::status() const {
   out.drops = pump_.drops();
   out.traffic = pump_.traffic();
   out.recovery = config_.tunnel.recoveryOptions;
-  if (streams_) out.streams = streams_->figures();
+  if (proxy_) out.streams = proxy_->figures();
   if (trace_) out.trace = trace_->status();
   return out;
 }

@@ -1,5 +1,35 @@
 #pragma once
 
+// One gateway on a host: puts a configuration into effect there, and moves packets. It is the only
+// place where the tunnel (tunnel/tunnel.h, which does no I/O) meets the operating system (Host).
+//
+//     hosts of the LAN -- TUN/TAP device -- PacketPump -- Tunnel -- PacketPump -- UDP sockets
+//     TCP connections carried as streams -- TcpProxy -- Tunnel::streams()
+//
+// The other members each follow one kind of change and pass it to tunnel or host: Uplinks (the
+// host's interfaces), PeerResolver (DNS), NetworkReconciler (settings that other programs remove),
+// and so on. Gateway itself says when each of them is called, and in which order.
+//
+// Daemon owns the gateway of a process; `braidctl doctor` makes one for a few seconds to try the
+// paths. The owner runs the event loop, from which the Host calls members back when there is input:
+// datagrams go to the tunnel and changes of the network to the uplinks at once. Everything else is
+// done, and everything is sent, in runOnce().
+//
+// Life, all in one thread:
+//
+//     Gateway()       changes the host: device, addresses, routes, NAT, sockets. As root, or with
+//                     the capabilities for it
+//     start()         after the process has dropped privileges it no longer needs
+//     runOnce() ...   after each turn of the event loop, and at nextDeadline() at the latest. In
+//                     between: reload(), trace(), invite(), as the operator asks for them
+//     stop()          undoes the changes to the host. Only the destructor may follow
+//
+// An error is reported in one of three ways. The constructor and start() throw
+// std::runtime_error, whose text says what the operator can do; the owner then ends. reload(),
+// trace() and invite() return text, and the gateway goes on as before. Whatever else fails at run
+// time is logged and, where that helps, tried again; only the loss of the device ends the gateway
+// (failed()).
+
 #include <memory>
 #include <set>
 #include <string>
@@ -28,94 +58,107 @@
 
 namespace braid {
 
-/// One gateway on a host: puts a configuration into effect and moves packets. The host calls back
-/// when there is input. After each such callback, and at nextDeadline() at the latest, the owner of
-/// the gateway calls turn().
 class Gateway {
  public:
-  /// Sets everything up. Throws std::runtime_error with a remedy; HostNetwork::undo() then reverts
-  /// what was changed at the host. `host` must outlive the gateway.
+  /// Sets everything up with `config`, which has been checked. `loading`: how reload() is to read
+  /// the file again. When it throws, the host may be changed in part: HostNetwork::undo() reverts
+  /// that. `host` must outlive the gateway.
   Gateway(Config config, LoadOptions loading, Host& host);
+  /// Does not undo the changes to the host: see stop().
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
-  /// Starts what needs threads: name resolution and the configured trace. Call once, after
-  /// privileges were dropped. Throws std::runtime_error with a remedy.
+  // ---- called by the event loop
+
+  /// Starts what needs threads: the lookup of peers' names, and the trace that is configured.
   void start();
-  /// Does what is due and sends what is ready. Returns true when more is left: call again at once.
-  bool turn();
+  /// Does what is due, and moves a bounded batch of packets in each direction. Returns true when
+  /// more is left: call it again without waiting for input, after a look at other events.
+  bool runOnce();
+  /// When to call runOnce() although nothing happens; a time in the past: now.
   Time nextDeadline() const;
-  /// The TUN/TAP device is gone: the gateway cannot continue.
+  /// The TUN/TAP device was deleted: no packet can be carried any more. Call stop() then.
   bool failed() const { return pump_.device().gone(); }
-  /// Tells the peers that this gateway leaves, and restores the host's settings.
+  /// Tells the peers that this gateway leaves (CLOSE), saves the state that outlives the process,
+  /// and restores the host's settings. What cannot be restored is logged.
   void stop();
 
-  /// Reads the configuration file again. Returns what is wrong with the file (several lines);
-  /// empty: the new configuration is in effect.
+  // ---- called for the operator (signals, control socket)
+
+  /// Reads the configuration file again and puts it into effect. Returns what is wrong with it, one
+  /// line for each problem; the old configuration then stays. Empty: the new one is in effect.
+  /// Settings that need a restart count as wrong when they have changed.
   std::string reload();
-  /// Writes the recovery trace to this file from now on. A `file` without a descriptor ends the
-  /// trace. Returns what is wrong with the file; empty: done.
+  /// Writes the recovery trace (TraceWriter: losses, copies, parities) to this file from now on,
+  /// instead of the file before. A `file` without a descriptor ends the trace. Returns why the file
+  /// cannot take a trace; empty: done.
   std::string trace(UniqueFd file);
-  /// Creates an invitation for another gateway.
+  /// Creates an invitation, with which another gateway can make itself a peer of this one
+  /// (JoinService). InviteResult::problem says why not.
   InviteResult invite(const InviteRequest& request);
 
+  /// The configuration in effect.
   const Config& config() const { return config_; }
+  /// For questions and load tests. Datagrams and packets are PacketPump's alone.
   Tunnel& tunnel() { return tunnel_; }
-  /// `flows`: how many inner flows to list.
+  /// `flows`: how many inner flows to list, of all peers together.
   TunnelStatus tunnelStatus(size_t flows = 0) const {
     return tunnel_.status(host_.clock().now(), flows);
   }
-  /// What happened in the last hour.
+  /// What happened in the last hour, in steps of 10 s.
   const History& history() const { return history_.history(); }
-  /// Everything except the process id.
+  /// Everything except the process id, which is the owner's.
   GatewayStatus status() const;
+  /// Peers that are up (Peer::isUp()), as of the last runOnce().
   size_t peersUp() const { return peersUp_.size(); }
   /// "1 of 2 peers up"
   std::string summary() const;
 
  private:
-  /// Returns what is wrong with the configuration, one line each; empty: it is in effect.
+  /// As reload(), which has read and checked `next`. Each line ends with '\n'.
   std::string apply(Config next);
   void applyDevice(const DeviceConfig& device);
   void removeStaleRules();
-  void openStreams();
-  TunnelOptions tunables() const;
-  void configureStreams();
+  void openProxy();
+  void configureProxy();
+  TunnelOptions tunnelOptions() const;
   void updatePeers();
+  /// `changed`: the tunnel must be told of the uplinks.
   void updateUplinks(bool changed);
   void onNetworkChange();
   void onTimers(Time now);
   void followMtu(Time now);
-  void logEvents(Time now);
+  void handleEvents(Time now);
 
+  // Later members refer to earlier ones, so the order matters.
   Host& host_;
   Config config_;
   LoadOptions loading_;
   Time started_;
   Identity identity_;
-  PacketPool pool_;
-  DtlsProvider handshakes_;
-  std::unique_ptr<TraceWriter> trace_;  ///< null: off
+  PacketPool pool_;                     ///< buffers of all packets in the process
+  DtlsProvider handshakes_;             ///< the tunnel's handshakes
+  std::unique_ptr<TraceWriter> trace_;  ///< nullptr: off
   Tunnel tunnel_;
-  LogLimiter log_;
-  PacketPump pump_;
-  NetworkMonitor& monitor_;
-  SocketIds ids_;
+  LogLimiter log_;           ///< limits how often similar lines are logged
+  PacketPump pump_;          ///< has the device and all sockets
+  NetworkMonitor& monitor_;  ///< the host's interfaces, addresses and routes
+  SocketIds socketIds_;
   DeviceConfigurator device_;
-  NatManager router_;
-  NetworkReconciler changes_;
-  Listeners listeners_;
-  InitiatorTracker initiators_;
-  JoinService joins_;
-  MeterTracker meters_;
-  Uplinks uplinks_;
-  std::unique_ptr<TcpProxy> streams_;  ///< null: streams are off
+  NatManager nat_;
+  NetworkReconciler reconciler_;
+  Listeners listeners_;              ///< sockets on which peers connect
+  InitiatorTracker initiators_;      ///< file of the peers that connected; restart notices
+  JoinService joins_;                ///< invitations, and the gateways that use them
+  MeterTracker meters_;              ///< file of the bytes counted on metered uplinks
+  Uplinks uplinks_;                  ///< sockets and source routes of the configured uplinks
+  std::unique_ptr<TcpProxy> proxy_;  ///< nullptr: streams are off, or the host cannot do them
   HistoryRecorder history_;
-  Time uplinkRetry_ = kNever;
-  Time shrink_ = kNever;  ///< when spare packet buffers are freed; kNever: there are none
-  PeerResolver names_;
-  std::set<std::string> peersUp_;
+  Time uplinkRetryAt_ = kNever;  ///< when what an uplink was refused is tried again
+  Time shrinkAt_ = kNever;       ///< when spare packet buffers are freed; kNever: there are none
+  PeerResolver resolver_;
+  std::set<std::string> peersUp_;  ///< names
 };
 
 }  // namespace braid

@@ -71,7 +71,7 @@ inline Session* TunnelStreams::sessionFor(const Address& destination) const {
 
 inline bool TunnelStreams::canOpen(const Address& destination) const {
   Session* session = sessionFor(destination);
-  return session && session->anyUsable() && session->streams().mayTakeOver();
+  return session && session->anyUsable() && session->streams().mayIntercept();
 }
 
 inline StreamHandle TunnelStreams::open(const StreamEnds& ends, Time now) {
@@ -87,25 +87,25 @@ inline const StreamEnds* TunnelStreams::ends(StreamHandle stream) const {
 
 inline size_t TunnelStreams::writable(StreamHandle stream, size_t wanted) {
   Stream* s = registry_.find(stream);
-  return s ? s->of().sending().writable(*s, wanted) : 0;
+  return s ? s->of().sendSide().writable(*s, wanted) : 0;
 }
 
 inline size_t TunnelStreams::room(StreamHandle stream, std::span<ByteSpan> buffers) {
   Stream* s = registry_.find(stream);
-  return s ? s->of().sending().room(*s, buffers) : 0;
+  return s ? s->of().sendSide().room(*s, buffers) : 0;
 }
 
 inline void TunnelStreams::commit(StreamHandle stream, size_t bytes, Time now) {
-  if (Stream* s = registry_.find(stream)) s->of().sending().commit(*s, bytes, now);
+  if (Stream* s = registry_.find(stream)) s->of().sendSide().commit(*s, bytes, now);
 }
 
 inline size_t TunnelStreams::write(StreamHandle stream, ByteView bytes, Time now) {
   Stream* s = registry_.find(stream);
-  return s ? s->of().sending().write(*s, bytes, now) : 0;
+  return s ? s->of().sendSide().write(*s, bytes, now) : 0;
 }
 
 inline void TunnelStreams::finish(StreamHandle stream, Time now) {
-  if (Stream* s = registry_.find(stream)) s->of().sending().finish(*s, now);
+  if (Stream* s = registry_.find(stream)) s->of().sendSide().finish(*s, now);
 }
 
 inline void TunnelStreams::reset(StreamHandle stream, StreamCause cause, Time now) {

@@ -170,7 +170,7 @@ void tryWays(const Patient& patient, DoctorReport& report) {
     Settled settled;
     Timer timer(loop, [] {});
     PrepareHook prepare(loop, [&] {
-      bool more = gateway.turn();
+      bool more = gateway.runOnce();
       Time now = monotonicNow();
       if (settled.isNow(gateway, now) || now >= end) return loop.stop();
       timer.arm(std::min({gateway.nextDeadline(), end, now + 100ms}));

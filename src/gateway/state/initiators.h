@@ -67,7 +67,8 @@ class InitiatorTracker {
   /// Shortest time between two writes. It spares flash memory when addresses change all the time.
   static constexpr Duration kPause = 2s;
   /// A peer that was here before the start and has not come back stays in the file for this time,
-  /// in case of another restart. After it, the peer has forgotten its session, too (Peer::kForget).
+  /// in case of another restart. After it, the peer has forgotten its session, too
+  /// (Peer::kIdleTimeout).
   static constexpr Duration kAway = 180s;
 
   /// All must outlive this.

@@ -24,11 +24,11 @@ bool CompetitionDetector::onRound(const PathModel& path, const WanTarget& target
   return high_ >= kHighRounds;
 }
 
-CompetitionDetector::Owner CompetitionDetector::onLook(const PathModel& path,
-                                                       const WanTarget& target) {
+CompetitionDetector::Owner CompetitionDetector::onProbe(const PathModel& path,
+                                                        const WanTarget& target) {
   double left = std::max(kLeft * target.secondsAt(path.highest()), least(path));
   foreign_ = toSeconds(path.queue()) > left ? foreign_ + 1 : 0;
-  if (foreign_ >= kLooks) return Owner::kOther;
+  if (foreign_ >= kProbes) return Owner::kOther;
   return foreign_ > 0 ? Owner::kDoubtful : Owner::kSelf;
 }
 
@@ -42,7 +42,7 @@ void WanCompetition::begin(double window, const PathModel& path) {
   cubic_.setShare(share_);
   cubic_.resume(window, path.srtt());
   longest_ = path.queue();
-  lookRounds_ = lookIn_ = kLookRounds;
+  probeRounds_ = probeIn_ = kProbeRounds;
 }
 
 void WanCompetition::onLoss(const LossSample& loss, const WanRound& round, const PathModel& path,
@@ -55,9 +55,9 @@ void WanCompetition::onLoss(const LossSample& loss, const WanRound& round, const
   if (loss.persistent || (full && many)) cubic_.onLoss(loss);
 }
 
-bool WanCompetition::isLookDue(Duration queue) {
-  if (--lookIn_ > 0) return false;
-  lookIn_ = lookRounds_ = std::min(2 * lookRounds_, kMostLookRounds);
+bool WanCompetition::isProbeDue(Duration queue) {
+  if (--probeIn_ > 0) return false;
+  probeIn_ = probeRounds_ = std::min(2 * probeRounds_, kMaxProbeRounds);
   before_ = queue;
   return true;
 }

@@ -15,8 +15,7 @@ namespace braid {
 /// another sender; if not, their RTT is the base RTT. The link stays busy, except for the time of a
 /// few packets.
 ///
-/// This probe is used instead of BBR's ProbeRTT (four packets for 200 ms every 10 s). In the names
-/// of functions a probe is called a "look".
+/// This probe is used instead of BBR's ProbeRTT (four packets for 200 ms every 10 s).
 class RttProbe {
  public:
   /// A probe for the base RTT is due when no RTT sample was near the base RTT for kEvery.
@@ -46,7 +45,7 @@ class RttProbe {
   /// The window is lowered now.
   bool isLowered() const { return state_ == State::kLowered; }
   /// A probe is under way: from begin() until takeAnswer() gave its answer or a pause ended it.
-  bool isOn() const { return state_ != State::kNone; }
+  bool isActive() const { return state_ != State::kNone; }
 
  private:
   enum class State : uint8_t { kNone, kLowered, kRestored };
@@ -56,7 +55,7 @@ class RttProbe {
 
 /// Finds out whether a standing queue is this sender's own or another sender's. When too much is
 /// queued for kHighRounds rounds in a row, a probe is due (RttProbe). A queue that shrinks with
-/// this sender's window was its own; a queue that stays in kLooks probes in a row belongs to
+/// this sender's window was its own; a queue that stays in kProbes probes in a row belongs to
 /// another sender. Copa (Arun and Balakrishnan, NSDI 2018, section 2.2) concludes that from a queue
 /// that was not nearly empty within five RTTs.
 class CompetitionDetector {
@@ -79,7 +78,7 @@ class CompetitionDetector {
   /// target at the highest recent rate, and the third bound.
   static constexpr double kLeft = 1.25;
   /// Number of such probes in a row that make it certain.
-  static constexpr int kLooks = 3;
+  static constexpr int kProbes = 3;
 
   enum class Owner : uint8_t { kSelf, kDoubtful, kOther };
 
@@ -92,7 +91,7 @@ class CompetitionDetector {
   /// from 0 again.
   void restart() { high_ = 0; }
   /// The round with a probe's answer has ended. kDoubtful: probe again.
-  Owner onLook(const PathModel& path, const WanTarget& target);
+  Owner onProbe(const PathModel& path, const WanTarget& target);
 
  private:
   double least(const PathModel& path) const;
@@ -109,9 +108,10 @@ class CompetitionDetector {
 /// loss is higher than usual.
 class WanCompetition {
  public:
-  /// Rounds until the next probe: kLookRounds at first, doubled each time, at most kMostLookRounds.
-  static constexpr int kLookRounds = 8;
-  static constexpr int kMostLookRounds = 256;
+  /// Rounds until the next probe: kProbeRounds at first, doubled each time, at most
+  /// kMaxProbeRounds.
+  static constexpr int kProbeRounds = 8;
+  static constexpr int kMaxProbeRounds = 256;
   /// The other sender has gone when a probe leaves at most the fraction kGone of the queue.
   static constexpr double kGone = 0.25;
   /// Loss is congestion under two conditions. The first: the queue, by the smoothed RTT, is at
@@ -147,7 +147,7 @@ class WanCompetition {
     longest_ = std::max<Duration>(queue, longest_ - longest_ / kLongestLife);
   }
   /// A round without a probe has ended with this queue. True: a probe is due and is to begin now.
-  bool isLookDue(Duration queue);
+  bool isProbeDue(Duration queue);
   /// A probe left this queue. True: the other sender has gone.
   bool isOver(Duration queue) const { return !(toSeconds(queue) > kGone * toSeconds(before_)); }
 
@@ -158,8 +158,8 @@ class WanCompetition {
   Cubic cubic_;
   Duration longest_{};  // longest queue seen; shrinks
   Duration before_{};   // the queue with which the last probe began
-  int lookIn_ = 0;      // rounds until the next probe
-  int lookRounds_ = kLookRounds;
+  int probeIn_ = 0;     // rounds until the next probe
+  int probeRounds_ = kProbeRounds;
 };
 
 /// Recognises a network that answers a rate above its limit with loss instead of a queue: a
@@ -227,11 +227,11 @@ class PolicerDetector {
   void onRound(const Round& round);
 
   /// The ceiling in bytes per second; far above the rate of any path when there is none.
-  double rate() const { return rate_; }
+  double ceiling() const { return rate_; }
   /// There is a ceiling.
-  bool isThere() const { return rate_ < kUnbounded; }
+  bool hasCeiling() const { return rate_ < kUnbounded; }
   /// The path's usual loss, 0..1.
-  double floor() const { return floor_; }
+  double usualLoss() const { return floor_; }
 
  private:
   enum class State : uint8_t { kNone, kHold, kRaise };

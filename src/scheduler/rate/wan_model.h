@@ -77,7 +77,7 @@ class WanRounds {
     return ack.priorDelivered >= end_ && round_.samples > 0;
   }
   /// The current round says something about the path.
-  bool isTelling() const { return !resumed_; }
+  bool isMeaningful() const { return !resumed_; }
   /// The next round begins with this ACK.
   void begin(const AckSample& ack) {
     end_ = ack.delivered;
@@ -120,7 +120,7 @@ class PathModel {
   void onRound(const WanRound& round, Time now, Rate says);
   /// A probe for the base RTT begins. The base RTT counts as seen at `at`, so that no other probe
   /// follows at once.
-  void onLook(Time at) { baseSeen_ = std::max(baseSeen_, at); }
+  void onProbe(Time at) { baseSeen_ = std::max(baseSeen_, at); }
 
   /// Smoothed RTT; 0 before the first ACK.
   Duration srtt() const { return srtt_; }

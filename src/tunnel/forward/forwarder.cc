@@ -215,8 +215,8 @@ void Forwarder::flood(Packet packet, const Frame& frame, Peer* from, Time now) {
   if (last && from) sendCopy(*last, packet.view(), frame, now);
   if (from) return toLan(std::move(packet), frame, now);
   if (!last) return;
-  PacketOrigin asker = oneWay ? PacketOrigin::kLocalHost : PacketOrigin::kNobody;
-  send(*last, std::move(packet), ip, frame.payloadOffset, asker, now);
+  PacketOrigin origin = oneWay ? PacketOrigin::kLocalHost : PacketOrigin::kNobody;
+  send(*last, std::move(packet), ip, frame.payloadOffset, origin, now);
 }
 
 void Forwarder::sendCopy(Peer& peer, ByteView packet, const Frame& frame, Time now) {
@@ -227,52 +227,52 @@ void Forwarder::sendCopy(Peer& peer, ByteView packet, const Frame& frame, Time n
 }
 
 void Forwarder::send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset,
-                     PacketOrigin asker, Time now) {
+                     PacketOrigin origin, Time now) {
   Session* session = peer.session();
-  if (!session || !peer.isUp()) return wait(peer, std::move(packet), ip, ipOffset, asker, now);
+  if (!session || !peer.isUp()) return wait(peer, std::move(packet), ip, ipOffset, origin, now);
   bool fits = packet.size() <= session->innerMtu();
-  if (!fits && !session->knowsInnerMtu() && peer.waiting().isOpen(now))
-    return wait(peer, std::move(packet), ip, ipOffset, asker, now);
+  if (!fits && !session->knowsInnerMtu() && peer.staged().isOpen(now))
+    return wait(peer, std::move(packet), ip, ipOffset, origin, now);
   if (!fits && !ip) return drop(Drop::kTooBig);
   // The shim sees every packet that the tunnel accepts. A packet to be fragmented is shown to it
   // before that, because the shim does not take fragments for TCP segments.
-  if (ip && asker == PacketOrigin::kLocalHost && (fits || !ip->dontFragment))
+  if (ip && origin == PacketOrigin::kLocalHost && (fits || !ip->dontFragment))
     shim_.onFromHost(packet.view(), *ip, ipOffset, now);
-  if (fits) return queue(peer, std::move(packet), ip, ipOffset, asker, now);
-  sendTooBig(peer, std::move(packet), *ip, ipOffset, asker, now);
+  if (fits) return queue(peer, std::move(packet), ip, ipOffset, origin, now);
+  sendTooBig(peer, std::move(packet), *ip, ipOffset, origin, now);
 }
 
 // The peer is not up, or not known to accept such a large packet. The packet is staged if the peer
 // may be back soon; otherwise its host gets an ICMP error.
 void Forwarder::wait(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset,
-                     PacketOrigin asker, Time now) {
-  if (StagedPackets& room = peer.waiting(); room.isOpen(now)) {
+                     PacketOrigin origin, Time now) {
+  if (StagedPackets& room = peer.staged(); room.isOpen(now)) {
     peers_.wake(peer);
-    return room.add({std::move(packet), asker});
+    return room.add({std::move(packet), origin});
   }
   drop(Drop::kPeerDown);
-  if (ip && asker == PacketOrigin::kLocalHost)
-    toDevice(answers_.unreachable({packet.view(), *ip, ipOffset, peer.place.peer},
-                                  Unreachable::kHost, now));
+  if (ip && origin == PacketOrigin::kLocalHost)
+    toDevice(answers_.unreachable({packet.view(), *ip, ipOffset, peer.position}, Unreachable::kHost,
+                                  now));
 }
 
 void Forwarder::onReturned(Peer& to, Packet packet, PacketOrigin origin, Time now) {
   size_t offset = 0;
   std::optional<InnerPacket> ip = innerOf(packet.view(), offset);
   Peer* peer = &to;
-  if (ip && !to.place.inUse) {  // another peer of its group is in use
+  if (ip && !to.inUse) {  // another peer of its group is in use
     if (Peer* other = router_.peerFor(ip->flowKey())) peer = other;
   }
   send(*peer, std::move(packet), ip ? &*ip : nullptr, offset, origin, now);
 }
 
 void Forwarder::sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset,
-                           PacketOrigin asker, Time now) {
+                           PacketOrigin origin, Time now) {
   size_t mtu = peer.session()->innerMtu() - ipOffset;
   if (ip.dontFragment) {
     drop(Drop::kTooBig);
-    if (asker == PacketOrigin::kNobody) return;
-    return toDevice(answers_.tooBig({packet.view(), ip, ipOffset, peer.place.peer}, mtu, now));
+    if (origin == PacketOrigin::kNobody) return;
+    return toDevice(answers_.tooBig({packet.view(), ip, ipOffset, peer.position}, mtu, now));
   }
   ByteView link = packet.view().first(ipOffset);
   ByteView whole = packet.view().subspan(ipOffset, ip.size);
@@ -280,14 +280,14 @@ void Forwarder::sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, siz
       fragmentIpv4(pool_, whole, static_cast<uint16_t>(mtu), [&](Packet fragment) {
         std::optional<InnerPacket> part = parseInnerPacket(fragment.view());
         if (!link.empty()) std::copy(link.begin(), link.end(), fragment.prepend(link.size()));
-        if (part) send(peer, std::move(fragment), &*part, ipOffset, asker, now);
+        if (part) send(peer, std::move(fragment), &*part, ipOffset, origin, now);
       });
   if (result != FragmentResult::kDone) drop(Drop::kTooBig);
 }
 
 // Queues the packet. The peer has a session that carries data, and the packet fits it.
 void Forwarder::queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset,
-                      PacketOrigin asker, Time now) {
+                      PacketOrigin origin, Time now) {
   Session& session = *peer.session();
   FlowKey key{};
   bool reliable = false;
@@ -299,7 +299,7 @@ void Forwarder::queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t i
     ecnCapable = ip->ecn != Ecn::kNotEct;
     ByteSpan bytes = packet.span().subspan(ipOffset);
     clampSyn(bytes, *ip, session.innerMtu() - ipOffset);
-    if (options_.ecnProxy && asker != PacketOrigin::kEndedSession)
+    if (options_.ecnProxy && origin != PacketOrigin::kEndedSession)
       ecnProxy_.onOutgoing(bytes, *ip, now);
     hint = hintOf(*ip, bytes, key, options_.recoveryClasses);
   }
@@ -327,7 +327,7 @@ void Forwarder::onTooLarge(const Peer& to, ByteView packet, Time now) {
   const Session* session = to.session();
   if (ip && session)
     toDevice(
-        answers_.tooBig({packet, *ip, offset, to.place.peer}, session->innerMtu() - offset, now));
+        answers_.tooBig({packet, *ip, offset, to.position}, session->innerMtu() - offset, now));
 }
 
 // nullopt for a frame that holds something else than IP.

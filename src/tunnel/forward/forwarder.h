@@ -81,13 +81,13 @@ class Forwarder final : private FlowActivityQuery {
   void bridgeFrame(Peer& from, Packet packet, const Frame& frame, Time now);
   void flood(Packet packet, const Frame& frame, Peer* from, Time now);
   void sendCopy(Peer& peer, ByteView packet, const Frame& frame, Time now);
-  void send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, PacketOrigin asker,
+  void send(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, PacketOrigin origin,
             Time now);
   void sendTooBig(Peer& peer, Packet packet, const InnerPacket& ip, size_t ipOffset,
-                  PacketOrigin asker, Time now);
-  void wait(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, PacketOrigin asker,
+                  PacketOrigin origin, Time now);
+  void wait(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, PacketOrigin origin,
             Time now);
-  void queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, PacketOrigin asker,
+  void queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, PacketOrigin origin,
              Time now);
   void resend(Packet packet, Time now);
   void deliverIp(const Peer& from, Packet packet, Time now);

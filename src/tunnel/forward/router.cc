@@ -39,7 +39,7 @@ Peer* IpRouter::peerFor(const Address& address) const {
   const Owners* owners = ownersOf(address);
   if (!owners) return nullptr;
   for (Peer* peer : *owners)
-    if (peer->place.inUse) return peer;
+    if (peer->inUse) return peer;
   return owners->front();
 }
 
@@ -48,9 +48,9 @@ Peer* IpRouter::peerFor(const FlowKey& flow) const {
   if (!owners) return nullptr;
   Peer* used = owners->front();
   for (Peer* peer : *owners) {
-    if (peer->place.inUse) {
+    if (peer->inUse) {
       used = peer;
-    } else if (flow.protocol == ip::kTcp && isUsable(*peer) && peer->session()->flow(flow)) {
+    } else if (flow.protocol == ip::kTcp && peer->isUsable() && peer->session()->flow(flow)) {
       return peer;
     }
   }

@@ -27,7 +27,7 @@ std::string PeerLoadTest::start(const std::string& name, const MeasureRequest& r
   if (!peer) return "there is no peer " + name;
   Session* session = peer->isUp() ? peer->session() : nullptr;
   if (!session) return name + " is not up: nothing can be measured";
-  if (!session->measurement().begin(request, now)) {
+  if (!session->loadTest().begin(request, now)) {
     return request.path.empty() ? "no path to " + name + " is usable and may be measured unasked"
                                 : "there is no usable path " + request.path + " to " + name;
   }
@@ -37,17 +37,17 @@ std::string PeerLoadTest::start(const std::string& name, const MeasureRequest& r
 }
 
 void PeerLoadTest::stop() {
-  if (Session* measured = session()) measured->measurement().end();
+  if (Session* measured = session()) measured->loadTest().end();
 }
 
 MeasureStatus PeerLoadTest::status(Time now) const {
   MeasureStatus out = last_;
   Session* measured = session();
   if (!measured) return out;
-  const Measurement& measurement = measured->measurement();
-  out.running = measurement.isRunning();
-  out.sentBytes = measurement.sent();
-  if (out.running) out.left = std::max(measurement.endsAt() - now, Duration{});
+  const LoadTest& test = measured->loadTest();
+  out.running = test.isRunning();
+  out.sentBytes = test.sent();
+  if (out.running) out.left = std::max(test.endsAt() - now, Duration{});
   return out;
 }
 

@@ -13,7 +13,7 @@ class PeerSet;
 class Session;
 
 /// Starts load tests of a peer's paths, one test at a time. The test itself belongs to the peer's
-/// session (Measurement) and ends with it.
+/// session (LoadTest) and ends with it.
 class PeerLoadTest {
  public:
   /// `peers` must outlive this object.

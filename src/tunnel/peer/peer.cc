@@ -22,8 +22,8 @@ Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random
       random_(random),
       race_(*this, context.pool, context.handshakes, context.attempts, random),
       rekeyTimer_(random),
-      waiting_(context.pool.quota(PacketUse::kQueued), context.sessions.ended()) {
-  waiting_.open(now);
+      staged_(context.pool.quota(PacketUse::kQueued), context.sessions.ended()) {
+  staged_.open(now);
 }
 
 // Ends the sessions while what they report to still exists.
@@ -35,7 +35,7 @@ Peer::~Peer() {
 void Peer::setOptions(PeerOptions options, Time now) {
   bool moved = options.endpoints != options_.endpoints;
   options_ = std::move(options);
-  if (session_) session_->paths().setKeepalive(options_.keepalive);
+  forEachSession([&](Session& s) { s.paths().setKeepalive(options_.keepalive); });
   if (moved) race_.setNextRound(now);
 }
 
@@ -99,7 +99,7 @@ void Peer::stepRace(Time now) {
     return session_->renewal().propose(*secrets, now);
   }
   if (up_) setUp(false, "is silent, a new session begins");
-  endSession(makeSession(*secrets, KeySchedule::Role::kInitiator, now), now);
+  replaceSession(makeSession(*secrets, KeySchedule::Role::kInitiator, now), now);
   openSubflows(now);
 }
 
@@ -118,7 +118,7 @@ bool Peer::onRestartNotice(const RestartNotice& notice, Time now) {
     return false;  // a session that the peer began has replaced it
   awaited_.reset();
   if (up_) setUp(false, "has restarted, a new session begins");
-  endSession({}, now);
+  replaceSession({}, now);
   race_.cancel();
   race_.resetPause();
   race_.setNextRound(now);
@@ -150,16 +150,16 @@ void Peer::onAccepted(const SessionSecrets& secrets, Time now) {
 // Both sides have begun at once, and each has the other's session as a pending one. If both sides
 // took the other's session, none would be left. So the session with the smaller id stays, unless it
 // turns out to be of no use.
-bool Peer::crosses(const Session& candidate, Time now) const {
+bool Peer::ownSessionStays(const Session& candidate, Time now) const {
   if (needsSession(now) || session_->role() != KeySchedule::Role::kInitiator) return false;
-  return std::chrono::abs(candidate.start() - session_->start()) < kStartOver &&
+  return std::chrono::abs(candidate.start() - session_->start()) < kReconnectAfter &&
          session_->id() < candidate.id();
 }
 
 // ---- both
 
 // The new keys are given to the session in which the peer asks for them, whichever that is.
-void Peer::settleRenewal(Session& session, Time now) {
+void Peer::stepKeyUpdate(Session& session, Time now) {
   KeyUpdate& renewal = session.renewal();
   if (std::optional<uint32_t> wish = renewal.takeWish()) {
     SessionIndex::Handle fresh = pendingSessions_.take(*wish);
@@ -176,15 +176,16 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
   bool lived = this->session();
   std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
   if (lived && !this->session())
-    waiting_.open(now);  // packets that come before the next timer call are staged, too
-  settleRenewal(session, now);
-  if (auto chosen = pendingSessions_.takeChosen([&](const Session& s) { return !crosses(s, now); }))
-    endSession(std::move(chosen), now);
-  if (!up_ && this->session() && now <= pathlessAt()) {
+    staged_.open(now);  // packets that come before the next timer call are staged, too
+  stepKeyUpdate(session, now);
+  if (auto chosen =
+          pendingSessions_.takeChosen([&](const Session& s) { return !ownSessionStays(s, now); }))
+    replaceSession(std::move(chosen), now);
+  if (!up_ && this->session() && now <= downAt()) {
     race_.resetPause();
     setUp(true, "is up from " + from.remote.toString());
   }
-  if (up_ && !waiting_.empty() && mayGo(this->session())) sendWaiting();
+  if (up_ && !staged_.empty() && mayGo(this->session())) returnStaged();
   return drop;
 }
 
@@ -214,27 +215,27 @@ bool Peer::pollDatagram(Datagram& out, Time now) {
 
 // ---- timers
 
-/// When the session is given up because nothing was received for kForget.
-Time Peer::lostAt() const {
-  return session_ ? session_->lastHeard() + kForget : kNever;
+/// When the session is given up because nothing was received for kIdleTimeout.
+Time Peer::idleTimeoutAt() const {
+  return session_ ? session_->lastHeard() + kIdleTimeout : kNever;
 }
 
 /// When nobody waits for the queued packets any longer, because no path is usable; kNever: a path
 /// is usable.
-Time Peer::pathlessAt() const {
+Time Peer::downAt() const {
   if (!session_ || session_->unusableSince() == kNever) return kNever;
   return session_->unusableSince() + context_.options.repairTime;
 }
 
 /// When another session is needed; kNever: the present one is usable.
-Time Peer::startOverAt() const {
+Time Peer::reconnectAt() const {
   if (!session_ || session_->over()) return Time::min();
-  return session_->unusableSince() == kNever ? kNever : session_->unusableSince() + kStartOver;
+  return session_->unusableSince() == kNever ? kNever : session_->unusableSince() + kReconnectAfter;
 }
 
 /// When a handshake beside the session is due, for new keys; kNever: not before something else
 /// happens.
-Time Peer::renewAt() const {
+Time Peer::rekeyAt() const {
   if (!session() || session_->role() != KeySchedule::Role::kInitiator) return kNever;
   const KeyUpdate& renewal = session_->renewal();
   return renewal.isUnderWay() ? kNever
@@ -243,31 +244,31 @@ Time Peer::renewAt() const {
 
 void Peer::onTimer(Time now) {
   forEachSession([&](Session& s) { s.onTimer(now); });
-  bool lost = session_ && (session_->isDone() || now > lostAt());
-  if (up_ && (lost || now > pathlessAt() || !session_)) setUp(false, "is down");
-  if (lost) endSession({}, now);
+  bool lost = session_ && (session_->isDone() || now > idleTimeoutAt());
+  if (up_ && (lost || now > downAt() || !session_)) setUp(false, "is down");
+  if (lost) replaceSession({}, now);
   pendingSessions_.onTimer(now);
-  if (comesUp()) setUp(true, "is up again");
-  if (waiting_.deadline() <= now || (up_ && !waiting_.empty() && mayGo(this->session())))
-    sendWaiting();
+  if (mayComeUp()) setUp(true, "is up again");
+  if (staged_.deadline() <= now || (up_ && !staged_.empty() && mayGo(this->session())))
+    returnStaged();
 }
 
 Time Peer::nextDeadline(Time now) const {
   Time next = std::min(
-      {lostAt(), pendingSessions_.nextDeadline(), race_.nextDeadline(), waiting_.deadline()});
+      {idleTimeoutAt(), pendingSessions_.nextDeadline(), race_.nextDeadline(), staged_.deadline()});
   forEachSession([&](const Session& s) { next = std::min(next, s.nextDeadline(now)); });
   if (session_ && session_->isDone()) next = std::min(next, now);
-  if (up_ && !waiting_.empty() && mayGo(session())) next = std::min(next, now);
-  if (up_ && pathlessAt() != kNever) next = std::min(next, pathlessAt() + 1ms);
+  if (up_ && !staged_.empty() && mayGo(session())) next = std::min(next, now);
+  if (up_ && downAt() != kNever) next = std::min(next, downAt() + 1ms);
   if (!routes_.empty() && !race_.isTrying())
-    next = std::min(next, std::max(std::min(startOverAt(), renewAt()), race_.nextRound()));
+    next = std::min(next, std::max(std::min(reconnectAt(), rekeyAt()), race_.nextRound()));
   return next;
 }
 
 // Three things happen in a timer call without a deadline: the peer comes up; it goes down a little
-// before pathlessAt() + 1 ms; and a connection race ends that a session has made unnecessary.
+// before downAt() + 1 ms; and a connection race ends that a session has made unnecessary.
 std::optional<Time> Peer::restsUntil(Time now) const {
-  if (comesUp() || (up_ && pathlessAt() != kNever)) return std::nullopt;
+  if (mayComeUp() || (up_ && downAt() != kNever)) return std::nullopt;
   if (race_.isTrying() && !needsHandshake(now)) return std::nullopt;
   bool rest = true;
   forEachSession([&](const Session& s) { rest = rest && s.isAtRest(); });
@@ -276,33 +277,33 @@ std::optional<Time> Peer::restsUntil(Time now) const {
   return deadline > now ? std::optional(deadline) : std::nullopt;
 }
 
-void Peer::setUp(bool up, const std::string& text) {
+void Peer::setUp(bool up, const std::string& reason) {
   up_ = up;
-  events_.tell(up ? Event::Kind::kPeerUp : Event::Kind::kPeerDown, text);
-  if (up) sendWaiting();
+  events_.tell(up ? Event::Kind::kPeerUp : Event::Kind::kPeerDown, reason);
+  if (up) returnStaged();
 }
 
 void Peer::abandon(Time now) {
   if (up_) setUp(false, "does not answer, another peer of its group stands for it");
-  if (session_) endSession({}, now);
-  sendWaiting();
+  if (session_) replaceSession({}, now);
+  returnStaged();
   race_.resetPause();
 }
 
 // What the last session leaves is sent through the next one. If there is none yet, it is staged,
 // because the peer may be back at once.
-void Peer::endSession(SessionIndex::Handle next, Time now) {
-  waiting_.open(now);
+void Peer::replaceSession(SessionIndex::Handle next, Time now) {
+  staged_.open(now);
   SessionIndex::Handle last = std::exchange(session_, std::move(next));
   if (last) last->handBack();
 }
 
 // A packet that cannot be sent after all is answered. It is staged again if it is too large for
 // what is known of the paths until now.
-void Peer::sendWaiting() {
-  StagedPacket waiting;
-  while (waiting_.poll(waiting))
-    packets_.push(PacketEvent::Kind::kReturned, std::move(waiting.packet), waiting.asker);
+void Peer::returnStaged() {
+  StagedPacket next;
+  while (staged_.poll(next))
+    packets_.push(PacketEvent::Kind::kReturned, std::move(next.packet), next.origin);
 }
 
 PeerStatus Peer::status(Time now, size_t flows) const {
@@ -311,7 +312,7 @@ PeerStatus Peer::status(Time now, size_t flows) const {
   s.pin = formatPin(options_.pin);
   s.up = up_;
   s.group = options_.group;
-  s.inUse = place.inUse;
+  s.inUse = inUse;
   s.failedRenewals = rekeyTimer_.failed();
   if (session_) session_->fill(s, now, flows);
   return s;

@@ -1,22 +1,41 @@
 #pragma once
 
-// A configured peer. This object keeps one session with the other gateway alive.
+// One configured peer: another gateway, known by its pin (the hash of its public key). A Peer keeps
+// one session with it alive and replaces it when it is of no use. PeerSet owns the peers and, with
+// Tunnel, makes all calls; PeerGroups and Forwarder also ask for the session.
 //
-//     initiator   no session -> connection race over all routes -> session
-//                            -> another race when the session is of no use
-//     responder   handshake done -> pending session -> session, once the peer has chosen it
-//                                                   -> new keys for the running session, when the
-//                                                      peer asks for that
+// Terms. A route is an own socket and a remote address. A subflow is a session's path over one
+// route, with packet numbers and congestion control of its own. A subflow is usable while the peer
+// answers on it; a session is usable while one of its subflows is.
 //
-// The initiator of the session also rekeys it, by handshakes beside it. If such a handshake fails,
-// the session continues with its keys, and the handshake is tried again.
+// The side that began the handshake is the session's initiator; both sides may begin one. The
+// initiator opens the subflows and renews the keys.
 //
-// An initiator whose responder has restarted receives a restart notice (restart_notice.h). It then
-// drops the session and begins a new one at once. Packets that a session has not brought to the
-// peer when it ends are sent through the next session (StagedPackets).
+//     initiator   no usable session -> ConnectionRace (handshakes over all routes, the first one
+//                 that is done wins) -> session, replaces the one before
+//                 keys are old (TunnelOptions::rekeyAfter) -> handshake beside the session ->
+//                 KeyUpdate in the session
+//     responder   HandshakeServer finishes a handshake -> PendingSessions -> the first datagram
+//                 that the peer sends in one of them makes it the session
+//                 the peer asks for new keys -> those of a pending session go to the session
 //
-// Both sides may begin at once. The peer is up from the first datagram of a session on, as long as
-// the session has a usable path or lost its last one less than the repair time ago.
+// States of the session (`session_`):
+//
+//     none          before the first one, and after one has ended without a successor
+//     unconfirmed   initiator only: nothing has been decrypted yet, so the peer may not have the
+//                   keys. session() returns nullptr
+//     in use        session() returns it. It may be unusable for a time
+//     over          CLOSE was received, the peer violated the protocol, or the keys are used up.
+//                   session() returns nullptr; onTimer() removes the session once it has nothing
+//                   left to send
+//
+// Besides, the peer is up or down. It is up while a session is in use that is usable or has been
+// unusable for at most TunnelOptions::repairTime (3 s by default). Inner packets to a peer that is
+// down are staged (StagedPackets) or answered by an ICMP error.
+//
+// What happens is put into two queues. Events (log lines; up and down) wait for the driver.
+// PacketEvents (inner packets that were delivered, dropped, or returned to be sent again) must be
+// handled by Tunnel after each call.
 
 #include <cstddef>
 #include <memory>
@@ -24,9 +43,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/containers.h"
 #include "base/drop.h"
-#include "base/memory_quota.h"
 #include "base/packet.h"
 #include "base/time.h"
 #include "tunnel/api/options.h"
@@ -35,6 +52,7 @@
 #include "tunnel/peer/handshake.h"
 #include "tunnel/peer/restart_notice.h"
 #include "tunnel/peer/session_index.h"
+#include "tunnel/peer/staged_packets.h"
 #include "tunnel/peer/uplinks.h"
 #include "tunnel/queue/packet_events.h"
 #include "tunnel/session/session.h"
@@ -42,201 +60,164 @@
 
 namespace braid {
 
-struct StagedPacket {
-  Packet packet;  ///< an inner packet (TUN) or frame (TAP)
-  PacketOrigin asker = PacketOrigin::kLocalHost;
-};
-
-/// Packets for a peer without a session, kept while the peer may be back at once because its
-/// gateway or this one has restarted. A TCP sender's first retransmission is often among them; its
-/// next one would come only after twice the timeout. WireGuard stages packets in the same way.
-/// Packets that are too large for what the next session knows of its paths at first are kept for a
-/// round trip longer. Otherwise their host would be told to send smaller ones, and would do so for
-/// minutes.
-///
-/// When the queue is full, new packets are dropped: their senders resend them later than the
-/// earlier ones.
-class StagedPackets final : private QuotaUser {
- public:
-  /// Packets wait at most this long after the end of a session or the creation of the peer. Chosen:
-  /// a supervisor restarts a daemon within a fraction of it, and a host that connects to an
-  /// unreachable peer should learn of that soon.
-  static constexpr Duration kPatience = 1s;
-  /// Maximum number of packets that wait. Chosen: twice WireGuard's limit, because packets that
-  /// sessions leave behind are staged here, too.
-  static constexpr size_t kMost = 256;
-
-  /// `quota`: that of queued packets. `drops`: counts packets for which there is no room
-  /// [peer_down]. Both must outlive this object.
-  StagedPackets(MemoryQuota& quota, DropCounts& drops)
-      : QuotaUser(&quota, Reclaimable::kYes), drops_(drops) {}
-
-  /// Packets may wait until kPatience from now.
-  void open(Time now) { closesAt_ = now + kPatience; }
-  bool isOpen(Time now) const { return now < closesAt_; }
-  bool empty() const { return packets_.empty(); }
-  size_t size() const { return packets_.size(); }
-  /// When the waiting packets must be taken out at the latest.
-  Time deadline() const { return empty() ? kNever : closesAt_; }
-
-  /// Stages the packet, or drops it when kMost packets wait.
-  void add(StagedPacket packet) {
-    if (packets_.size() >= kMost) return countDrop(drops_, Drop::kPeerDown);
-    packets_.pushBack(std::move(packet));
-    setUsed(packets_.size());
-  }
-  /// The packet that has waited longest; false: none waits.
-  bool poll(StagedPacket& out) {
-    if (empty()) return false;
-    out = std::move(packets_.front());
-    packets_.popFront();
-    setUsed(packets_.size());
-    return true;
-  }
-
- private:
-  // QuotaUser: drops half of them, so that the search for the user with most packets is rare.
-  void reclaim() override {
-    for (size_t left = (packets_.size() + 1) / 2; left > 0; --left) {
-      packets_.popBack();
-      countDrop(drops_, Drop::kPeerDown);
-    }
-    setUsed(packets_.size());
-  }
-
-  Ring<StagedPacket> packets_;
-  Time closesAt_ = Time::min();
-  DropCounts& drops_;
-};
-
 /// What the peers of a tunnel share. All of it must outlive the peers.
 struct PeerContext {
   const TunnelOptions& options;
-  PacketPool& pool;
-  HandshakeProvider& handshakes;
+  PacketPool& pool;               ///< buffers of all datagrams and inner packets
+  HandshakeProvider& handshakes;  ///< DTLS, or its stand-in in virtual time
   EventQueue& events;
   PacketEventQueue& packets;
-  const SharedResources& shared;
-  SessionIndex& sessions;
-  AttemptIndex& attempts;
-};
-
-/// The peer's position in its collections; maintained by these.
-struct PeerIndex {
-  size_t peer = 0;   ///< position among the peers
-  size_t group = 0;  ///< position of its group, if it is in one (PeerGroups)
-  /// Packets for its prefixes are sent to it; false: to another peer of its group instead.
-  bool inUse = true;
+  const SharedResources& shared;  ///< memory quotas, stream registry, trace
+  SessionIndex& sessions;         ///< every session of every peer, by session id
+  AttemptIndex& attempts;         ///< the peers with handshakes of their own under way, by route
 };
 
 class Peer final {
  public:
-  /// The initiator begins a new session after this time without a usable subflow, in case the other
-  /// side has lost its keys.
-  static constexpr Duration kStartOver = 1500ms;
-  /// A session in which nothing was received for this time is dropped.
-  static constexpr Duration kForget = 180s;
+  /// The initiator begins a race for a new session after this time without a usable subflow: the
+  /// other side may have lost its keys.
+  static constexpr Duration kReconnectAfter = 1500ms;
+  /// A session ends when no datagram of it could be decrypted for this time.
+  static constexpr Duration kIdleTimeout = 180s;
 
-  /// The references must outlive this object.
+  /// `context` and `random` must outlive this object. setUplinks() must follow: a peer without
+  /// routes begins no handshake.
   Peer(PeerOptions options, const PeerContext& context, SecretRandom& random, Time now);
   ~Peer();
 
-  const PeerOptions& options() const { return options_; }
-  PeerIndex place;
+  // ---- position and role; written by the collections, read by anyone
 
+  size_t position = 0;  ///< among the peers (PeerSet)
+  size_t group = 0;     ///< position of its group (PeerGroups); meaningless without one
+  /// Packets for its prefixes are sent to it; false: to another peer of its group instead. Always
+  /// true for a peer without a group.
+  bool inUse = true;
+
+  // ---- configuration
+
+  const PeerOptions& options() const { return options_; }
+  /// Replaces the options. The pin must be the same. setUplinks() must follow, as the endpoints may
+  /// be others.
   void setOptions(PeerOptions options, Time now);
+  /// PeerContext::options has changed.
   void setTunables();
+  /// The uplinks, or their state, have changed. As initiator, opens a subflow on each new route and
+  /// closes the subflows of routes that are gone. May begin a handshake.
   void setUplinks(const std::vector<UplinkMeterEntry>& uplinks, Time now);
 
-  /// The session to send with; nullptr when there is none.
+  // ---- for those who send
+
+  /// The session in use; nullptr when there is none. Not to be kept over another call.
   Session* session() {
     return session_ && session_->confirmed() && !session_->over() ? session_.get() : nullptr;
   }
   const Session* session() const { return const_cast<Peer*>(this)->session(); }
+  /// A session is in use, and it is usable.
+  bool isUsable() const {
+    const Session* used = session();
+    return used && used->unusableSince() == kNever;
+  }
+  /// Up or down, as explained above. A peer that is up may have been unusable for up to 3 s.
   bool isUp() const { return up_; }
-  /// The peer does not answer, and another peer of its group replaces it. Ends the session, resets
-  /// its streams, and returns all waiting packets, to be sent to the other peer. A new
-  /// session begins when this peer answers again.
+  /// Packets that wait for the next session.
+  StagedPackets& staged() { return staged_; }
+  /// Another peer of the group has taken over, because this one does not answer (PeerGroups). Ends
+  /// the session, resets its streams, and returns all waiting packets, which then go to the other
+  /// peer. The initiator continues to try to reach this one.
   void abandon(Time now);
-  /// The packets staged for the peer while it is not up.
-  StagedPackets& waiting() { return waiting_; }
-  /// Calls visit(const Session&) for the session in use and all pending ones.
+  /// Calls visit(Session&) for the session, whatever its state, and for all pending ones.
   template <typename F>
   void forEachSession(F&& visit) const {
     if (session_) visit(*session_);
     pendingSessions_.forEach(visit);
   }
 
-  /// True when the datagram belongs to a handshake that this side began, which takes it.
+  // ---- what arrives, and what the kernel says
+
+  /// A handshake datagram came on the route. Returns true when it belongs to a handshake that this
+  /// side began; false, and nothing has changed, when another peer or HandshakeServer must be
+  /// asked.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
-  /// A restart notice arrived. True when it ends the session that this side began: then a new one
-  /// begins. A notice is valid once.
+  /// The other gateway has restarted and says that its keys are gone. Returns true when the notice
+  /// belongs to the session that this side began last; that session then ends, and a race begins at
+  /// once. Each notice is accepted once.
   bool onRestartNotice(const RestartNotice& notice, Time now);
-  /// A handshake that the peer began is done.
+  /// A handshake that the peer began is done: adds a pending session. Nothing happens when the
+  /// session id is in use already.
   void onAccepted(const SessionSecrets& secrets, Time now);
-  /// A datagram for a session of this peer. Returns nullopt when it was used, else why not.
+  /// A datagram with the id of `session`, which is one of this peer's. May end sessions, `session`
+  /// too. Returns nullopt when the datagram was used, else why not; the caller counts that.
   std::optional<Drop> onDatagram(Session& session, const DatagramHeader& header, const Route& from,
                                  Ecn ecn, Packet datagram, Time now);
-  /// The kernel refused a datagram on this route. True when a session has a subflow there.
+  /// The kernel refused to send on this route. True when a session has a subflow there.
   bool onSendError(const Route& route, Time now);
-  /// The kernel refused a datagram of this size. True when a session has a subflow there.
+  /// The kernel refused a datagram of `size` bytes of UDP payload as too large for this route. True
+  /// when a session has a subflow there.
   bool onTooBig(const Route& route, size_t size, Time now);
-  /// Timers of the sessions and of staged packets. connect() must follow.
-  void onTimer(Time now);
-  /// Begins, continues or ends the handshakes that this gateway begins itself.
-  void connect(Time now);
-  /// Sends CLOSE in every session. No new session begins.
-  void close();
 
+  // ---- time, and what leaves
+
+  /// Does what is due in the sessions, ends and replaces them, returns staged packets. To be called
+  /// at nextDeadline(); an earlier call does no harm. The caller handles the returned packets and
+  /// then calls connect(), so that a new session does not take packets whose time is over.
+  void onTimer(Time now);
+  /// Begins, continues or ends the handshakes that this side begins, as needed.
+  void connect(Time now);
+  /// The gateway stops: every session sends CLOSE, and no handshake begins. Only polls may follow.
+  void close();
+  /// The next datagram to send: of a handshake, of the session, or of a pending one. False when
+  /// none is ready, or the pool has no buffer.
   bool pollDatagram(Datagram& out, Time now);
+  /// When onTimer() and connect() are due, or pollDatagram() may have more to send.
   Time nextDeadline(Time now) const;
-  /// After a poll that returned nothing: the time before which another poll or timer call would do
-  /// nothing, unless something happens to this peer. nullopt: they may do something.
+  /// To be called after a poll that returned nothing. Returns a time before which no poll and no
+  /// timer call does anything, unless another call comes first: PeerSet leaves the peer alone until
+  /// then. nullopt: there is no such time.
   std::optional<Time> restsUntil(Time now) const;
-  /// What this gateway must know of the peer after its own restart; nullopt: the peer has not
-  /// connected to us, or we can begin a handshake with it.
+
+  // ---- for the operator and for a restart
+
+  /// What this gateway must keep in a file to send the peer a restart notice. nullopt when none is
+  /// needed: the peer is not the initiator of a session in use, or has endpoints, so that this side
+  /// can begin itself.
   std::optional<KnownInitiator> knownInitiator(Time now) const;
-  /// `flows`: how many inner flows to list.
+  /// `flows`: how many inner flows to list at most.
   PeerStatus status(Time now, size_t flows) const;
 
  private:
-  Time lostAt() const;
-  Time pathlessAt() const;
-  Time startOverAt() const;
-  Time renewAt() const;
-  bool needsSession(Time now) const { return startOverAt() <= now; }
-  bool needsHandshake(Time now) const { return needsSession(now) || renewAt() <= now; }
-  bool comesUp() const { return !up_ && session() && session_->anyUsable(); }
-  bool crosses(const Session& candidate, Time now) const;
+  Time idleTimeoutAt() const;
+  Time downAt() const;
+  Time reconnectAt() const;
+  Time rekeyAt() const;
+  bool needsSession(Time now) const { return reconnectAt() <= now; }
+  bool needsHandshake(Time now) const { return needsSession(now) || rekeyAt() <= now; }
+  bool mayComeUp() const { return !up_ && session() && session_->anyUsable(); }
+  bool ownSessionStays(const Session& candidate, Time now) const;
   SessionIndex::Handle makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now);
   void stepRace(Time now);
-  void settleRenewal(Session& session, Time now);
+  void stepKeyUpdate(Session& session, Time now);
   void openSubflows(Time now);
-  void setUp(bool up, const std::string& text);
-  void endSession(SessionIndex::Handle next, Time now);
-  void sendWaiting();
+  void setUp(bool up, const std::string& reason);
+  void replaceSession(SessionIndex::Handle next, Time now);
+  void returnStaged();
 
   PeerOptions options_;
   const PeerContext& context_;
   PeerEvents events_;
   PacketEvents packets_;
-  StreamRateLimits rateLimits_;  ///< of the peer, whatever its sessions
+  /// Here and not in the session, so that a new session does not refill the token buckets.
+  StreamRateLimits rateLimits_;
   SecretRandom& random_;
-  std::vector<NamedRoute> routes_;
+  std::vector<NamedRoute> routes_;  ///< to the endpoints over usable uplinks; after close(): empty
   SessionIndex::Handle session_;
-  /// The restart notice that would end the session that this side began last, even after its end.
+  /// The notice that onRestartNotice() accepts. Stays after the end of its session: the pause
+  /// between two rounds of handshakes may be long then.
   std::optional<RestartNotice> awaited_;
   PendingSessions pendingSessions_;
   ConnectionRace race_;
   RekeyTimer rekeyTimer_;
-  StagedPackets waiting_;
+  StagedPackets staged_;
   bool up_ = false;
 };
-
-/// Whether the peer has a session with a path that answers.
-inline bool isUsable(const Peer& peer) {
-  const Session* session = peer.session();
-  return session && session->unusableSince() == kNever;
-}
 
 }  // namespace braid

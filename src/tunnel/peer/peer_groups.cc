@@ -15,7 +15,7 @@ void PeerGroups::onPeersChanged(Time now) {
                         [&](const Group& g) { return g.name == name; });
   };
   peers_.forEach([&](Peer& peer) {
-    peer.place.inUse = true;
+    peer.inUse = true;
     const std::string& name = peer.options().group;
     if (name.empty()) return;
     auto group = std::find_if(groups_.begin(), groups_.end(),
@@ -27,12 +27,12 @@ void PeerGroups::onPeersChanged(Time now) {
         if (m.peer == &peer) member = m;
       if (former->members[former->used].peer == &peer) group->used = group->members.size();
     }
-    peer.place.group = static_cast<size_t>(group - groups_.begin());
+    peer.group = static_cast<size_t>(group - groups_.begin());
     group->members.push_back(member);
   });
   for (Group& group : groups_) {
     for (size_t i = 0; i < group.members.size(); ++i)
-      group.members[i].peer->place.inUse = i == group.used;
+      group.members[i].peer->inUse = i == group.used;
     auto former = formerOf(group.name);
     bool stays = former != before.end() &&
                  former->members[former->used].peer == group.members[group.used].peer;
@@ -42,7 +42,7 @@ void PeerGroups::onPeersChanged(Time now) {
 }
 
 void PeerGroups::onChange(const Peer& peer, Time now) {
-  if (!peer.options().group.empty()) update(groups_[peer.place.group], now);
+  if (!peer.options().group.empty()) update(groups_[peer.group], now);
 }
 
 void PeerGroups::onTimer(Time now) {
@@ -77,7 +77,7 @@ Time PeerGroups::returnAt(const Group& group) const {
 
 void PeerGroups::update(Group& group, Time now) {
   for (Member& m : group.members) {
-    if (!isUsable(*m.peer)) {
+    if (!m.peer->isUsable()) {
       m.usableSince = kNever;
     } else if (m.usableSince == kNever) {
       m.usableSince = now;
@@ -147,8 +147,8 @@ void PeerGroups::use(Group& group, size_t member, bool lost, Time now) {
   Member& next = group.members[member];
   group.used = member;
   group.lostAt = group.askedAt = kNever;
-  before.peer->place.inUse = false;
-  next.peer->place.inUse = true;
+  before.peer->inUse = false;
+  next.peer->inUse = true;
   events_.push({lost ? Event::Kind::kPeerReplaced : Event::Kind::kPeerInUse,
                 next.peer->options().name,
                 std::string("is in use for group ") + group.name + ": " +

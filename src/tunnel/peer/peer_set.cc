@@ -27,7 +27,7 @@ std::vector<std::unique_ptr<Peer>> PeerSet::replace(std::vector<PeerOptions> pee
     } else {
       entry.peer = std::make_unique<Peer>(std::move(options), context_, random, now);
     }
-    entry.peer->place.peer = peers_.size();
+    entry.peer->position = peers_.size();
     entry.peer->setUplinks(uplinks, now);
     peers_.push_back(std::move(entry));
   }
@@ -135,7 +135,7 @@ DropCounts PeerSet::drops() const {
 // ---- awake and at rest
 
 void PeerSet::wake(const Peer& peer) {
-  auto place = static_cast<Place>(peer.place.peer);
+  auto place = static_cast<Place>(peer.position);
   if (!resting_.contains(place)) return;
   resting_.remove(place);
   if (size_t mtu = peers_[place].mtu) --restingMtus_[mtu];

@@ -16,7 +16,7 @@ DataSender::DataSender(const SessionOptions& options, PacketPool& pool, Datagram
       subflows_(paths.subflows()),
       dataTracker_(dataTracker),
       queues_(queues),
-      round_(queues.round),
+      drr_(queues.drr),
       proactiveRecovery_(proactiveRecovery),
       events_(events),
       repairs_(subflows_, dataTracker, proactiveRecovery.policies(), pool),
@@ -55,15 +55,15 @@ void DataSender::addRepair(DatagramBuilder& build, UnitRef unit, Time now) {
 // ---- new data
 
 DataSender::Outcome DataSender::pollNew(Datagram& out, Time now) {
-  patienceEnd_ = kNever;
-  smallWaits_ = false;
-  if (round_.bytes() > 0) lookAtPaths(now);
-  Outcome outcome = offer(out, now);
-  if (outcome == Outcome::kNoPath && openOverflow(now)) outcome = offer(out, now);
+  askSchedulerAt_ = kNever;
+  priorityWaits_ = false;
+  if (drr_.bytes() > 0) refreshViews(now);
+  Outcome outcome = offerNew(out, now);
+  if (outcome == Outcome::kNoPath && addOverflowPaths(now)) outcome = offerNew(out, now);
   return outcome;
 }
 
-void DataSender::lookAtPaths(Time now) {
+void DataSender::refreshViews(Time now) {
   views_.resize(subflows_.size());
   Duration slowest{}, patience{};
   double rate = 0;
@@ -89,7 +89,7 @@ void DataSender::lookAtPaths(Time now) {
 
 // Data is left over. Returns whether a metered path is open that may carry it. If the metered paths
 // may be used, `views_` shows them, too.
-bool DataSender::openOverflow(Time now) {
+bool DataSender::addOverflowPaths(Time now) {
   if (!roles_.mayOverflow(now)) return false;
   bool anyOpen = false;
   for (size_t i = 0; i < subflows_.size(); ++i) {
@@ -100,59 +100,59 @@ bool DataSender::openOverflow(Time now) {
 }
 
 // Offers new data to the paths as `views_` shows them.
-DataSender::Outcome DataSender::offer(Datagram& out, Time now) {
+DataSender::Outcome DataSender::offerNew(Datagram& out, Time now) {
   auto isOpen = [](const PathView& v) { return v.open; };
   auto isAhead = [](const PathView& v) { return v.ahead; };
   bool anyOpen = std::any_of(views_.begin(), views_.end(), isOpen);
   bool anyAhead = std::any_of(views_.begin(), views_.end(), isAhead);
-  DrrCursor round(round_);
-  while (Candidate offer = round.peek(now)) {
-    smallWaits_ |= offer.flow->burst.isSmall() || round_.hasOtherNew(*offer.flow);
+  DrrCursor cursor(drr_);
+  while (Candidate offer = cursor.peek(now)) {
+    priorityWaits_ |= offer.flow->burst.isSmall() || drr_.hasOtherNew(*offer.flow);
     if (offer.isBareTurn()) {
-      if (!mayTakeTurn(*offer.flow, now)) {
-        if (!round.deferTurn()) return Outcome::kLater;
+      if (!maySendProtection(*offer.flow, now)) {
+        if (!cursor.deferTurn()) return Outcome::kLater;
         continue;
       }
-      if (takeTurn(round, *offer.flow, out, now)) return Outcome::kSent;
+      if (sendProtection(cursor, *offer.flow, out, now)) return Outcome::kSent;
       continue;
     }
     if (offer.flow->delivery() == Delivery::kStream) {
       if (!cutToFit(offer)) return Outcome::kLater;
-    } else if (dropTooLarge(round, *offer.unit)) {
+    } else if (dropTooLarge(cursor, *offer.unit)) {
       continue;
     }
     if (!dataTracker_.mayCreate()) return Outcome::kLater;
     if (!anyAhead) return Outcome::kNoPath;
-    if (!anyOpen && !offer.flow->burst.isSmall() && !round_.hasOtherNew(*offer.flow))
+    if (!anyOpen && !offer.flow->burst.isSmall() && !drr_.hasOtherNew(*offer.flow))
       return Outcome::kNoPath;
     if (std::optional<size_t> choice = choosePath(offer, now))
-      return send(subflows_[*choice], round, out, now) ? Outcome::kSent : Outcome::kLater;
-    if (!round.skip(now)) break;
+      return send(subflows_[*choice], cursor, out, now) ? Outcome::kSent : Outcome::kLater;
+    if (!cursor.skip(now)) break;
   }
-  return round_.bytes() > 0 && !anyOpen ? Outcome::kNoPath : Outcome::kNothing;
+  return drr_.bytes() > 0 && !anyOpen ? Outcome::kNoPath : Outcome::kNothing;
 }
 
 // While no path is open for the flow, it keeps its turn.
-bool DataSender::mayTakeTurn(const Flow& flow, Time now) const {
+bool DataSender::maySendProtection(const Flow& flow, Time now) const {
   bool isSmall = flow.burst.isSmall();
   auto isOpen = [&](const Subflow* s) { return s->admission().isOpenFor(isSmall, now); };
   return std::any_of(subflows_.begin(), subflows_.end(), isOpen) || !subflows_.anyUsable();
 }
 
-bool DataSender::takeTurn(DrrCursor& round, Flow& flow, Datagram& out, Time now) {
+bool DataSender::sendProtection(DrrCursor& cursor, Flow& flow, Datagram& out, Time now) {
   bool sent = proactiveRecovery_.pollTurn(flow, out, now);
-  round.endTurn(sent ? out.bytes.size() : 0, sent);
+  cursor.endTurn(sent ? out.bytes.size() : 0, sent);
   return sent;
 }
 
-// Drops the unit that the round offers if no usable path can carry it.
-bool DataSender::dropTooLarge(DrrCursor& round, const Packet& unit) {
+// Drops the unit that the scheduler offers if no usable path can carry it.
+bool DataSender::dropTooLarge(DrrCursor& cursor, const Packet& unit) {
   auto carries = [&](const Subflow* s) {
     return s->admission().takesData() && mayFit(unit.size(), *s);
   };
   if (!subflows_.anyUsable() || std::any_of(subflows_.begin(), subflows_.end(), carries))
     return false;
-  events_.push(PacketEvent::Kind::kTooLarge, round.take());
+  events_.push(PacketEvent::Kind::kTooLarge, cursor.take());
   countDrop(drops_, Drop::kTooBig);
   return true;
 }
@@ -181,53 +181,53 @@ std::optional<size_t> DataSender::choosePath(const Candidate& offer, Time now) {
     }
     paths = fitting_;
   }
-  size_t drain = round_.bytesUntilDrained(flow) * need / size;  // in datagrams, overhead included
-  FlowView view{need, drain, round_.bytes(), flow.burst.isSmall()};
+  size_t drain = drr_.bytesUntilDrained(flow) * need / size;  // in datagrams, overhead included
+  FlowView view{need, drain, drr_.bytes(), flow.burst.isSmall()};
   flow.patience.update(flow.burst.pauses(), flow.burst.drains());
   std::optional<size_t> choice = scheduler_->pick(paths, view, flow.patience, now);
-  if (!choice) patienceEnd_ = std::min(patienceEnd_, flow.patience.until);
+  if (!choice) askSchedulerAt_ = std::min(askSchedulerAt_, flow.patience.until);
   return choice;
 }
 
-bool DataSender::send(Subflow& subflow, DrrCursor& round, Datagram& out, Time now) {
+bool DataSender::send(Subflow& subflow, DrrCursor& cursor, Datagram& out, Time now) {
   Packet buffer = pool_.allocate();
   if (!buffer) return false;
   DatagramBuilder build(subflow, std::move(buffer));
   build.addAck(now);
-  fill(build, round, true, now);
+  fill(build, cursor, true, now);
   return build.finish(sealer_, out, now);
 }
 
 void DataSender::fill(DatagramBuilder& build, Time now) {
-  DrrCursor round(round_);
-  fill(build, round, false, now);
+  DrrCursor cursor(drr_);
+  fill(build, cursor, false, now);
 }
 
 // Known losses are repaired before new data is sent (docs/design.md, decision 4). New data is added
 // if the scheduler would send it on this path anyway.
-void DataSender::fill(DatagramBuilder& build, DrrCursor& round, bool chosen, Time now) {
+void DataSender::fill(DatagramBuilder& build, DrrCursor& cursor, bool chosen, Time now) {
   Subflow& path = build.subflow();
-  bool looked = chosen;
+  bool refreshed = chosen;
   while (!build.isFull()) {
     UnitRef repair = path.admission().role() == PathRole::kOverflow ? nullptr : repairs_.first(now);
     if (repair && build.fits(repair->packet.size()) && repairs_.mayUse(*repair, path)) {
       addRepair(build, repair, now);
       continue;
     }
-    Candidate offer = round.peek(now);
+    Candidate offer = cursor.peek(now);
     if (!offer.unit || !build.fits(offer.unit->size()) || !dataTracker_.mayCreate()) return;
     if (!std::exchange(chosen, false)) {
-      if (!std::exchange(looked, true)) lookAtPaths(now);
+      if (!std::exchange(refreshed, true)) refreshViews(now);
       std::optional<size_t> choice = choosePath(offer, now);
       if (choice != subflows_.positionOf(path.id()) && subflows_.anyUsable()) return;
     }
-    addNew(build, round, *offer.flow, now);
+    addNew(build, cursor, *offer.flow, now);
   }
 }
 
-// Adds the unit that the round offers; it belongs to `flow`.
-void DataSender::addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Time now) {
-  UnitRef unit = dataTracker_.create(flow, round.take(), now);
+// Adds the unit that the scheduler offers; it belongs to `flow`.
+void DataSender::addNew(DatagramBuilder& build, DrrCursor& cursor, Flow& flow, Time now) {
+  UnitRef unit = dataTracker_.create(flow, cursor.take(), now);
   build.addUnit(unit);
   dataTracker_.onSent(unit, build.subflow().id(), build.packetNumber());
   if (unit->frame == 0) {
@@ -235,13 +235,13 @@ void DataSender::addNew(DatagramBuilder& build, DrrCursor& round, Flow& flow, Ti
     counts_.innerSentBytes += unit->packet.size();
   }
   proactiveRecovery_.onDataSent(*unit, now);
-  if (proactiveRecovery_.onNewData(unit)) round_.requestTurn(flow);
+  if (proactiveRecovery_.onNewData(unit)) drr_.requestTurn(flow);
 }
 
 // ---- when to ask again
 
 bool DataSender::hasWaiting() const {
-  return round_.hasWork() || dataTracker_.queuedRepairs() > 0 || proactiveRecovery_.hasSecond();
+  return drr_.hasWork() || dataTracker_.queuedRepairs() > 0 || proactiveRecovery_.hasSecond();
 }
 
 Time DataSender::nextDeadline(Time now) const {
@@ -250,7 +250,7 @@ Time DataSender::nextDeadline(Time now) const {
     for (const Subflow* s : subflows_) {
       Time opens = s->admission().opensAt(true);
       if (opens > now) next = std::min(next, opens);
-      if (smallWaits_ && (opens = s->admission().opensAheadAt()) > now)
+      if (priorityWaits_ && (opens = s->admission().opensAheadAt()) > now)
         next = std::min(next, opens);
       if (dataTracker_.queuedRepairs() == 0) continue;
       if ((opens = s->admission().opensForRepairAt(dataTracker_.hasMoved())) > now)
@@ -260,9 +260,9 @@ Time DataSender::nextDeadline(Time now) const {
   if (dataTracker_.queuedRepairs() > 0)
     next =
         std::min(next, std::max(now, std::min(repairs_.readyAt(), dataTracker_.repairExpiresAt())));
-  if (round_.bytes() == 0 && dataTracker_.records() > 0)
+  if (drr_.bytes() == 0 && dataTracker_.records() > 0)
     next = std::min(next, std::max(now, proactiveRecovery_.idleAgainAt()));
-  if (round_.skipped() > 0) next = std::min(next, std::max(now, patienceEnd_));
+  if (drr_.skipped() > 0) next = std::min(next, std::max(now, askSchedulerAt_));
   return next;
 }
 

@@ -220,7 +220,7 @@ void Inbound::onParams(const Params& params) {
   if (std::exchange(knowsPeer_, true)) return;
   paths_.setLargestDatagram(params.largestDatagram);
   proactiveRecovery_.setPeer(params);
-  streams_.setPeer(params);
+  streams_.setPeerParams(params);
 }
 
 // Restored symbols are read like a datagram, but may hold only frames that belong to a symbol.

@@ -28,27 +28,27 @@ Outbound::Outbound(PacketPool& pool, DatagramSealer& sealer, PathManager& paths,
       proactiveRecovery_(proactiveRecovery),
       receiver_(receiver),
       data_(data),
-      measurement_(subflows_) {}
+      loadTest_(subflows_) {}
 
 bool Outbound::poll(Datagram& out, Time now) {
   return pollUrgent(out, now) || pollControl(out, now) || proactiveRecovery_.pollTail(out, now) ||
          pollRepair(out, now) || proactiveRecovery_.pollSecond(out, now) || pollNewData(out, now) ||
          proactiveRecovery_.pollIdle(data_.hasNew(), out, now) || pollMtuProbe(out, now) ||
-         pollMeasurement(out, now);
+         pollLoadTest(out, now);
 }
 
 // ---- urgent and control
 
 bool Outbound::pollUrgent(Datagram& out, Time now) {
   for (size_t i = 0; i < subflows_.size(); ++i) {
-    Subflow& s = subflows_[(turn_ + i) % subflows_.size()];
+    Subflow& s = subflows_[(firstUrgent_ + i) % subflows_.size()];
     bool own = s.mustSend();
     Subflow* carrier = own ? &s : ackCarrier(s);
     bool speaks = carrier && carrier->sender().canNumber() && (own || s.receiver().acks().due(now));
     if (!speaks && !s.hasPathFrame(now)) continue;
     Packet buffer = pool_.allocate();
     if (!buffer) return false;
-    turn_ = (turn_ + i + 1) % subflows_.size();
+    firstUrgent_ = (firstUrgent_ + i + 1) % subflows_.size();
     if (std::optional<Subflow::PathFrame> path = s.takePathFrame(now))
       return sendPathFrame(s, *path, std::move(buffer), out, now);
     DatagramBuilder build(*carrier, std::move(buffer), carrier->route(),
@@ -90,7 +90,7 @@ Subflow* Outbound::ackCarrier(Subflow& of) {
 
 bool Outbound::pollControl(Datagram& out, Time now) {
   while (dataTracker_.hasSkips() && !controls_.isFull()) controls_.add(*dataTracker_.takeSkip());
-  takeStreamWords();
+  queueStreamFrames();
   if (!receiver_.hasWord() && !controls_.isWaiting()) return false;
   Subflow* s = subflows_.fastest();
   if (!s || !s->sender().canNumber()) return false;
@@ -106,7 +106,7 @@ bool Outbound::pollControl(Datagram& out, Time now) {
 
 // Stream resets and credit stay with the streams while many control frames are in flight, so that
 // other control frames find room.
-void Outbound::takeStreamWords() {
+void Outbound::queueStreamFrames() {
   StreamResetFrame reset;
   while (!controls_.isCrowded() && streams_.pollReset(reset)) controls_.add(reset);
   StreamCreditFrame credit;
@@ -127,22 +127,22 @@ bool Outbound::pollMtuProbe(Datagram& out, Time now) {
   return false;
 }
 
-bool Outbound::pollMeasurement(Datagram& out, Time now) {
-  if (!measurement_.isRunning()) return false;
-  measurement_.update(now);
+bool Outbound::pollLoadTest(Datagram& out, Time now) {
+  if (!loadTest_.isRunning()) return false;
+  loadTest_.endIfDone(now);
   for (size_t i = 0; i < subflows_.size(); ++i) {
-    size_t position = (measured_ + i) % subflows_.size();
+    size_t position = (firstInTest_ + i) % subflows_.size();
     Subflow& s = subflows_[position];
-    if (!measurement_.means(s) || s.admission().opensForTestAt() > now || !s.sender().canNumber())
+    if (!loadTest_.includes(s) || s.admission().opensForTestAt() > now || !s.sender().canNumber())
       continue;
     Packet buffer = pool_.allocate();
     if (!buffer) return false;
-    measured_ = position + 1;
+    firstInTest_ = position + 1;
     DatagramBuilder build(s, std::move(buffer));
     build.addTracked(PingFrame{});
     build.addAck(now);
     build.padTo(s.mtu().current());
-    measurement_.onSent(s.mtu().current());
+    loadTest_.onSent(s.mtu().current());
     return build.finish(sealer_, out, now);
   }
   return false;
@@ -176,7 +176,7 @@ bool Outbound::pollNewData(Datagram& out, Time now) {
   roles_.onDrained(now);
   for (Subflow* s : subflows_) {
     // A subflow that a load test fills is limited by its path, not by the application.
-    if (s->admission().isOpen(now) && !measurement_.means(*s)) s->sender().setAppLimited();
+    if (s->admission().isOpen(now) && !loadTest_.includes(*s)) s->sender().setAppLimited();
   }
   return false;
 }
@@ -185,11 +185,11 @@ bool Outbound::pollNewData(Datagram& out, Time now) {
 
 Time Outbound::nextDeadline(Time now) const {
   Time next = data_.nextDeadline(now);
-  if (measurement_.isRunning()) {
-    next = std::min(next, std::max(now, measurement_.endsAt()));
+  if (loadTest_.isRunning()) {
+    next = std::min(next, std::max(now, loadTest_.endsAt()));
     for (const Subflow* s : subflows_) {
       Time opens = s->admission().opensForTestAt();
-      if (measurement_.means(*s) && opens > now) next = std::min(next, opens);
+      if (loadTest_.includes(*s) && opens > now) next = std::min(next, opens);
     }
   }
   return next;
@@ -200,7 +200,7 @@ Time Outbound::nextDeadline(Time now) const {
 bool Outbound::isAtRest() const {
   auto canNumber = [](const Subflow* s) { return s->sender().canNumber(); };
   bool asksForRoom = data_.hasWaiting() && !dataTracker_.mayCreate();
-  return !asksForRoom && !measurement_.isRunning() &&
+  return !asksForRoom && !loadTest_.isRunning() &&
          std::all_of(subflows_.begin(), subflows_.end(), canNumber);
 }
 

@@ -24,7 +24,7 @@ Params ownParams(const SessionOptions& options, const PacketPool& pool,
   own.largestDatagram = std::max<uint64_t>(pool.payload(), Params::kMinDatagram);
   own.symbols = options.decodeBuffer;
   own.heldSpan = kGuaranteedSpan;
-  streams.describe(own);
+  streams.writeParams(own);
   return own;
 }
 
@@ -225,7 +225,7 @@ void Session::clearQueues(Time now) {
   if (dataTracker_.records() > 0) {
     for (Subflow* s : paths_.subflows()) s->sender().giveUpData(Drop::kPeerDown);
   }
-  drain(queues_.round, now, [this](Packet) { countDrop(drops_, Drop::kPeerDown); });
+  drain(queues_.drr, now, [this](Packet) { countDrop(drops_, Drop::kPeerDown); });
 }
 
 // Only TCP packets are handed back once sent. Datagrams may have arrived, and UDP hosts would see
@@ -241,7 +241,7 @@ void Session::handBack() {
   });
   // At the earliest possible time no packet has waited long for CoDel: what the dead path delayed
   // is not congestion.
-  drain(queues_.round, Time{}, take);
+  drain(queues_.drr, Time{}, take);
 }
 
 // ---- what leaves

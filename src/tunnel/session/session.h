@@ -136,7 +136,7 @@ class Session final {
   void onTimer(Time now);
 
   /// The load test of this session's paths.
-  Measurement& measurement() { return outbound_.measurement(); }
+  LoadTest& loadTest() { return outbound_.loadTest(); }
 
   // ---- what leaves
 

@@ -18,11 +18,11 @@ constexpr size_t kFirstUnit = 1165;
 constexpr Duration kRetry = 5ms;
 }  // namespace
 
-StreamSendSide::StreamSendSide(const StreamOptions& options, PacketPool& pool, DrrScheduler& round,
+StreamSendSide::StreamSendSide(const StreamOptions& options, PacketPool& pool, DrrScheduler& drr,
                                StreamRegistry* registry, uint32_t session)
     : options_(options),
       pool_(pool),
-      round_(round),
+      drr_(drr),
       registry_(registry),
       session_(session),
       queued_(&pool.quota(PacketUse::kQueued)),
@@ -138,7 +138,7 @@ void StreamSendSide::onWritten(Stream& stream, size_t grown, size_t packets, siz
   queuedPackets_ += stream.source_.packets() - packets;
   queued_.setUsed(queuedPackets_);
   sentBytes_ += bytes;
-  round_.onData(stream, grown);
+  drr_.onData(stream, grown);
   registry_->touch(session_);
 }
 
@@ -191,7 +191,7 @@ void StreamSendSide::onCut(Stream& stream, size_t packetsBefore, size_t grown) {
   if (grown == 0) return;
   queuedPackets_ += stream.source_.packets() - packetsBefore;
   queued_.setUsed(queuedPackets_);
-  round_.onData(stream, grown);
+  drr_.onData(stream, grown);
 }
 
 Packet StreamSendSide::handOut(Flow& flow) {
@@ -207,28 +207,28 @@ Packet StreamSendSide::handOut(Flow& flow) {
 void StreamSendSide::onAllDone(Flow& flow) {
   auto& stream = static_cast<Stream&>(flow);
   stream.isKnown_ = true;
-  look(stream);
+  checkLater(stream);
 }
 
 // ---- ends
 
-void StreamSendSide::look(Stream& stream) {
-  if (std::exchange(stream.isLooked_, true)) return;
-  looked_.pushBack(stream);
+void StreamSendSide::checkLater(Stream& stream) {
+  if (std::exchange(stream.isToCheck_, true)) return;
+  toCheck_.pushBack(stream);
 }
 
-Stream* StreamSendSide::takeLooked() {
-  if (looked_.empty()) return nullptr;
-  Stream* stream = looked_.popFront();
-  stream->isLooked_ = false;
+Stream* StreamSendSide::takeToCheck() {
+  if (toCheck_.empty()) return nullptr;
+  Stream* stream = toCheck_.popFront();
+  stream->isToCheck_ = false;
   return stream;
 }
 
 void StreamSendSide::forget(Stream& stream) {
-  round_.remove(stream);
+  drr_.remove(stream);
   queuedPackets_ -= stream.source_.packets();
   queued_.setUsed(queuedPackets_);
-  if (stream.isLooked_) looked_.erase(stream);
+  if (stream.isToCheck_) toCheck_.erase(stream);
   if (stream.isStarved_) hungry_.erase(stream);
 }
 

@@ -19,7 +19,7 @@ namespace braid {
 class StreamSendSide final : public Lane {
  public:
   /// All but `session` must outlive it. `registry` is nullptr when there are no streams.
-  StreamSendSide(const StreamOptions& options, PacketPool& pool, DrrScheduler& round,
+  StreamSendSide(const StreamOptions& options, PacketPool& pool, DrrScheduler& drr,
                  StreamRegistry* registry, uint32_t session);
 
   /// `unit`: most bytes of a unit. `rate`: bytes per second that the paths carry together;
@@ -41,10 +41,10 @@ class StreamSendSide final : public Lane {
   /// again.
   void tellWritable(Stream& stream);
 
-  /// Adds the stream to the list of those to look at.
-  void look(Stream& stream);
-  /// Takes the next stream to look at; nullptr when there is none.
-  Stream* takeLooked();
+  /// Adds the stream to the list of those that may be done.
+  void checkLater(Stream& stream);
+  /// Takes the next stream that may be done; nullptr when there is none.
+  Stream* takeToCheck();
   /// The stream ends; everything that it has sent was given up before.
   void forget(Stream& stream);
 
@@ -63,7 +63,7 @@ class StreamSendSide final : public Lane {
 
   const StreamOptions& options_;
   PacketPool& pool_;
-  DrrScheduler& round_;
+  DrrScheduler& drr_;
   StreamRegistry* const registry_;
   const uint32_t session_;
   CallbackQuotaUser queued_;  ///< buffers that wait to be sent
@@ -72,7 +72,7 @@ class StreamSendSide final : public Lane {
   size_t ahead_;  ///< most bytes of a stream that wait
   uint64_t sentBytes_ = 0;
   Time retryAt_{};  ///< buffers are not asked for again before this time
-  IntrusiveList<Stream, &Stream::byLook_> looked_;
+  IntrusiveList<Stream, &Stream::byCheck_> toCheck_;
   IntrusiveList<Stream, &Stream::byHunger_> hungry_;
 };
 

@@ -31,13 +31,13 @@ StreamCause causeOf(uint64_t code) {
 }
 }  // namespace
 
-SessionStreams::SessionStreams(const StreamContext& context, DrrScheduler& round)
+SessionStreams::SessionStreams(const StreamContext& context, DrrScheduler& drr)
     : context_(context),
       registry_(context.registry),
-      upload_(context.options.firstUpload),
+      peersFirstCredit_(context.options.firstUpload),
       nextId_(context.isInitiator ? 0 : 1),
-      receiveMemory_(context.options, context.pool, context.memory, [this] { giveWay(); }),
-      sending_(context.options, context.pool, round, registry_, context.session),
+      receiveMemory_(context.options, context.pool, context.memory, [this] { freeMemory(); }),
+      sendSide_(context.options, context.pool, drr, registry_, context.session),
       rtt_(kFirstRtt) {}
 
 SessionStreams::~SessionStreams() {
@@ -46,11 +46,11 @@ SessionStreams::~SessionStreams() {
 
 // ---- called by the session
 
-void SessionStreams::describe(Params& own) const {
+void SessionStreams::writeParams(Params& own) const {
   if (!isOn()) return;
   own.lanes |= Params::kStreamLane;
-  own.streams = announced();
-  own.streamCredit = upload_;
+  own.streams = announcedMost();
+  own.streamCredit = peersFirstCredit_;
 }
 
 Stream* SessionStreams::find(StreamId id) const {
@@ -59,11 +59,11 @@ Stream* SessionStreams::find(StreamId id) const {
 }
 
 Stream& SessionStreams::add(StreamId id, const StreamOpening& opening, bool own, Time now) {
-  auto made = std::make_unique<Stream>(*this, sending_, store_, id, opening, own, now);
+  auto made = std::make_unique<Stream>(*this, sendSide_, store_, id, opening, own, now);
   Stream& stream = *streams_.emplace(id, std::move(made)).first->second;
   stream.handle_ = registry_->add(stream);
   stream.sendLimit_ = own ? peer_.streamCredit : opening.credit;
-  stream.creditLimit_ = own ? opening.credit : upload_;
+  stream.creditLimit_ = own ? opening.credit : peersFirstCredit_;
   stream.window_ = stream.creditLimit_;
   ++(own ? counts_.streamsOpened : counts_.streamsAccepted);
   return stream;
@@ -92,23 +92,23 @@ SessionStreams::Verdict SessionStreams::admit(const StreamFrame& frame, Time now
 // stream that has ended are of no use any more.
 SessionStreams::Verdict SessionStreams::admitNew(const StreamFrame& frame, Time now) {
   if (!frame.opening || isOwn(frame.stream)) return Verdict::kTaken;
-  StreamIdFilter::Verdict seen = ids_.look(frame.stream);
+  StreamIdFilter::Verdict seen = ids_.check(frame.stream);
   if (seen == StreamIdFilter::Verdict::kSeen) return Verdict::kTaken;
   if (resets_.size() >= kMostResets) return Verdict::kNoRoom;
   StreamRateLimits& rateLimits = context_.rateLimits;
   const uint32_t rate = context_.options.newPerSecond;
   const bool isStale = seen == StreamIdFilter::Verdict::kStale;
   const bool hasRoom = isOn() && streams_.size() < context_.options.most;
-  if (isStale || !hasRoom || !rateLimits.taken.take(StreamRateLimits::ofPeer(rate), now)) {
+  if (isStale || !hasRoom || !rateLimits.accepted.take(StreamRateLimits::ofPeer(rate), now)) {
     ++counts_.streamsTurnedAway;
     if (!rateLimits.refused.take(StreamRateLimits::refusals(rate), now)) return Verdict::kNoRoom;
-    if (!isStale) ids_.mark(frame.stream);
-    refuse(frame.stream, isStale ? StreamCause::kGone : StreamCause::kLimit);
+    if (!isStale) ids_.record(frame.stream);
+    queueReset(frame.stream, isStale ? StreamCause::kGone : StreamCause::kLimit);
     return Verdict::kTaken;
   }
-  ids_.mark(frame.stream);
+  ids_.record(frame.stream);
   Stream& stream = add(frame.stream, *frame.opening, false, now);
-  context_.trace.note(lineOf(stream, now));
+  context_.trace.note(traceOf(stream, now));
   registry_->announce(stream.handle_, context_.session);
   return Verdict::kTaken;
 }
@@ -127,7 +127,7 @@ void SessionStreams::onFrame(const StreamFrame& frame, Packet bytes, Time now) {
   if (assembly.arrived() > arrived && stream->firstByte_ == kNever) stream->firstByte_ = now;
   if (assembly.arrived() > arrived || assembly.isWhole() != wasWhole)
     registry_->tell(stream->handle_, &StreamEvent::readable);
-  if (assembly.isAtEnd()) sending_.look(*stream);
+  if (assembly.isAtEnd()) sendSide_.checkLater(*stream);
 }
 
 void SessionStreams::onCredit(const StreamCreditFrame& frame) {
@@ -136,32 +136,32 @@ void SessionStreams::onCredit(const StreamCreditFrame& frame) {
   stream->isKnown_ = true;
   if (frame.limit <= stream->sendLimit_) return;
   stream->sendLimit_ = frame.limit;
-  sending_.tellWritable(*stream);
+  sendSide_.tellWritable(*stream);
 }
 
 // A reset may overtake the opening.
 void SessionStreams::onReset(const StreamResetFrame& frame, Time now) {
-  if (!isOwn(frame.stream) && ids_.look(frame.stream) == StreamIdFilter::Verdict::kNew)
-    ids_.mark(frame.stream);
+  if (!isOwn(frame.stream) && ids_.check(frame.stream) == StreamIdFilter::Verdict::kNew)
+    ids_.record(frame.stream);
   Stream* stream = find(frame.stream);
   if (!stream) return;
   StreamCause cause = causeOf(frame.code);
-  wasTurnedAway_ |= stream->isOwn_ && cause == StreamCause::kLimit;
+  wasRefused_ |= stream->isOwn_ && cause == StreamCause::kLimit;
   end(*stream, cause, now);
 }
 
 void SessionStreams::update(Time now) {
   updated_ = now;
-  if (std::exchange(wasTurnedAway_, false)) rest(now + kTurnedAway);
-  isResting_ = now < restsUntil_;
-  while (Stream* stream = sending_.takeLooked()) settle(*stream, now);
-  sending_.feed(now);
+  if (std::exchange(wasRefused_, false)) pauseIntercepting(now + kPauseAfterRefusal);
+  isPaused_ = now < pausedUntil_;
+  while (Stream* stream = sendSide_.takeToCheck()) endIfDone(*stream, now);
+  sendSide_.feed(now);
 }
 
 void SessionStreams::endAll(StreamCause cause, bool tellPeer) {
   while (!streams_.empty()) {
     Stream& stream = *streams_.begin()->second;
-    if (tellPeer) refuse(stream.id_, cause);
+    if (tellPeer) queueReset(stream.id_, cause);
     end(stream, cause, updated_);
   }
 }
@@ -169,8 +169,8 @@ void SessionStreams::endAll(StreamCause cause, bool tellPeer) {
 // ---- frames for the peer
 
 bool SessionStreams::pollCredit(StreamCreditFrame& out) {
-  if (owing_.empty()) return false;
-  Stream& stream = *owing_.popFront();
+  if (creditsToSend_.empty()) return false;
+  Stream& stream = *creditsToSend_.popFront();
   stream.owesCredit_ = false;
   out = {stream.id_, stream.creditLimit_};
   return true;
@@ -183,7 +183,7 @@ bool SessionStreams::pollReset(StreamResetFrame& out) {
   return true;
 }
 
-void SessionStreams::refuse(StreamId id, StreamCause cause) {
+void SessionStreams::queueReset(StreamId id, StreamCause cause) {
   resets_.pushBack({id, static_cast<uint64_t>(cause)});
   if (registry_) registry_->touch(context_.session);
 }
@@ -204,7 +204,7 @@ bool SessionStreams::makeRoom(size_t bytes, Time now) {
 
 // Another session has no memory left, and this one holds more than twice as much as that one would
 // hold.
-void SessionStreams::giveWay() {
+void SessionStreams::freeMemory() {
   if (Stream* most = receiveMemory_.mostUnread()) reset(*most, StreamCause::kLimit, true, updated_);
 }
 
@@ -215,7 +215,7 @@ size_t SessionStreams::firstCredit() const {
 
 // Works like the growth of TCP's receive buffer: the window doubles if the reader takes half of it
 // within two round trips. A limit that was announced is never lowered.
-void SessionStreams::grant(Stream& stream, Time now) {
+void SessionStreams::raiseCredit(Stream& stream, Time now) {
   const Reassembler& assembly = stream.assembly_;
   if (assembly.isWhole()) return;
   uint64_t ahead = stream.creditLimit_ - assembly.consumed();
@@ -230,17 +230,17 @@ void SessionStreams::grant(Stream& stream, Time now) {
   stream.granted_ = now;
   stream.creditLimit_ = limit;
   if (std::exchange(stream.owesCredit_, true)) return;
-  owing_.pushBack(stream);
+  creditsToSend_.pushBack(stream);
 }
 
 // ---- called by the driver
 
-void SessionStreams::rest(Time until) {
-  restsUntil_ = std::max(restsUntil_, until);
-  isResting_ = true;
+void SessionStreams::pauseIntercepting(Time until) {
+  pausedUntil_ = std::max(pausedUntil_, until);
+  isPaused_ = true;
 }
 
-size_t SessionStreams::announced() const {
+size_t SessionStreams::announcedMost() const {
   const size_t most = context_.options.most;
   return most - std::max(most / kLag, std::min(most / 2, kLeastLag));
 }
@@ -254,8 +254,8 @@ bool SessionStreams::canOpen() const {
          nextId_ / 2 < (uint64_t{1} << 60);
 }
 
-bool SessionStreams::mayTakeOver() const {
-  return !isResting_ && canOpen() && streams_.size() + most() / kSpare < most();
+bool SessionStreams::mayIntercept() const {
+  return !isPaused_ && canOpen() && streams_.size() + most() / kSpare < most();
 }
 
 StreamHandle SessionStreams::open(const StreamEnds& ends, Time now) {
@@ -265,16 +265,16 @@ StreamHandle SessionStreams::open(const StreamEnds& ends, Time now) {
   // The tokens left are for connections on their way. Openings stop until half of the tokens are
   // there again; otherwise new connections would change between streams and packets all the time.
   if (now < opened.availableAt(ration, ration.burst / kSpareOpenings))
-    rest(opened.availableAt(ration, ration.burst / 2));
+    pauseIntercepting(opened.availableAt(ration, ration.burst / 2));
   Stream& stream = add(StreamId(nextId_), {ends, firstCredit()}, true, now);
-  if (!sending_.begin(stream, now)) {
+  if (!sendSide_.begin(stream, now)) {
     registry_->release(stream.handle_);
     remove(stream);
     --counts_.streamsOpened;
     return {};
   }
   nextId_ += 2;
-  context_.trace.note(lineOf(stream, now));
+  context_.trace.note(traceOf(stream, now));
   return stream.handle_;
 }
 
@@ -282,9 +282,9 @@ void SessionStreams::consume(Stream& stream, size_t bytes, Time now) {
   Reassembler& assembly = stream.assembly_;
   assembly.consume(bytes);
   receiveMemory_.onChange(stream);
-  grant(stream, now);
+  raiseCredit(stream, now);
   if (stream.owesCredit_) registry_->touch(context_.session);
-  if (assembly.isAtEnd()) settle(stream, now);
+  if (assembly.isAtEnd()) endIfDone(stream, now);
 }
 
 void SessionStreams::reset(Stream& stream, StreamCause cause, Time now) {
@@ -293,7 +293,7 @@ void SessionStreams::reset(Stream& stream, StreamCause cause, Time now) {
 
 // This side resets the stream. `tellDriver`: the driver does not know of it.
 void SessionStreams::reset(Stream& stream, StreamCause cause, bool tellDriver, Time now) {
-  refuse(stream.id_, cause);
+  queueReset(stream.id_, cause);
   if (!tellDriver) registry_->release(stream.handle_);
   end(stream, cause, now);
 }
@@ -312,24 +312,24 @@ void SessionStreams::end(Stream& stream, std::optional<StreamCause> cause, Time 
 
 // ---- ends
 
-void SessionStreams::settle(Stream& stream, Time now) {
+void SessionStreams::endIfDone(Stream& stream, Time now) {
   if (!stream.source_.hasLeft() || stream.sent.unacked() > 0 || !stream.assembly_.isAtEnd()) return;
   end(stream, std::nullopt, now);
 }
 
 void SessionStreams::remove(Stream& stream) {
   context_.dataTracker.takeBack(stream, [](Packet) {});
-  sending_.forget(stream);
+  sendSide_.forget(stream);
   stream.assembly_.clear();
   receiveMemory_.onChange(stream);
-  if (stream.owesCredit_) owing_.erase(stream);
+  if (stream.owesCredit_) creditsToSend_.erase(stream);
   streams_.erase(stream.id_);
   if (streams_.empty()) store_.shrink();
 }
 
 // ---- for the operator
 
-StreamTrace SessionStreams::lineOf(const Stream& stream, Time now) {
+StreamTrace SessionStreams::traceOf(const Stream& stream, Time now) {
   StreamTrace out{.time = now, .stream = stream.id_, .isOwn = stream.isOwn_, .ends = stream.ends()};
   out.begun = stream.begun_;
   return out;
@@ -337,7 +337,7 @@ StreamTrace SessionStreams::lineOf(const Stream& stream, Time now) {
 
 void SessionStreams::traceEnd(const Stream& stream, std::optional<StreamCause> cause,
                               Time now) const {
-  StreamTrace out = lineOf(stream, now);
+  StreamTrace out = traceOf(stream, now);
   out.hasEnded = true;
   out.sentBytes = stream.source_.end();
   out.receivedBytes = stream.assembly_.arrived();
@@ -348,7 +348,7 @@ void SessionStreams::traceEnd(const Stream& stream, std::optional<StreamCause> c
 
 StreamCounts SessionStreams::counts() const {
   StreamCounts counts = counts_;
-  counts.streamSentBytes = sending_.sentBytes();
+  counts.streamSentBytes = sendSide_.sentBytes();
   return counts;
 }
 

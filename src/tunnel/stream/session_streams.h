@@ -1,29 +1,42 @@
 #pragma once
 
-// The stream lane: TCP connections that are terminated at the gateways, so that only their bytes
-// cross the tunnel in between.
+// The streams of one session. A stream is a TCP connection that both gateways terminate: only its
+// bytes cross the tunnel in between, and each host sees a short round trip. (The other connections
+// cross it as packets.) Session owns one SessionStreams. It has three kinds of callers:
 //
-// The way of the bytes. The driver writes bytes to a stream. They wait in its SendBuffer, cut into
-// units, until it is the stream's turn in the DrrScheduler. Then the DataTracker has them until
-// they have arrived; a lost unit is cut again where a path needs that. At the other end the ranges
-// enter the stream's Reassembler, and the driver reads them there. The driver learns from the
-// StreamRegistry what happened to a stream.
+//     the driver   holds the TCP sockets (TcpProxy in the daemon). It names a stream by a
+//                  StreamHandle; TunnelStreams looks the stream up and calls here. It learns what
+//                  happened from StreamRegistry
+//     Inbound      hands over STREAM, STREAM_CREDIT and RESET frames of the peer
+//     Outbound     polls the credit and reset frames for the peer
 //
-//     driver -> write, finish -> SendBuffer -> DrrScheduler -> DataTracker ...
-//                                                       ... onFrame -> Reassembler -> driver
-//     driver <- StreamRegistry <- onCredit, onReset, onFrame <- Inbound
-//     driver -> consume -> pollCredit; driver -> reset -> pollReset; both -> Outbound
+// The bytes of a stream, in each direction:
 //
-// Life of a stream. It begins with open(), or with the peer's first frame that has its opening. It
-// ends when both directions are done, or at once by a reset of either side. Then only its number is
-// left (StreamIdFilter), and a frame for the peer.
+//     driver -> StreamSendSide::write -> SendBuffer, in units that fit a datagram
+//            -> DrrScheduler, the stream's turn among all flows and streams
+//            -> DataTracker, until the peer has them; a lost unit is sent again
+//            ~~ the peer: Inbound -> admit(), onFrame() -> Reassembler, in order
+//            -> driver reads, and says so by consume()
 //
-// Bounds. The peer sends no more of a stream than its credit allows. The credit grows as the driver
-// reads, faster for a driver that reads fast. The received bytes of all streams together are
-// bounded; at the bound the stream with the most unread bytes is reset. The driver may write ahead
-// what the paths carry in a few milliseconds. No stream waits for another. Either side opens
-// streams within a rate limit (StreamRateLimits), because each one makes the other side's kernel
-// connect.
+// Life of a stream. One side opens it: open() here, and at the other side the first STREAM frame
+// with an opening (the two addresses), which may carry bytes already. Each direction ends with a
+// FIN. A stream is removed when both directions are done: all that was written is acknowledged, and
+// all that came is read. A reset by either side removes it at once; what has not arrived is lost.
+// Then only its id is remembered (StreamIdFilter).
+//
+// Flow control is QUIC's: STREAM_CREDIT says up to which offset the peer may send. The window
+// behind it doubles while the driver reads fast, like the receive buffer of TCP.
+//
+// Bounds (StreamOptions):
+//
+//     most           streams of both sides at once. Beyond it this side opens none, and resets
+//                    those that the peer opens
+//     newPerSecond   new streams (StreamRateLimits)
+//     heldBytes      received and not yet read, all streams together (ReceiveMemory). At this
+//                    bound the stream with the most unread bytes is reset, so no stream waits for
+//                    the reader of another
+//     mostCredit     window of one stream
+//     queuedBytes    written and not yet sent, of one stream; usually what the paths carry in 8 ms
 
 #include <algorithm>
 #include <cstddef>
@@ -42,206 +55,162 @@
 #include "tunnel/stream/registry.h"
 #include "tunnel/stream/send_side.h"
 #include "tunnel/stream/stream.h"
+#include "tunnel/stream/stream_admission.h"
 #include "tunnel/stream/stream_io.h"
 #include "tunnel/wire/header.h"
 #include "tunnel/wire/parameters.h"
 
 namespace braid {
 
-/// Remembers which streams the other side has opened. It numbers its streams upward from the first.
-/// Openings may overtake each other by less than kWindow streams.
-class StreamIdFilter {
- public:
-  static constexpr uint64_t kWindow = 16384;
-
-  enum class Verdict : uint8_t {
-    kNew,
-    kSeen,  ///< it was opened before, and may have ended
-    /// Possibly opened: kWindow or more later ones were, so this side does not remember it.
-    kStale,
-  };
-  Verdict look(StreamId id) const {
-    uint64_t n = id.value() / 2;
-    if (n >= next_) return Verdict::kNew;
-    if (next_ - n > kWindow) return Verdict::kStale;
-    return seen_->test(n) ? Verdict::kSeen : Verdict::kNew;
-  }
-  /// Records the opening of a stream that is kNew.
-  void mark(StreamId id) {
-    uint64_t n = id.value() / 2;
-    if (!seen_) seen_ = std::make_unique<BitRing<kWindow>>();
-    if (n >= next_) {
-      uint64_t passed = n + 1 - next_;
-      if (passed >= kWindow) {
-        seen_->clearAll();
-      } else {
-        seen_->clear(next_, passed);
-      }
-      next_ = n + 1;
-    }
-    seen_->set(n);
-  }
-
- private:
-  std::unique_ptr<BitRing<kWindow>> seen_;  ///< allocated with the first stream
-  uint64_t next_ = 0;                       ///< after the largest that was opened, as StreamId / 2
-};
-
-/// Rate limits for opening streams with a peer. Opening one costs the peer a few bytes, and this
-/// side a connection of its kernel. The token buckets belong to the peer and not to a session: a
-/// new session does not refill them.
-///
-/// `perSecond`: StreamOptions::newPerSecond, at least 1.
-struct StreamRateLimits {
-  /// Streams that this side opens; connections beyond this limit stay packets.
-  static constexpr RateLimit own(uint32_t perSecond) {
-    return {2 * perSecond, Duration{2s} / perSecond};
-  }
-  /// Streams of the peer that this side accepts. All streams of a peer that keeps to own() are
-  /// accepted, even when those that waited for a path for the repair time (3 s) come at once.
-  static constexpr RateLimit ofPeer(uint32_t perSecond) {
-    return {4 * perSecond, Duration{1s} / perSecond};
-  }
-  /// Streams of the peer beyond ofPeer() that are answered by a reset. Streams beyond this limit,
-  /// too, are not even acknowledged, so the peer sends them again.
-  static constexpr RateLimit refusals(uint32_t perSecond) {
-    return {perSecond, Duration{1s} / perSecond};
-  }
-
-  TokenBucket opened, taken, refused;
-};
-
-/// What the stream lane of a session works with. All but the numbers must outlive it.
+/// What the streams of a session work with. All but the last two must outlive them.
 struct StreamContext {
   const StreamOptions& options;
   PacketPool& pool;
   DataTracker& dataTracker;
   const RecoveryTrace& trace;
-  StreamRateLimits& rateLimits;
-  StreamRegistry* registry = nullptr;  ///< where the driver meets streams; nullptr: no streams
-  MemoryQuota* memory = nullptr;  ///< bytes held for the readers of all peers; nullptr: no bound
-  uint32_t session = 0;
-  bool isInitiator = false;
+  StreamRateLimits& rateLimits;        ///< of the peer
+  StreamRegistry* registry = nullptr;  ///< of all sessions; nullptr: there are no streams
+  MemoryQuota* memory = nullptr;       ///< bytes held for readers, of all peers; nullptr: no bound
+  uint32_t session = 0;                ///< session id
+  bool isInitiator = false;            ///< it opens even stream ids, the responder odd ones
 };
 
-/// The streams of a session: they begin, receive and end here. StreamSendSide does the sending.
 class SessionStreams {
  public:
-  /// At most this many resets wait to be sent; while there are as many, no stream begins.
+  /// At most this many resets wait to be sent. While there are as many, no stream begins.
   static constexpr size_t kMostResets = 16384;
-  /// New connections stay packets for this long after the peer had no room for a stream.
-  static constexpr Duration kTurnedAway = 5s;
+  /// mayIntercept() is false for this long after the peer had no room for a stream.
+  static constexpr Duration kPauseAfterRefusal = 5s;
 
-  /// `round`: shared with the session's packets; it must outlive this object.
-  SessionStreams(const StreamContext& context, DrrScheduler& round);
+  /// `drr`: shared with the session's packets; it must outlive this object.
+  SessionStreams(const StreamContext& context, DrrScheduler& drr);
+  /// Ends all streams as endAll(kGone, false) does.
   ~SessionStreams();
   SessionStreams(const SessionStreams&) = delete;
   SessionStreams& operator=(const SessionStreams&) = delete;
 
-  // ---- called by the session
+  // ---- called by the session and its parts
 
-  /// Whether this side takes part in streams.
+  /// Whether this side opens and accepts streams.
   bool isOn() const { return context_.options.on && registry_; }
-  /// Writes what this side announces of its stream lane to `own`.
-  void describe(Params& own) const;
-  void setPeer(const Params& peer) { peer_ = peer; }
-  /// `unit`: most bytes of a unit. `rate`: bytes per second that the paths carry together;
-  /// infinity: not known. `rtt`: round-trip time of the slowest path.
+  /// Writes to `own`, the parameters that are sent to the peer, how many streams and bytes this
+  /// side accepts. Nothing is written when isOn() is false.
+  void writeParams(Params& own) const;
+  /// The peer's parameters have come. Until then no stream can be opened.
+  void setPeerParams(const Params& peer) { peer_ = peer; }
+  /// `unit`: bytes that fit the smallest datagram of the paths in use. `rate`: bytes per second
+  /// that the paths carry together; infinity: not known. `rtt`: round-trip time of the slowest
+  /// path, above 0.
   void setPaths(size_t unit, double rate, Duration rtt) {
-    sending_.setPaths(unit, rate);
+    sendSide_.setPaths(unit, rate);
     rtt_ = rtt;
   }
 
   enum class Verdict : uint8_t {
-    kTaken,
-    kNoRoom,  ///< no memory is left for it: its datagram must count as lost
-    kBad,     ///< it violates the protocol
+    kTaken,   ///< it may be taken, or is of no use any more; its datagram is acknowledged
+    kNoRoom,  ///< no memory is left for it, or for its refusal: its datagram must count as lost
+    kBad,     ///< it violates the protocol: beyond the credit, or beyond the end of the stream
   };
-  /// Whether the frame can be taken. Opens its stream if it is new; may reset streams to make room.
+  /// Whether the frame can be taken. Opens its stream if it is new. May reset streams to make room,
+  /// even that of the frame.
   Verdict admit(const StreamFrame& frame, Time now);
-  /// Takes a frame that was admitted at this time; `bytes` holds its bytes.
+  /// Takes a frame after admit() has returned kTaken for it at the same `now`. `bytes` holds the
+  /// frame's bytes. Does nothing when the stream has ended.
   void onFrame(const StreamFrame& frame, Packet bytes, Time now);
+  /// A credit that is not larger than the one before, or for a stream that has ended, is ignored.
   void onCredit(const StreamCreditFrame& frame);
+  /// The peer resets a stream, perhaps before its opening has arrived.
   void onReset(const StreamResetFrame& frame, Time now);
-  /// Looks at the streams that something happened to. Call it after other calls of the session.
+  /// Ends the streams that are done, and lets those that found no buffer try again. Session calls
+  /// it after each call in which something may have happened, and at nextDeadline().
   void update(Time now);
-  /// When update() is due if nothing happens until then.
+  /// When update() is due if nothing happens until then; kNever: it is not.
   Time nextDeadline() const {
-    return std::min(sending_.nextDeadline(), isResting_ ? restsUntil_ : kNever);
+    return std::min(sendSide_.nextDeadline(), isPaused_ ? pausedUntil_ : kNever);
   }
-  /// Ends all streams. `tellPeer`: the session continues, so the peer gets resets.
+  /// Resets all streams, and tells the driver. `tellPeer`: sends resets, too; false when the
+  /// session ends.
   void endAll(StreamCause cause, bool tellPeer);
 
-  /// Takes the next frame for the peer; false when there is none.
+  /// Takes the next frame for the peer; false when there is none. A credit frame holds the stream's
+  /// newest credit. The caller sees to it that the frame arrives (ControlFrames).
   bool pollCredit(StreamCreditFrame& out);
   bool pollReset(StreamResetFrame& out);
 
-  // ---- called by the driver
+  // ---- called for the driver (StreamApi). `stream` is one of this session's
 
+  /// Whether open() may succeed, apart from rate limit and buffers: both sides take part, and there
+  /// is room for a stream and its reset.
   bool canOpen() const;
-  /// Whether new connections are to become streams: canOpen(), and it will stay true for
-  /// connections that are already on their way. False for kTurnedAway after the peer had no room
-  /// for a stream, and while the rate limit is nearly used up (StreamRateLimits).
-  bool mayTakeOver() const;
-  /// Opens a stream. Returns an empty handle when canOpen() is false, the rate limit is used up, or
-  /// no buffer is free.
+  /// Whether new connections are to be intercepted to become streams: canOpen() is true, and there
+  /// is also room for connections that are already on their way. False for kPauseAfterRefusal after
+  /// the peer had no room for a stream, and while the rate limit is nearly used up.
+  bool mayIntercept() const;
+  /// Opens a stream; bytes may be written at once. Returns an empty handle, and nothing has begun,
+  /// when canOpen() is false, the rate limit is used up, or no buffer is free.
   StreamHandle open(const StreamEnds& ends, Time now);
   /// Takes what the driver writes.
-  StreamSendSide& sending() { return sending_; }
+  StreamSendSide& sendSide() { return sendSide_; }
+  /// The driver has read `bytes` bytes, at most Reassembler::readable(). May end the stream, and
+  /// raises the peer's credit once half of the window is used.
   void consume(Stream& stream, size_t bytes, Time now);
-  /// Resets the stream. After the call it is gone, and its handle is dead.
+  /// The driver gives the stream up: sends a reset. After the call the stream is gone and its
+  /// handle is dead; the driver gets no event.
   void reset(Stream& stream, StreamCause cause, Time now);
 
   // ---- for the operator
 
   uint32_t session() const { return context_.session; }
+  /// Streams at present.
   size_t size() const { return streams_.size(); }
   /// Bytes held for readers, as whole buffers.
   size_t heldBytes() const { return receiveMemory_.bytes(); }
+  /// Since the session began.
   StreamCounts counts() const;
-  /// At most `most` streams, in the order of their numbers.
+  /// At most `most` streams, in the order of their ids.
   std::vector<StreamStatus> list(size_t most, Time now) const;
 
  private:
   Stream* find(StreamId id) const;
-  /// Streams at once, of both sides, from which on the peer opens no more. Fewer than this side can
-  /// have, because the peer learns late what this side opens and ends.
-  size_t announced() const;
-  /// Streams at once, of both sides, from which on this side opens no more.
+  /// Streams of both sides at once that this side announces to the peer. Fewer than it can have,
+  /// because the peer learns late what this side opens and ends.
+  size_t announcedMost() const;
+  /// Streams of both sides at once from which on this side opens no more.
   size_t most() const;
   bool isOwn(StreamId id) const { return (id.value() % 2 == 0) == context_.isInitiator; }
   Stream& add(StreamId id, const StreamOpening& opening, bool own, Time now);
   Verdict admitNew(const StreamFrame& frame, Time now);
   bool makeRoom(size_t bytes, Time now);
-  void giveWay();
-  void grant(Stream& stream, Time now);
+  void freeMemory();
+  void raiseCredit(Stream& stream, Time now);
   size_t firstCredit() const;
-  void settle(Stream& stream, Time now);
-  void refuse(StreamId id, StreamCause cause);
-  void rest(Time until);
+  void endIfDone(Stream& stream, Time now);
+  void queueReset(StreamId id, StreamCause cause);
+  void pauseIntercepting(Time until);
   void reset(Stream& stream, StreamCause cause, bool tellDriver, Time now);
+  /// `cause`: of a reset; nullopt: both directions are done.
   void end(Stream& stream, std::optional<StreamCause> cause, Time now);
-  static StreamTrace lineOf(const Stream& stream, Time now);
+  static StreamTrace traceOf(const Stream& stream, Time now);
   void traceEnd(const Stream& stream, std::optional<StreamCause> cause, Time now) const;
   void remove(Stream& stream);
 
   StreamContext context_;
-  StreamRegistry* const registry_;  ///< nullptr when there are no streams
+  StreamRegistry* const registry_;  ///< nullptr: there are no streams
   ChunkPool store_;
   std::map<StreamId, std::unique_ptr<Stream>> streams_;
   StreamIdFilter ids_;  ///< streams that the peer has opened
-  Params peer_;
-  /// First credit of streams that the peer opens, as announced to it.
-  const size_t upload_;
-  uint64_t nextId_;
-  Time updated_{};  ///< time of the last update()
+  Params peer_;         ///< of the peer; before they came: no streams
+  /// First credit of streams that the peer opens, as announced to it: bytes.
+  const size_t peersFirstCredit_;
+  uint64_t nextId_;  ///< of the next stream that this side opens
+  Time updated_{};   ///< time of the last update()
   ReceiveMemory receiveMemory_;
-  StreamSendSide sending_;
-  Duration rtt_;                ///< of the slowest path
-  bool wasTurnedAway_ = false;  ///< the peer had no room for a stream, since update()
-  bool isResting_ = false;      ///< new connections stay packets, until `restsUntil_`
-  Time restsUntil_{};
-  IntrusiveList<Stream, &Stream::byCredit_> owing_;
+  StreamSendSide sendSide_;
+  Duration rtt_;             ///< of the slowest path
+  bool wasRefused_ = false;  ///< the peer had no room for a stream, since the last update()
+  bool isPaused_ = false;    ///< mayIntercept() is false, until pausedUntil_
+  Time pausedUntil_{};
+  IntrusiveList<Stream, &Stream::byCredit_> creditsToSend_;
   Ring<StreamResetFrame> resets_;
   StreamCounts counts_;
 };

@@ -82,11 +82,11 @@ class Stream final : public Flow {
   bool isKnown_;             ///< the other side knows the stream, too
   bool waits_ = false;       ///< the driver waits until it may write more
   bool finishes_ = false;    ///< the driver has written all
-  bool isLooked_ = false;    ///< in StreamSendSide's list of streams to look at
+  bool isToCheck_ = false;   ///< in StreamSendSide's list of streams to check
   bool owesCredit_ = false;  ///< in the list of streams with a credit to announce
   bool isStarved_ = false;   ///< in the list of streams that wait for a buffer
   uint8_t lagClass_ = 0;     ///< owner: ReceiveMemory
-  ListLink<Stream> byLook_, byCredit_, byHunger_, byLag_;
+  ListLink<Stream> byCheck_, byCredit_, byHunger_, byLag_;
 };
 
 /// The memory that the streams of a session take for their readers, and which stream has the most
@@ -96,14 +96,14 @@ class Stream final : public Flow {
 /// could fill the memory and block the very bytes it waits for.
 class ReceiveMemory {
  public:
-  /// `options`, `pool` and `memory`, the quota of all peers, must outlive the object. `giveWay`:
+  /// `options`, `pool` and `memory`, the quota of all peers, must outlive the object. `reclaim`:
   /// resets the stream that mostUnread() returns, if any. It is called when another session needs
   /// memory and this one holds most of it.
   ReceiveMemory(const StreamOptions& options, PacketPool& pool, MemoryQuota* memory,
-                const std::function<void()>& giveWay)
+                const std::function<void()>& reclaim)
       : options_(options),
-        shared_(memory, giveWay),
-        buffers_(&pool.quota(PacketUse::kHeld), giveWay) {}
+        shared_(memory, reclaim),
+        buffers_(&pool.quota(PacketUse::kHeld), reclaim) {}
 
   /// Bytes of memory: whole buffers, and what keeps them in order.
   size_t bytes() const { return bytes_; }

@@ -111,8 +111,8 @@ class GatewayTest : public testing::Test {
     clock_.set(end);
   }
   bool turn() {
-    bool more = edge_.gateway->turn();
-    more |= hub_.gateway->turn();
+    bool more = edge_.gateway->runOnce();
+    more |= hub_.gateway->runOnce();
     for (Site* from : {&edge_, &hub_}) {
       for (FakeDatagram& d : from->host.takeSent()) {
         if (losesHandshakes_ && isHandshakeDatagram(d.bytes)) continue;
@@ -152,7 +152,7 @@ TEST_F(GatewayTest, APeriodThatEndsInCenturiesIsLookedAtNowAndThen) {
   std::ofstream(edge_.config.state)
       << R"({"uplinks":{"dsl":{"used":5,"until":11800000000,"period":[2,1,0]}}})";
   edge_.setUp();
-  edge_.gateway->turn();
+  edge_.gateway->runOnce();
   EXPECT_GE(edge_.gateway->nextDeadline(), clock_.now());
   EXPECT_EQ(edge_.gateway->status().uplinks.at(0).meter->until, 11'800'000'000);
 }
@@ -162,7 +162,7 @@ TEST_F(GatewayTest, APeriodThatEndsInCenturiesIsLookedAtNowAndThen) {
 TEST_F(GatewayTest, WhatDatagramsDeliverLeavesBeforeMoreIsRead) {
   start();
   for (int i = 0; i < 40; ++i) edge_.host.device()->put(toHub(20));
-  edge_.gateway->turn();
+  edge_.gateway->runOnce();
   size_t written = 0, datagrams = 0;
   for (const FakeDatagram& d : edge_.host.takeSent()) {
     hub_.host.deliver(d);
@@ -180,7 +180,7 @@ TEST_F(GatewayTest, ATurnReadsTheDeviceOnceHoweverOftenItIsReadable) {
   start();
   uint64_t before = edge_.gateway->status().traffic.readPackets;
   for (size_t i = 0; i < kAll; ++i) edge_.host.device()->put(toHub(20));
-  EXPECT_TRUE(edge_.gateway->turn()) << "there is more";
+  EXPECT_TRUE(edge_.gateway->runOnce()) << "there is more";
   EXPECT_EQ(edge_.gateway->status().traffic.readPackets, before + kTurn);
   run(1s);
   EXPECT_EQ(edge_.gateway->status().traffic.readPackets, before + kAll);
@@ -321,7 +321,7 @@ TEST_F(GatewayTest, StoppingSaysFarewell) {
   start();
   edge_.gateway->stop();
   for (FakeDatagram& d : edge_.host.takeSent()) hub_.host.deliver(d);
-  hub_.gateway->turn();
+  hub_.gateway->runOnce();
   EXPECT_EQ(hub_.gateway->summary(), "0 of 1 peers up");
 }
 
@@ -329,7 +329,7 @@ TEST_F(GatewayTest, ADeletedDeviceIsTheEnd) {
   start();
   EXPECT_FALSE(edge_.gateway->failed());
   edge_.host.device()->vanish();
-  EXPECT_TRUE(edge_.gateway->turn()) << "the driver is to look at once";
+  EXPECT_TRUE(edge_.gateway->runOnce()) << "the driver is to look at once";
   EXPECT_TRUE(edge_.gateway->failed());
 }
 
@@ -338,7 +338,7 @@ TEST_F(GatewayTest, ASendErrorReachesTheTunnel) {
   ASSERT_EQ(edge_.subflows().at(0).state, "active");
   edge_.socket().refuse(ENETUNREACH);
   edge_.host.device()->put(toHub());
-  edge_.gateway->turn();
+  edge_.gateway->runOnce();
   EXPECT_EQ(edge_.subflows().at(0).state, "suspect");
   EXPECT_GT(edge_.gateway->status().drops.sendErrors, 0u);
   edge_.socket().refuse(0);
@@ -660,7 +660,7 @@ TEST_F(GatewayTest, APeerWhoseEventWasLostIsNotTakenToBeUp) {
   start();
   ASSERT_EQ(edge_.gateway->peersUp(), 1u);
   clock_.advance(1h);
-  for (int i = 0; i < 10; ++i) edge_.gateway->turn();
+  for (int i = 0; i < 10; ++i) edge_.gateway->runOnce();
   ASSERT_FALSE(edge_.gateway->tunnelStatus().peers.at(1100).up);
   EXPECT_EQ(edge_.gateway->peersUp(), 0u);
 }

@@ -113,7 +113,7 @@ class Applicant : private JoinAsker {
       if (initiator.handshake().deadline() <= clock.now()) initiator.onTimer(clock.now());
       for (Packet p = pool_.allocate(); p && initiator.pollDatagram(p); p = pool_.allocate())
         hub.host.deliver({own, kHub, Ecn::kNotEct, {p.view().begin(), p.view().end()}});
-      while (hub.gateway->turn()) {
+      while (hub.gateway->runOnce()) {
       }
       if (onTurn) onTurn();
       for (const FakeDatagram& d : hub.host.takeSent()) {
@@ -184,14 +184,14 @@ struct JoinGatewayTest : testing::Test {
     Gateway other(config, LoadOptions{}, edge);
     other.start();
     for (int round = 0; round < 1000 && hub.gateway->peersUp() == 0; ++round) {
-      while (other.turn() || hub.gateway->turn()) {
+      while (other.runOnce() || hub.gateway->runOnce()) {
       }
       for (FakeDatagram& d : edge.takeSent()) hub.host.deliver(d);
       for (FakeDatagram& d : hub.host.takeSent()) edge.deliver(d);
       clock.advance(5ms);
     }
     EXPECT_EQ(hub.gateway->peersUp(), 1u);
-    while (hub.gateway->turn()) {
+    while (hub.gateway->runOnce()) {
     }
   }
   static void writeIdentity(const Identity& identity, const IdentityConfig& paths) {
@@ -350,10 +350,10 @@ TEST_F(JoinGatewayTest, WhoNeverComesIsForgottenAndTheInvitationIsOpenAgain) {
   hub.start();
   EXPECT_THAT(hub.peers(), ElementsAre("van-7"));
   clock.advance(JoinService::kGrace - 1s);
-  hub.gateway->turn();
+  hub.gateway->runOnce();
   EXPECT_THAT(hub.peers(), ElementsAre("van-7"));
   clock.advance(11s);
-  hub.gateway->turn();
+  hub.gateway->runOnce();
   EXPECT_THAT(hub.peers(), IsEmpty());
   EXPECT_EQ(hub.fragment("van-7"), "");
   EXPECT_EQ(ask(line, mallory()).code, JoinCode::kJoined);

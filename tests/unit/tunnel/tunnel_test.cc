@@ -111,7 +111,7 @@ struct AwayPeerTest : TunnelTest {
 TEST_F(AwayPeerTest, IsWaitedForAtFirstAndThenTheHostIsTold) {
   send(1);
   EXPECT_EQ(answers(), 0u);
-  sleep(StagedPackets::kPatience - 10ms);
+  sleep(StagedPackets::kMaxWait - 10ms);
   send(1);
   EXPECT_EQ(answers(), 0u);
   sleep(20ms);

@@ -20,14 +20,14 @@ struct LossCeilingTest : testing::Test {
   void rounds(int n, uint64_t lost) {
     for (int i = 0; i < n; ++i) round(lost);
   }
-  bool bound() const { return c.rate() < 1e17; }
+  bool bound() const { return c.ceiling() < 1e17; }
 };
 
 TEST_F(LossCeilingTest, TwoRoundsOfMuchLossSetItBelowWhatArrived) {
   round(20);
   EXPECT_FALSE(bound());
   round(20);
-  EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 800e3);
+  EXPECT_DOUBLE_EQ(c.ceiling(), 0.95 * 800e3);
 }
 
 TEST_F(LossCeilingTest, ASingleBurstDoesNot) {
@@ -60,12 +60,12 @@ TEST_F(LossCeilingTest, ABurstAfterAPauseLowersNoCeiling) {
   known = 1e6;
   rounds(2, 20);
   rounds(6, 0);
-  double before = c.rate();
+  double before = c.ceiling();
   for (int i = 0; i < 10; ++i) {
     now += 100ms;
     c.onRound({now, 30e3, 15e3, 15, 300e3, known, false, true});
   }
-  EXPECT_EQ(c.rate(), before);
+  EXPECT_EQ(c.ceiling(), before);
 }
 
 TEST_F(LossCeilingTest, LossWithAQueueIsAnOverflow) {
@@ -75,7 +75,7 @@ TEST_F(LossCeilingTest, LossWithAQueueIsAnOverflow) {
 
 TEST_F(LossCeilingTest, UsualLossIsNotSuspicious) {
   for (int i = 0; i < 100; ++i) round(4, false, false);
-  EXPECT_NEAR(c.floor(), 0.04, 1e-3);
+  EXPECT_NEAR(c.usualLoss(), 0.04, 1e-3);
   for (int i = 0; i < 2; ++i) round(8, false, false);  // less than 5 % above
   EXPECT_FALSE(bound());
   for (int i = 0; i < 2; ++i) round(20, false, false);
@@ -86,7 +86,7 @@ TEST_F(LossCeilingTest, UsualLossIsTriedAfterTenSecondsThenTwentyThenForty) {
   int n = 0;
   for (; !bound() && n < 200; ++n) round(2);
   EXPECT_EQ(n, 11);  // 0.02 * (1 - (15/16)^11) = 0.0102
-  EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 980e3);
+  EXPECT_DOUBLE_EQ(c.ceiling(), 0.95 * 980e3);
   rounds(60, 2);
   EXPECT_FALSE(bound());  // the rate was not halved
   // The trial ends after 1 round of lag and more than 20 losses, 11 rounds; 48 are over.
@@ -134,7 +134,7 @@ TEST_F(LossCeilingTest, LossThatStaysBelowItWasNotCausedByTheRate) {
   EXPECT_TRUE(bound());
   round(20);  // the first round still reflects the time before; the next four are the trial
   EXPECT_FALSE(bound());
-  EXPECT_NEAR(c.floor(), 0.2, 1e-9);
+  EXPECT_NEAR(c.usualLoss(), 0.2, 1e-9);
 }
 
 TEST_F(LossCeilingTest, WhatWasLostBeforeItHeldDoesNotCount) {
@@ -147,23 +147,23 @@ TEST_F(LossCeilingTest, WhatWasLostBeforeItHeldDoesNotCount) {
 TEST_F(LossCeilingTest, GoesLowerWhenTheLossIsLessButNotOver) {
   rounds(2, 20);
   rounds(5, 6);  // less than half of 20 %, more than 2 % above the usual 0
-  EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 940e3);
+  EXPECT_DOUBLE_EQ(c.ceiling(), 0.95 * 940e3);
 }
 
 TEST_F(LossCeilingTest, GoesLowerWhenTheBucketHidTheLossAtFirst) {
   rounds(2, 20);
   rounds(5, 0);
   rounds(4, 6);
-  EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 940e3);
+  EXPECT_DOUBLE_EQ(c.ceiling(), 0.95 * 940e3);
 }
 
 TEST_F(LossCeilingTest, IsTriedAfterTwoSeconds) {
   rounds(2, 20);
-  double rate = c.rate();
+  double rate = c.ceiling();
   rounds(19, 0);
-  EXPECT_DOUBLE_EQ(c.rate(), rate);
+  EXPECT_DOUBLE_EQ(c.ceiling(), rate);
   round(0);
-  EXPECT_DOUBLE_EQ(c.rate(), 1.1 * rate);
+  EXPECT_DOUBLE_EQ(c.ceiling(), 1.1 * rate);
 }
 
 TEST_F(LossCeilingTest, HoldsWhenTryingLosesMore) {
@@ -171,24 +171,24 @@ TEST_F(LossCeilingTest, HoldsWhenTryingLosesMore) {
   rounds(20, 0);
   round(9);  // was on its way
   round(3);  // the bucket still has tokens
-  EXPECT_DOUBLE_EQ(c.rate(), 1.1 * 1.1 * 0.95 * 800e3);
+  EXPECT_DOUBLE_EQ(c.ceiling(), 1.1 * 1.1 * 0.95 * 800e3);
   round(9);
-  EXPECT_DOUBLE_EQ(c.rate(), 1.1 * 1.1 * 0.95 * 800e3);
+  EXPECT_DOUBLE_EQ(c.ceiling(), 1.1 * 1.1 * 0.95 * 800e3);
   round(14);
-  EXPECT_DOUBLE_EQ(c.rate(), 0.95 * 860e3);
+  EXPECT_DOUBLE_EQ(c.ceiling(), 0.95 * 860e3);
 }
 
 TEST_F(LossCeilingTest, ThePauseDoublesUpToSixteenSeconds) {
   rounds(2, 20);
   int pauses[] = {20, 40, 80, 160, 160};
   for (int pause : pauses) {
-    double rate = c.rate();
+    double rate = c.ceiling();
     rounds(pause - 1, 0);
-    ASSERT_DOUBLE_EQ(c.rate(), rate);
+    ASSERT_DOUBLE_EQ(c.ceiling(), rate);
     round(0);
-    ASSERT_GT(c.rate(), rate);
+    ASSERT_GT(c.ceiling(), rate);
     rounds(3, 9);
-    ASSERT_LT(c.rate(), 0.95 * 911e3);
+    ASSERT_LT(c.ceiling(), 0.95 * 911e3);
   }
 }
 
@@ -206,9 +206,9 @@ TEST_F(LossCeilingTest, GoesWhenTwiceWhatArrivesCostsNothing) {
 TEST_F(LossCeilingTest, IsNotRaisedWhileTheSenderDoesNotUseIt) {
   rounds(2, 20);
   rounds(20, 0);
-  double rate = c.rate();
+  double rate = c.ceiling();
   for (int i = 0; i < 50; ++i) round(0, false, false);
-  EXPECT_DOUBLE_EQ(c.rate(), rate);
+  EXPECT_DOUBLE_EQ(c.ceiling(), rate);
 }
 
 TEST_F(LossCeilingTest, GoesWhenAQueueShows) {

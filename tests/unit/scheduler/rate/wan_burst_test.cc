@@ -1,4 +1,4 @@
-#include "scheduler/rate/wan.h"
+#include "scheduler/rate/wan_burst.h"
 
 #include <gtest/gtest.h>
 

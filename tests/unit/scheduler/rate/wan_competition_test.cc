@@ -15,7 +15,7 @@ struct WanCompetitionTest : testing::Test {
   /// Rounds until the next check, including this one.
   int untilLook() {
     for (int n = 1; n < 1000; ++n) {
-      if (c.isLookDue(60ms)) return n;
+      if (c.isProbeDue(60ms)) return n;
     }
     return 0;
   }

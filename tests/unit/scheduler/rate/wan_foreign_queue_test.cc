@@ -16,8 +16,8 @@ struct WanForeignQueueTest : testing::Test {
   bool round(Duration queue) {
     return foreign.onRound(pathOf(100ms, 100ms + queue, 6.25e6), target);
   }
-  Owner look(Duration queue) {
-    return foreign.onLook(pathOf(100ms, 100ms + queue, 6.25e6), target);
+  Owner probe(Duration queue) {
+    return foreign.onProbe(pathOf(100ms, 100ms + queue, 6.25e6), target);
   }
 };
 
@@ -48,12 +48,12 @@ TEST_F(WanForeignQueueTest, TheTargetIsThatOfTheHighestRateButOwnQueueIsAllowed)
 }
 
 TEST_F(WanForeignQueueTest, ThreeLooksInTurnMakeItSomebodyElses) {
-  EXPECT_EQ(look(6300us), Owner::kDoubtful);
-  EXPECT_EQ(look(6300us), Owner::kDoubtful);
-  EXPECT_EQ(look(6200us), Owner::kSelf);
-  EXPECT_EQ(look(6300us), Owner::kDoubtful);
-  EXPECT_EQ(look(6300us), Owner::kDoubtful);
-  EXPECT_EQ(look(6300us), Owner::kOther);
+  EXPECT_EQ(probe(6300us), Owner::kDoubtful);
+  EXPECT_EQ(probe(6300us), Owner::kDoubtful);
+  EXPECT_EQ(probe(6200us), Owner::kSelf);
+  EXPECT_EQ(probe(6300us), Owner::kDoubtful);
+  EXPECT_EQ(probe(6300us), Owner::kDoubtful);
+  EXPECT_EQ(probe(6300us), Owner::kOther);
 }
 
 TEST_F(WanForeignQueueTest, OneAndAHalfDatagramsAreNoQueue) {
@@ -62,7 +62,7 @@ TEST_F(WanForeignQueueTest, OneAndAHalfDatagramsAreNoQueue) {
                PathModel::Rate::kNothing);  // 15 ms for 1.5 datagrams
   EXPECT_FALSE(foreign.onRound(path, target));
   EXPECT_FALSE(foreign.onRound(path, target));
-  EXPECT_EQ(foreign.onLook(path, target), Owner::kSelf);
+  EXPECT_EQ(foreign.onProbe(path, target), Owner::kSelf);
 }
 
 }  // namespace

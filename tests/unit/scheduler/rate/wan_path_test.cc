@@ -69,9 +69,9 @@ TEST(WanRounds, BeginAnewWhenNothingElseIsInFlight) {
 TEST(WanRounds, TheOneAfterAPauseTellsNothing) {
   WanRounds rounds;
   rounds.onPause();
-  EXPECT_FALSE(rounds.isTelling());
+  EXPECT_FALSE(rounds.isMeaningful());
   rounds.begin(sample(100ms, at(1s)));
-  EXPECT_TRUE(rounds.isTelling());
+  EXPECT_TRUE(rounds.isMeaningful());
 }
 
 // ---- the path
@@ -125,7 +125,7 @@ TEST(PathModel, ACompetitorHidesTheBaseRttForAMinute) {
 
 TEST(PathModel, ALookCountsAsSeen) {
   PathModel path = pathOf(100ms, 100ms, 1e6);
-  path.onLook(at(9s));
+  path.onProbe(at(9s));
   EXPECT_EQ(path.baseSeen(), at(9s));
   path.onAck(sample(150ms, at(15s), 140ms), false);
   EXPECT_EQ(path.base(), 100ms);

@@ -38,7 +38,7 @@ struct PeerSetTest : testing::Test {
   static Endpoint endpoint() { return *Endpoint::parse("192.0.2.1:4500"); }
   Peer& peer(uint8_t place) {
     Peer* found = nullptr;
-    peers.forEach([&](Peer& p) { found = p.place.peer == place ? &p : found; });
+    peers.forEach([&](Peer& p) { found = p.position == place ? &p : found; });
     return *found;
   }
   /// One turn of a driver. Returns the number of datagrams sent.
@@ -97,6 +97,23 @@ TEST_F(PeerSetTest, WhatHappensToAPeerWakesThatPeerUntilAPollGivesNothing) {
   EXPECT_EQ(peers.awake(), 1u);
   settle();
   EXPECT_EQ(peers.awake(), 0u) << "the session waits for the peer's first datagram";
+}
+
+// The peer may choose a session that was pending when the configuration was read again.
+TEST_F(PeerSetTest, PendingSessionsFollowThePeersOptions) {
+  SessionSecrets secrets;
+  secrets.peer = {4};
+  secrets.sessionId = 9;
+  peers.onAccepted(secrets, now);
+  PeerOptions options = peer(4).options();
+  options.keepalive = 3s;
+  peer(4).setOptions(options, now);
+  size_t pending = 0;
+  peer(4).forEachSession([&](Session& session) {
+    ++pending;
+    EXPECT_EQ(session.paths().keepalive(), 3s);
+  });
+  EXPECT_EQ(pending, 1u);
 }
 
 // Otherwise a session that begins in the same timer call would send staged packets that have

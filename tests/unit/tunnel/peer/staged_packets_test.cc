@@ -1,4 +1,4 @@
-#include "tunnel/peer/peer.h"
+#include "tunnel/peer/staged_packets.h"
 
 #include <gtest/gtest.h>
 
@@ -31,19 +31,19 @@ struct StagedPacketsTest : testing::Test {
 TEST_F(StagedPacketsTest, IsOpenForAWhileFromEachOpening) {
   EXPECT_FALSE(room.isOpen(now));
   room.open(now);
-  EXPECT_TRUE(room.isOpen(now + StagedPackets::kPatience - 1ns));
-  EXPECT_FALSE(room.isOpen(now + StagedPackets::kPatience));
+  EXPECT_TRUE(room.isOpen(now + StagedPackets::kMaxWait - 1ns));
+  EXPECT_FALSE(room.isOpen(now + StagedPackets::kMaxWait));
   EXPECT_EQ(room.deadline(), kNever) << "nothing waits";
   room.add(packet(1));
-  EXPECT_EQ(room.deadline(), now + StagedPackets::kPatience);
+  EXPECT_EQ(room.deadline(), now + StagedPackets::kMaxWait);
 }
 
 TEST_F(StagedPacketsTest, TheFirstOnesStayAndLeaveInTheirOrder) {
   room.open(now);
-  fill(room, StagedPackets::kMost + 10);
+  fill(room, StagedPackets::kMaxPackets + 10);
   EXPECT_EQ(dropped(), 10u);
   std::vector<size_t> all = sizes();
-  ASSERT_EQ(all.size(), StagedPackets::kMost);
+  ASSERT_EQ(all.size(), StagedPackets::kMaxPackets);
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], i + 1);
   EXPECT_TRUE(room.empty());
   EXPECT_EQ(quota.used(), 0u);

@@ -78,7 +78,7 @@ struct SessionStreamsTest : test::SessionPairTest {
     if (!s) return 0;
     std::vector<uint8_t> bytes(size);
     for (size_t i = 0; i < size; ++i) bytes[i] = byteAt(s->source().end() + i);
-    return s->of().sending().write(*s, bytes, now);
+    return s->of().sendSide().write(*s, bytes, now);
   }
   /// Reads up to `most` bytes, which must match the test pattern. Returns how many were read.
   size_t read(StreamHandle h, size_t most) {
@@ -96,7 +96,7 @@ struct SessionStreamsTest : test::SessionPairTest {
     return done;
   }
   void finish(StreamHandle h) {
-    if (Stream* s = registry.find(h)) s->of().sending().finish(*s, now);
+    if (Stream* s = registry.find(h)) s->of().sendSide().finish(*s, now);
   }
   /// Transfers `size` bytes from one end to the other, which reads everything at once. Returns the
   /// duration.
@@ -416,7 +416,7 @@ TEST_F(SessionStreamsTest, BeginAndEndAreTracedAtBothGateways) {
   EXPECT_EQ(traces.of[0].time, start);
   Stream* s = registry.find(b);
   std::vector<uint8_t> bytes(500);
-  s->of().sending().write(*s, bytes, now);
+  s->of().sendSide().write(*s, bytes, now);
   run(20ms);
   s->of().reset(*s, StreamCause::kTimedOut, now);
   run(20ms);
@@ -459,10 +459,10 @@ TEST_F(SessionStreamsTest, BeforeTheBoundNewConnectionsAreToStayPackets) {
   for (int i = 0; i < 19; ++i) ASSERT_TRUE(open(*edge));
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(open(*hub));
   run(5ms);
-  EXPECT_TRUE(edge->streams().mayTakeOver());
+  EXPECT_TRUE(edge->streams().mayIntercept());
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(open(*edge)) << "those on their way find room";
-    EXPECT_FALSE(edge->streams().mayTakeOver());
+    EXPECT_FALSE(edge->streams().mayIntercept());
   }
   EXPECT_FALSE(open(*edge));
   run(5ms);
@@ -475,7 +475,7 @@ TEST_F(SessionStreamsTest, AtTheBoundBothSidesMayOpenAtOnceAndNoneIsRefused) {
     options.streams.most = most;
     begin();
     size_t count = 0;
-    for (; edge->streams().mayTakeOver() && hub->streams().mayTakeOver(); ++count) {
+    for (; edge->streams().mayIntercept() && hub->streams().mayIntercept(); ++count) {
       open(*edge);
       if (most > 1) open(*hub);  // with a limit of one, whichever side is first gets it
       if (most < 8 || count % 3 == 2)
@@ -501,11 +501,11 @@ TEST_F(SessionStreamsTest, WhenThePeerHasNoRoomNewConnectionsStayPacketsForAWhil
   run(5ms);
   listen();
   EXPECT_EQ(of(a).reset, StreamCause::kLimit);
-  EXPECT_FALSE(edge->streams().mayTakeOver());
-  EXPECT_TRUE(hub->streams().mayTakeOver());
+  EXPECT_FALSE(edge->streams().mayIntercept());
+  EXPECT_TRUE(hub->streams().mayIntercept());
   EXPECT_TRUE(open(*edge)) << "what is on its way is tried";
-  run(SessionStreams::kTurnedAway);
-  EXPECT_TRUE(edge->streams().mayTakeOver());
+  run(SessionStreams::kPauseAfterRefusal);
+  EXPECT_TRUE(edge->streams().mayIntercept());
 }
 
 TEST_F(SessionStreamsTest, AThousandReadersThatDoNotReadHoldNoMoreThanTheBound) {
@@ -680,12 +680,12 @@ TEST_F(SessionStreamsTest, RoomToReadIntoIsTheSameAsWriting) {
   for (int i = 0; i < 20; ++i) {
     Stream* s = registry.find(a);
     std::array<ByteSpan, 8> buffers;
-    size_t n = s->of().sending().room(*s, buffers);
+    size_t n = s->of().sendSide().room(*s, buffers);
     size_t here = 0, want = 1 + dice.below(6000);
     for (size_t k = 0; k < n; ++k)
       for (uint8_t& byte : buffers[k].first(std::min(buffers[k].size(), want - here)))
         byte = byteAt(filled + here++);
-    s->of().sending().commit(*s, here, now);
+    s->of().sendSide().commit(*s, here, now);
     filled += here;
     EXPECT_EQ(s->source().end(), filled);
     if (i % 3 == 0) run(1ms);

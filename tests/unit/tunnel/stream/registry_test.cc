@@ -117,16 +117,16 @@ TEST_F(StreamRegistryTest, AStreamThatBeganAndEndedUnheardIsNotSpokenOf) {
 TEST(StreamIdFilter, EachIsNewOnceWhateverTheOrder) {
   StreamIdFilter ids;
   for (uint64_t id : {8u, 0u, 4u, 2u}) {
-    EXPECT_EQ(ids.look(StreamId(id)), StreamIdFilter::Verdict::kNew);
-    ids.mark(StreamId(id));
-    EXPECT_EQ(ids.look(StreamId(id)), StreamIdFilter::Verdict::kSeen);
+    EXPECT_EQ(ids.check(StreamId(id)), StreamIdFilter::Verdict::kNew);
+    ids.record(StreamId(id));
+    EXPECT_EQ(ids.check(StreamId(id)), StreamIdFilter::Verdict::kSeen);
   }
-  EXPECT_EQ(ids.look(StreamId(6)), StreamIdFilter::Verdict::kNew);
-  ids.mark(StreamId(8 + 2 * StreamIdFilter::kWindow));
-  EXPECT_EQ(ids.look(StreamId(6)), StreamIdFilter::Verdict::kStale);
-  EXPECT_EQ(ids.look(StreamId(10)), StreamIdFilter::Verdict::kNew)
+  EXPECT_EQ(ids.check(StreamId(6)), StreamIdFilter::Verdict::kNew);
+  ids.record(StreamId(8 + 2 * StreamIdFilter::kWindow));
+  EXPECT_EQ(ids.check(StreamId(6)), StreamIdFilter::Verdict::kStale);
+  EXPECT_EQ(ids.check(StreamId(10)), StreamIdFilter::Verdict::kNew)
       << "the bits of those before are gone";
-  EXPECT_EQ(ids.look(StreamId(8)), StreamIdFilter::Verdict::kStale);
+  EXPECT_EQ(ids.check(StreamId(8)), StreamIdFilter::Verdict::kStale);
 }
 
 }  // namespace

@@ -187,7 +187,7 @@ TEST_F(StreamLaneTest, OpeningsThatAreTooLateToTellAreRationedToo) {
 TEST_F(StreamLaneTest, ThisSideKeepsToItsRationAndLeavesTheRestToPackets) {
   options.newPerSecond = 100;
   Receiver r(options, pool, registry, quota, 1);
-  r.lane.setPeer(able());
+  r.lane.setPeerParams(able());
   StreamEnds ends{*Endpoint::parse("10.0.0.1:50000"), *Endpoint::parse("192.0.2.7:443")};
   auto open = [&] {
     StreamHandle handle = r.lane.open(ends, now);
@@ -195,7 +195,7 @@ TEST_F(StreamLaneTest, ThisSideKeepsToItsRationAndLeavesTheRestToPackets) {
     return static_cast<bool>(handle);
   };
   size_t opened = 0;
-  for (; r.lane.mayTakeOver(); ++opened) ASSERT_TRUE(open());
+  for (; r.lane.mayIntercept(); ++opened) ASSERT_TRUE(open());
   EXPECT_EQ(opened, 151u) << "a quarter is left for those on their way";
   while (open()) ++opened;
   EXPECT_EQ(opened, 200u);
@@ -206,9 +206,9 @@ TEST_F(StreamLaneTest, ThisSideKeepsToItsRationAndLeavesTheRestToPackets) {
   EXPECT_GT(then, now + 1s);
   EXPECT_LE(then, now + 2s);
   r.lane.update(then - 1ns);
-  EXPECT_FALSE(r.lane.mayTakeOver());
+  EXPECT_FALSE(r.lane.mayIntercept());
   r.lane.update(then);
-  EXPECT_TRUE(r.lane.mayTakeOver()) << "half of what may be at once";
+  EXPECT_TRUE(r.lane.mayIntercept()) << "half of what may be at once";
 }
 
 // Also when all streams opened during an outage arrive at once.
@@ -235,15 +235,15 @@ TEST_F(StreamLaneTest, AfterThePeerHadNoRoomASessionAtRestIsWokenToOpenStreamsAg
   peer.lanes = Params::kStreamLane;
   peer.streams = 10;
   peer.streamCredit = 1000;
-  r.lane.setPeer(peer);
+  r.lane.setPeerParams(peer);
   StreamEnds ends{*Endpoint::parse("10.0.0.1:50000"), *Endpoint::parse("192.0.2.7:443")};
   ASSERT_TRUE(r.lane.open(ends, now));
   r.lane.onReset({StreamId(0), static_cast<uint64_t>(StreamCause::kLimit)}, now);
   r.lane.update(now);
-  EXPECT_FALSE(r.lane.mayTakeOver());
-  ASSERT_EQ(r.lane.nextDeadline(), now + SessionStreams::kTurnedAway);
+  EXPECT_FALSE(r.lane.mayIntercept());
+  ASSERT_EQ(r.lane.nextDeadline(), now + SessionStreams::kPauseAfterRefusal);
   r.lane.update(r.lane.nextDeadline());
-  EXPECT_TRUE(r.lane.mayTakeOver());
+  EXPECT_TRUE(r.lane.mayIntercept());
   EXPECT_EQ(r.lane.nextDeadline(), kNever);
 }
 
