@@ -39,7 +39,7 @@ class Play {
     peer.lanes = Params::kPacketLane | Params::kStreamLane;
     peer.streams = 10;
     peer.streamCredit = 5000;
-    lane_->setPeer(peer);
+    lane_->setPeerParams(peer);
   }
   ~Play() {
     for (UnitRef unit : sent_) dataTracker_.release(unit);
@@ -76,7 +76,7 @@ class Play {
         write(in);
         break;
       case 6:
-        if (Stream* s = chosen(in)) lane_->sending().finish(*s, now_);
+        if (Stream* s = chosen(in)) lane_->sendSide().finish(*s, now_);
         break;
       case 7:
         if (Stream* s = chosen(in))
@@ -146,16 +146,16 @@ class Play {
     if (!s) return;
     uint64_t end = s->source().end();
     if (in.u8() % 2 == 0) {
-      size_t may = lane_->sending().writable(*s, bytes.size());
-      size_t taken = lane_->sending().write(*s, bytes, now_);
+      size_t may = lane_->sendSide().writable(*s, bytes.size());
+      size_t taken = lane_->sendSide().write(*s, bytes, now_);
       CHECK(taken <= may && s->source().end() == end + taken);
       return;
     }
     std::array<ByteSpan, 4> buffers;
-    size_t n = lane_->sending().room(*s, buffers), room = 0;
+    size_t n = lane_->sendSide().room(*s, buffers), room = 0;
     for (size_t i = 0; i < n; ++i) room += buffers[i].size();
     size_t taken = std::min(room, bytes.size());
-    lane_->sending().commit(*s, taken, now_);
+    lane_->sendSide().commit(*s, taken, now_);
     CHECK(s->source().end() == end + taken);
   }
   void read(Reader& in) {
