@@ -17,8 +17,7 @@
 //
 // Life of a unit:
 //   create(), onSent()    DataSender sends it for the first time: state kInFlight.
-//   onCopied(), onCoded() protection (tunnel/fec): a copy is sent, or the unit enters a coding
-//   block
+//   onCopied(), onCoded() protection (tunnel/fec): a copy is sent, or the unit enters a block
 //                         whose parity will be sent. The state stays.
 //   onLost(), onMoved()   a subflow's InFlightTracker reports it: state kLost, and the unit is
 //                         queued for repair, unless only the copy is lost.
