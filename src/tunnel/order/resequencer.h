@@ -23,8 +23,7 @@
 //     datagrams;
 //   - held packets take more than holdBytes, or there are more than maxEntries() entries: then the
 //     entry of all slots that has waited longest is released (counted as Drop::kHoldOverflow);
-//   - a packet arrives too far above the hole (kSpan): then the hole moves up, just so far that
-//   this
+//   - a packet arrives too far above the hole (kSpan): then the hole moves up just so far that this
 //     packet can be held, and what is held below is delivered (kHoldOverflow, too).
 // A packet that arrives below the hole is delivered late, once. A hole in one slot delays no other
 // slot. Datagrams that were held are delivered in portions, one each ms (paced, see ReleaseQueue),
