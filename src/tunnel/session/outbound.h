@@ -15,8 +15,7 @@
 //
 //     urgent       Subflow: path challenges and responses, PINGs (keepalive, and the probe of a
 //                  PTO) and ACKs that are due. They do not wait for window or pacer
-//     control      ControlFrames (frames that must arrive; also the SKIPs of DataTracker, and
-//     resets
+//     control      ControlFrames (frames that must arrive; also SKIPs of DataTracker, and resets
 //                  and credit of SessionStreams), FecReceiver (RECOVERED frames: which losses the
 //                  peer need not repair). Do not wait for window or pacer either
 //     tail         ProactiveRecovery: the rest of a parity whose first part has been sent
