@@ -151,8 +151,8 @@ class SessionStreams {
   bool canOpen() const;
   /// Whether new connections are to be intercepted to become streams: canOpen() is true, and there
   /// is also room for connections that are intercepted before the answer false takes effect. False
-  /// for kPauseAfterRefusal after
-  /// the peer had no room for a stream, and while the rate limit is nearly used up.
+  /// for kPauseAfterRefusal after the peer had no room for a stream, and while the rate limit is
+  /// nearly used up.
   bool mayIntercept() const;
   /// Opens a stream; bytes may be written at once. Returns an empty handle, and nothing has begun,
   /// when canOpen() is false, the rate limit is used up, or no buffer is free.
