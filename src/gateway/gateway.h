@@ -13,7 +13,7 @@
 // Daemon owns the gateway of a process; `braidctl doctor` makes one for a few seconds to try the
 // paths. The owner runs the event loop, from which the Host calls members back when there is input:
 // the datagrams of a socket, a bounded batch at a time, go to the tunnel, and changes of the
-// network are noted. Everything else is done in runOnce(), which also reads the device and sends.
+// network to the uplinks, at once. All else is in runOnce(), which also reads the device and sends.
 //
 // Life, all in one thread:
 //
@@ -22,8 +22,7 @@
 //     start()         after the process has dropped privileges it no longer needs
 //     runOnce() ...   after each turn of the event loop, and at nextDeadline() at the latest. In
 //                     between: reload(), trace(), invite(), as the operator asks for them
-//     stop()          undoes the changes to the host, also when start() failed. Only the
-//                     destructor may follow
+//     stop()          undoes the changes to the host. Only the destructor may follow
 //
 // An error is reported in one of three ways. The constructor and start() throw
 // std::runtime_error, whose text says what the operator can do; the owner then ends. reload(),
@@ -62,8 +61,8 @@ namespace braid {
 class Gateway {
  public:
   /// Sets everything up with `config`, which has been checked. `loading`: how reload() is to read
-  /// the file again. When it throws, the host may be changed in part: the owner reverts that by
-  /// Host::network().undo(). `host` must outlive the gateway.
+  /// the file again. When this or start() throws, stop() is not called; the host's network undoes
+  /// the changes when it is destroyed. `host` must outlive the gateway.
   Gateway(Config config, LoadOptions loading, Host& host);
   /// Does not undo the changes to the host: see stop().
   ~Gateway();

@@ -156,10 +156,11 @@ class Peer final {
   /// too. Returns nullopt when the datagram was used, else why not; the caller counts that.
   std::optional<Drop> onDatagram(Session& session, const DatagramHeader& header, const Route& from,
                                  Ecn ecn, Packet datagram, Time now);
-  /// The kernel refused to send on this route. True when a session has a subflow there.
+  /// The kernel refused to send on this route: a subflow there is no longer usable until the peer
+  /// answers a probe. True when a session has one.
   bool onSendError(const Route& route, Time now);
-  /// The kernel refused a datagram of `size` bytes of UDP payload as too large for this route. True
-  /// when a session has a subflow there.
+  /// The kernel refused a datagram of `size` bytes of UDP payload as too large for this route: a
+  /// subflow there sends smaller ones (MtuDiscovery). True when a session has one.
   bool onTooBig(const Route& route, size_t size, Time now);
 
   // ---- time, and what leaves
