@@ -246,9 +246,9 @@ class FlowTable {
   size_t size_ = 0;
 };
 
-/// The flow table with all that belongs to proven flows: timers, cached packets, interventions (the
-/// log has a fixed size, so acts of erased flows may stay in it). It
-/// also keeps the present time of the shim, which all time stamps in it refer to.
+/// The flow table with all that belongs to proven flows: timers, cached packets, interventions (a
+/// log of fixed size, in which acts of erased flows may stay). It also keeps the present time of
+/// the shim, which all time stamps in it refer to.
 class TrackedFlows {
  public:
   static constexpr uint32_t kNone = FlowTable::kNone;

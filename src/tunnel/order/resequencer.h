@@ -26,7 +26,7 @@
 //   - a packet arrives too far above the hole (kSpan): then the hole moves up just so far that this
 //     packet can be held, and what is held below is delivered (kHoldOverflow, too).
 // A packet that arrives below the hole is delivered late, once. A hole in one slot delays no other
-// slot. Datagrams that were held are delivered in portions, one each ms (paced, see ReleaseQueue),
+// slot. Datagrams that were held are delivered in portions, one each ms (pacing, see ReleaseQueue),
 // because their sockets hold few packets.
 
 #include <algorithm>

@@ -36,9 +36,9 @@
 //                   left to send
 //
 // Besides, the peer is up or down. It is up while a session is in use that is usable or has been
-// unusable for at most TunnelOptions::repairTime (3 s by default). So it goes down, however short
-// the silence, when a race is won, until the new session is confirmed. Inner packets to a peer that
-// is down are staged (StagedPackets) or answered by an ICMP error.
+// unusable for at most TunnelOptions::repairTime (3 s by default). When a race is won it
+// is down at once, however short the silence was, until the new session is confirmed. Inner packets
+// to a peer that is down are staged (StagedPackets) or answered by an ICMP error.
 //
 // What happens is put into two queues. Events (log lines; up and down) wait for the driver of
 // Tunnel (tunnel.h). PacketEvents (inner packets that were delivered, dropped, or returned to be
@@ -167,8 +167,8 @@ class Peer final {
 
   /// Does what is due in the sessions, removes those at their end, returns staged packets. Call it
   /// at nextDeadline(); an earlier call does no harm. The caller handles the returned packets first
-  /// and then calls connect(): packets whose time is over are answered then, and not sent in a
-  /// session that connect() makes.
+  /// and then calls connect(). So packets that have waited too long are answered, and not sent in
+  /// a session that connect() makes.
   void onTimer(Time now);
   /// Begins, continues or ends the handshakes that this side begins, as needed. The winner of a
   /// race becomes the session here.

@@ -61,8 +61,9 @@ class DataTracker final : private QuotaUser {
   static constexpr Duration kTimely = 200ms;
 
   /// `repairTime`: see setRepairTime(). `events`: gets the packets that were given up as kExpired
-  /// or kTooBig, for ICMP errors and the ack shim (src/ackshim); nullptr: nobody does. `quota`:
-  /// counts the packets of units, in buffers; nullptr: no bound. Both must outlive the tracker.
+  /// or kTooBig, from which ICMP errors and the ack shim (src/ackshim) follow; nullptr: nobody
+  /// does. `quota`: counts the packets of units, in buffers; nullptr: no bound. Both must outlive
+  /// the tracker.
   explicit DataTracker(Duration repairTime, PacketEvents* events = nullptr,
                        MemoryQuota* quota = nullptr)
       : QuotaUser(quota, Reclaimable::kNo), repairTime_(repairTime), events_(events) {}
@@ -93,8 +94,8 @@ class DataTracker final : private QuotaUser {
   void forbidCopy(UnitRef unit) {
     if (unit->mayCopy()) unit.unit_->protection = UnitProtection::kRefused;
   }
-  /// The unit has entered a coding block. `answerDue`: as in onCopied(), for the block's parity,
-  /// which may not be sent yet.
+  /// The unit has entered a coding block. `answerDue`: as in onCopied(); it is that of the
+  /// block's parity, which may not be sent yet.
   void onCoded(UnitRef unit, Time answerDue);
   /// The unit may not enter a coding block: it is too old.
   void forbidCoding(UnitRef unit) { setCoded(*unit.unit_); }

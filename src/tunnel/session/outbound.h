@@ -70,8 +70,8 @@ class Outbound {
   Time nextDeadline(Time now) const;
   /// To be called after a poll() that returned nothing. True: poll() may be left out until the next
   /// deadline or input; all it could do is to notice that a path is idle (application-limited) a
-  /// little sooner. False: poll() again at every turn of the event loop, because there is no
-  /// deadline for what it waits for (memory that other sessions free).
+  /// little sooner. False: poll() again at every turn of the event loop, because what it
+  /// waits for has no deadline (memory that other sessions free).
   bool isAtRest() const;
   /// The load test of the session's paths.
   LoadTest& loadTest() { return loadTest_; }

@@ -111,7 +111,7 @@ class SessionStreams {
 
   enum class Verdict : uint8_t {
     kTaken,  ///< it may be taken, or is of no use any more; its datagram is acknowledged
-    /// There is no memory for it, or it cannot even be refused (too many resets). Its datagram must
+    /// Memory is short for it, or it cannot even be refused (too many resets). Its datagram must
     /// count as lost; other frames of it that were taken stay, and come again as duplicates.
     kNoRoom,
     kBad,  ///< it violates the protocol: beyond the credit, or beyond the end of the stream
