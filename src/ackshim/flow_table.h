@@ -1,7 +1,8 @@
 #pragma once
 
-// What the ack shim remembers of TCP connections, and how it finds them (docs/ackshim.md). AckShim
-// owns one TrackedFlows, which owns everything else here.
+// What the ack shim remembers of TCP connections, and how it finds them (docs/ackshim.md). The shim
+// makes up for losses that a host would notice only by its timer, 200 ms later: between host and
+// gateway, or given up by the tunnel. AckShim owns one TrackedFlows, which owns all else here.
 //
 // Terms:
 //   local host  the end of the connection on this gateway's side of the tunnel. The other end is
@@ -12,17 +13,20 @@
 //               invent any number of these.
 //   proven      a connection whose ends have shown that they hear each other. Only proven flows
 //               have a timer, cached packets and a LossState, and only these are helped.
-//   hole        data of the local host that is missing before data that did arrive here.
+//   hole, gap   data of the local host that is missing before data that did arrive here.
+//   tail        copies of the last segments of a direction that are not acknowledged (TailCache).
 //   act         to send duplicate ACKs to the local host, or to send a segment of the flow again
 //               (docs/ackshim.md: to speak). InterventionLog records each act.
 //
 // Life of a flow: HandshakeTracker adds it half-open at a SYN, or at data of an unknown connection,
-// and proves it. From then on AckShim updates it with every segment. It is erased when both FINs
-// are acknowledged, at a valid RST, when idle, when a new connection with its key is proven, or, if
-// it is quiet, to make room for another one in a full table.
+// and proves it: by the third segment of the handshake, or in a joined flow (whose SYNs were not
+// seen) by an ACK that only the other end can send. A half-open flow that is not proven stays until
+// it is replaced (addHalfOpen()). From the proof on AckShim updates the flow with every segment. It
+// is erased when both FINs are acknowledged, at a valid RST, when idle, when a new connection with
+// its key is proven, or, if nothing of it is outstanding, to make room in a full table.
 //
 // Flows are named by index: below capacity() a proven flow, from there on a half-open one. An index
-// is valid until the flow is proven or erased.
+// is valid until the flow is proven, replaced or erased.
 
 #include <algorithm>
 #include <array>
@@ -49,8 +53,8 @@ namespace braid {
 class FlowIndex {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
-  /// Memory per id in bytes, at most. With all ids in use, 8 of a bucket's 15 entries are on
-  /// average.
+  /// Memory per id in bytes, at most. When all ids are in use, a bucket holds 8 of them on
+  /// average, and has 15 entries.
   static constexpr size_t kBytesPerId = 8;
 
   /// Ids are below `ids`, which is 1 to 2^30.
@@ -97,49 +101,55 @@ class FlowIndex {
 
 /// What every packet of a TCP connection needs, in three cache lines, with the key in the first.
 ///
-/// Writers: AckShim writes both directions, lastUse and resetSuspected, for every packet.
-/// TrackedFlows writes timerAt. HandshakeTracker creates the flow with what the handshake tells.
-/// Once proven, ReceiverReplay writes the members named "for the host as a receiver", SenderWakeup
-/// the other ones. Both set `acted`, and both abort the RTT measurement of their direction
-/// (TcpDirection::timing) when a copy that they sent has spoilt it (Karn's rule).
+/// HandshakeTracker creates the flow with what the handshake tells. The comments name who writes
+/// each member of a proven flow; order and size are for the cache lines. Besides, ReceiverReplay
+/// takes RTT samples for `in`, and both it and SenderWakeup abort the RTT measurement of their
+/// direction (TcpDirection::timing) when a copy that they sent has spoilt it (Karn's rule).
 struct alignas(64) ShimFlow {
   FlowKey key;
-  // For the host as a receiver:
+  // ReceiverReplay, which serves the host as a receiver:
   uint8_t replays : 4 = 0;  ///< times that inTail's first segment was sent again, at most 15
   uint8_t spuriousReplays : 4 = 0;  ///< replays that came too soon, less those forgiven since
+  // AckShim; timerAt: TrackedFlows; joined, fromLocal: constant; acted: both parts that act:
   Timestamp32 lastUse;              ///< time of the last segment that fits the flow
-  Timestamp32 timerAt;              ///< its timer fires at this time or earlier
+  Timestamp32 timerAt;              ///< when its timer fires; TimerWheel's horizon may be earlier
   bool joined : 1 = false;          ///< its handshake was not seen: options are unknown
   bool fromLocal : 1 = false;       ///< the first segment was the local host's
   bool resetSuspected : 1 = false;  ///< a RST came that may be real: the shim does not act until a
                                     ///< new ACK shows otherwise
   bool acted : 1 = false;           ///< the shim has acted for this flow at any time
-  // For the host as a sender:
+  // SenderWakeup, which serves the host as a sender:
   bool ackHasTimestamps : 1 = false;  ///< the peer's last ACK had TCP timestamps
   bool sack : 1 = false;              ///< SACK was negotiated, or seen in use
   bool hostAnswers : 1 = false;       ///< the local host sent data after it had received some
-  bool mayBeCarried : 1 = false;  ///< the tunnel may still carry its data: FlowActivityQuery has
-                                  ///< not denied it since the last data or new ACK
-  bool holeReported : 1 = false;  ///< the host was told of the hole at LossState::arrivals.edge
+  bool mayBeCarried : 1 = false;  ///< false: the tunnel has said (FlowActivityQuery) that it has no
+                                  ///< data of it, and neither data nor a new ACK came since
+  bool holeReported : 1 = false;  ///< the host was told of its first hole (at arrivals.edge)
   bool hasDropped : 1 = false;    ///< outTail holds segments that the tunnel dropped
   bool hasGap : 1 = false;        ///< some data before out.nxt has not arrived here: see
                                   ///< LossState::arrivals
   bool headResent : 1 = false;    ///< the host has resent the data at out.una; outTail holds it
   Boundaries boundaries;          ///< where the host's last segments begin
-  TailCache::List inTail;         ///< segments sent to the host (written by ReceiverReplay)
-  /// Segments with data that were sent to the host (written by ReceiverReplay), set back to
-  /// kQuickAcks + 1 after kForgiving.
+  // ReceiverReplay:
+  TailCache::List inTail;  ///< segments sent to the host
+  /// Segments with data that were sent to the host, to know whether it still sends quick ACKs
+  /// (ReceiverReplay::kQuickAcks) and when to forgive a spurious replay (kForgiving). Then it
+  /// starts again from kQuickAcks + 1.
   uint16_t receivedSegments = 0;
-  TcpDirection out;                ///< data of the local host, and the peer's ACKs for it
-  TracksTimer tracks;              ///< when to send duplicate ACKs
+  // AckShim:
+  TcpDirection out;  ///< data of the local host, and the peer's ACKs for it
+  // SenderWakeup:
+  TracksTimer tracks;              ///< when to send duplicate ACKs (T-RACKs algorithm)
   uint32_t ackFlowLabel : 20 = 0;  ///< IPv6 flow label of the peer's last ACK
   uint32_t headLength : 12 = 0;    ///< bytes of the segment at out.una; 0: unknown or above 4095
-  TcpDirection in;                 ///< data to the local host, and its ACKs for it
-  TcpTimestamps ackTimestamps;     ///< of the peer's last ACK
-  TailCache::List outTail;         ///< the host's segments: those resent, those that the tunnel
-                                   ///< dropped, or, with options.cacheOutgoing, all
+  // AckShim:
+  TcpDirection in;  ///< data to the local host, and its ACKs for it
+  // SenderWakeup:
+  TcpTimestamps ackTimestamps;  ///< of the peer's last ACK
+  TailCache::List outTail;      ///< the host's segments: those resent, those that the tunnel
+                                ///< dropped, or, with options.cacheOutgoing, all
 
-  /// Whether both ends have acknowledged each other's SYN.
+  /// Whether both ends have acknowledged each other's SYN (at `base` - 1 while half-open).
   bool isProvenByHandshake() const {
     return out.known && in.known && out.una >= out.base && in.una >= in.base;
   }
@@ -236,8 +246,9 @@ class FlowTable {
   size_t size_ = 0;
 };
 
-/// The flow table with all that belongs to proven flows: timers, cached packets, interventions. It
-/// also keeps the present time of the shim, which all time stamps in it refer to.
+/// The flow table with all that belongs to proven flows: timers, cached packets, interventions (a
+/// log of fixed size, in which acts of erased flows may stay). It also keeps the present time of
+/// the shim, which all time stamps in it refer to.
 class TrackedFlows {
  public:
   static constexpr uint32_t kNone = FlowTable::kNone;
@@ -278,7 +289,7 @@ class TrackedFlows {
   /// The same, but an earlier deadline stays.
   void armEarlier(uint32_t i, Duration ahead) {
     ShimFlow& flow = table_[i];
-    ahead = std::min(ahead, AckShimOptions::kMaxIdle);  // limit for comparing stamps
+    ahead = std::min(ahead, AckShimOptions::kMaxIdle);  // stamps have 32 bits; arm() gets no more
     Timestamp32 at = stamp_ + ahead;
     if (flow.timerAt - at <= Duration(0)) return;
     flow.timerAt = at;

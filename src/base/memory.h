@@ -3,7 +3,8 @@
 // How memory for many records of one type is allocated. Each has one owner and is single-threaded.
 //
 //   HugeArray    a table of fixed size with random access, on huge pages
-//   ObjectPool   reusable objects that are allocated in slabs; freed when none is in use
+//   ObjectPool   reusable objects that are allocated in slabs. shrink() frees them all at once,
+//                while none is in use
 //   BoundedPool  reusable objects that are allocated one by one; only some are kept for reuse
 //
 // None of them has a bound of its own. How much sessions may hold together is counted by a memory
@@ -28,8 +29,9 @@ void releaseHuge(void* memory, size_t bytes);
 /// The state of a HugeArray's elements after its construction.
 enum class ArrayInit : uint8_t {
   kValue,  ///< value-initialized
-  /// Uninitialized: each element must be assigned before it is read. The kernel provides a page of
-  /// memory when an element in it is first assigned.
+  /// Uninitialized: each element must be assigned before it is read, and T must allow to assign an
+  /// object that was not constructed. The kernel provides a page of memory when an element in it is
+  /// first assigned.
   kNone,
 };
 

@@ -8,12 +8,12 @@
 //
 // The other members each follow one kind of change and pass it to tunnel or host: Uplinks (the
 // host's interfaces), PeerResolver (DNS), NetworkReconciler (settings that other programs remove),
-// and so on. Gateway itself says when each of them is called, and in which order.
+// and so on. When each of them is called, and in which order, is in gateway.cc alone (onTimers()).
 //
 // Daemon owns the gateway of a process; `braidctl doctor` makes one for a few seconds to try the
 // paths. The owner runs the event loop, from which the Host calls members back when there is input:
-// datagrams go to the tunnel and changes of the network to the uplinks at once. Everything else is
-// done, and everything is sent, in runOnce().
+// the datagrams of a socket, a bounded batch at a time, go to the tunnel, and changes of the
+// network to the uplinks, at once. All else is in runOnce(), which also reads the device and sends.
 //
 // Life, all in one thread:
 //
@@ -61,8 +61,8 @@ namespace braid {
 class Gateway {
  public:
   /// Sets everything up with `config`, which has been checked. `loading`: how reload() is to read
-  /// the file again. When it throws, the host may be changed in part: HostNetwork::undo() reverts
-  /// that. `host` must outlive the gateway.
+  /// the file again. When this or start() throws, stop() is not called; the host's network undoes
+  /// the changes when it is destroyed. `host` must outlive the gateway.
   Gateway(Config config, LoadOptions loading, Host& host);
   /// Does not undo the changes to the host: see stop().
   ~Gateway();
@@ -73,8 +73,9 @@ class Gateway {
 
   /// Starts what needs threads: the lookup of peers' names, and the trace that is configured.
   void start();
-  /// Does what is due, and moves a bounded batch of packets in each direction. Returns true when
-  /// more is left: call it again without waiting for input, after a look at other events.
+  /// Does what is due. Moves a bounded batch of packets from the device to the tunnel, and of what
+  /// the tunnel has ready to sockets and device; the same for streams. Returns true when more is
+  /// left: call it again without waiting for input, after a look at other events.
   bool runOnce();
   /// When to call runOnce() although nothing happens; a time in the past: now.
   Time nextDeadline() const;
@@ -100,7 +101,8 @@ class Gateway {
 
   /// The configuration in effect.
   const Config& config() const { return config_; }
-  /// For questions and load tests. Datagrams and packets are PacketPump's alone.
+  /// To ask for its state, and for load tests. Only PacketPump may give it packets and datagrams or
+  /// poll them.
   Tunnel& tunnel() { return tunnel_; }
   /// `flows`: how many inner flows to list, of all peers together.
   TunnelStatus tunnelStatus(size_t flows = 0) const {
@@ -128,6 +130,7 @@ class Gateway {
   void updateUplinks(bool changed);
   void onNetworkChange();
   void onTimers(Time now);
+  /// Gives the device the MTU that the tunnel carries.
   void followMtu(Time now);
   void handleEvents(Time now);
 
@@ -144,18 +147,18 @@ class Gateway {
   LogLimiter log_;           ///< limits how often similar lines are logged
   PacketPump pump_;          ///< has the device and all sockets
   NetworkMonitor& monitor_;  ///< the host's interfaces, addresses and routes
-  SocketIds socketIds_;
+  SocketIds socketIds_;      ///< ids for the sockets of listeners and uplinks
   DeviceConfigurator device_;
   NatManager nat_;
   NetworkReconciler reconciler_;
   Listeners listeners_;              ///< sockets on which peers connect
-  InitiatorTracker initiators_;      ///< file of the peers that connected; restart notices
+  InitiatorTracker initiators_;      ///< file of the peers to notify after a restart (peer.h)
   JoinService joins_;                ///< invitations, and the gateways that use them
   MeterTracker meters_;              ///< file of the bytes counted on metered uplinks
   Uplinks uplinks_;                  ///< sockets and source routes of the configured uplinks
   std::unique_ptr<TcpProxy> proxy_;  ///< nullptr: streams are off, or the host cannot do them
   HistoryRecorder history_;
-  Time uplinkRetryAt_ = kNever;  ///< when what an uplink was refused is tried again
+  Time uplinkRetryAt_ = kNever;  ///< when sockets and routes that the host refused are retried
   Time shrinkAt_ = kNever;       ///< when spare packet buffers are freed; kNever: there are none
   PeerResolver resolver_;
   std::set<std::string> peersUp_;  ///< names

@@ -1,7 +1,8 @@
 #pragma once
 
 // `wan`: the congestion control for paths that do not mark and that lose at random, such as WiFi,
-// 4G and the Internet. `auto`, the default, uses it until a path marks (AutoController).
+// 4G and the Internet. `auto`, the default, uses it until a path marks (AutoController). Chosen by
+// name it also meets marks: a mark ends kStart, and lowers the window in the other modes.
 //
 // One object controls one subflow. makeController("wan") makes a CoupledWan, which holds a Wan; the
 // subflow's SendAdmission owns it and makes all calls of Controller (controller.h), which also says
@@ -10,31 +11,34 @@
 // Terms. A round is about one round trip: it ends with the first ACK of a packet that was sent
 // after the round began (WanRounds). The base RTT is the RTT without a queue. The queue of a round
 // is its smallest RTT minus the base RTT; it is a time. The target is the queue that this sender
-// wants to keep at the bottleneck, 1 to 25 ms (WanTarget), so that the link never runs dry. A probe
-// lowers the window for a moment, to see the base RTT, or whose queue there is (RttProbe).
+// wants to keep at the bottleneck, 1 to 25 ms by the path's rate (WanTarget), so that the link
+// never runs dry. A probe lowers the window for a moment, to see the base RTT, or whose queue there
+// is (RttProbe).
 //
 // States (Mode), each with its window and its pacing rate:
 //
 //     kStart    the window doubles each round trip        2 windows per smoothed RTT
 //     kModel    keeps the target's queue, by FAST's        1.2 windows per smoothed RTT
-//               equation; loss alone does not count
-//     kCompete  another sender keeps a queue: CUBIC's      CUBIC's
+//               equation; loss does not lower it
+//     kCompete  another sender keeps a queue: CUBIC's      as the `cubic` controller
 //
-//     kStart   -> kModel    the path is full (WanStart)
+//     kStart   -> kModel    the path is full: a queue, much loss, or a rate that stays (WanStart)
 //     kModel   -> kCompete  a queue that stays while this window is lowered in three probes
 //                           belongs to another sender (CompetitionDetector)
 //     kCompete -> kModel    a probe shows that the other sender has gone (WanCompetition)
 //     kStart, kModel -> kStart, from the smallest window: persistent congestion (RFC 9002 section
-//                           7.6.2). All that was learned is forgotten, except a policer's ceiling
-//     any -> kStart, from the initial window: reset()
+//                           7.6.2). All that was learned is forgotten, except a policer's ceiling.
+//                           kCompete leaves it to CUBIC
+//     any -> kStart, from the initial window: reset(). All is forgotten
 //
 // Outside kCompete two more things are learned. Loss that a higher rate causes without a queue
 // shows a policer; its rate then bounds the pacing (PolicerDetector). And a burst that the path has
 // taken before may be sent at once into an idle path (WanBurst, kModel only).
 //
-// Invariants. Modes and windows change at the end of a round only, except that the window grows
-// with each ACK in kStart and as CUBIC does in kCompete, and that persistent congestion acts at
-// once. ACKs, losses and marks of packets that were sent before the last start are ignored.
+// Invariants. Modes, probes and windows change at the end of a round only, except that the window
+// grows with each ACK in kStart, that CUBIC grows and lowers it at any time in kCompete, and that
+// persistent congestion and reset() act at once. ACKs, losses and marks of packets that were sent
+// before the last start are ignored.
 
 #include "scheduler/rate/controller.h"
 #include "scheduler/rate/controller_group.h"
@@ -59,9 +63,9 @@ class Wan final : public Controller {
   explicit Wan(uint64_t datagram, uint64_t initial = kInitialWindow);
 
   /// Says that `subflows` subflows, at least 1 and this one included, share its bottleneck. May be
-  /// called at any time; 1 until then. Together they then take what one subflow would: each aims at
-  /// the target of a single subflow with `subflows` times its rate, queues its part of that, and
-  /// competes with 1/`subflows` of CUBIC's share.
+  /// called at any time; 1 until then. Together they then take what one subflow with all their rate
+  /// would: each aims at the target for `subflows` times its own rate, keeps 1/`subflows` of that
+  /// queue itself, and competes with 1/`subflows` of CUBIC's share.
   void setSharing(size_t subflows);
 
   // Controller
@@ -115,8 +119,8 @@ class Wan final : public Controller {
 };
 
 /// Wan for one of the subflows of a session: tells Wan at each ACK how many subflows share its
-/// bottleneck, and reports to the group the RTTs by which that is found out (ControllerGroup).
-/// Everything else goes to Wan.
+/// bottleneck, and reports to the group whether it is usable, and the RTTs by which sharing is
+/// found out (ControllerGroup). Everything else goes to Wan.
 class CoupledWan final : public Controller {
  public:
   /// `datagram`, `initial`: as for Wan. `group`: that of the session, which must outlive this

@@ -5,25 +5,29 @@
 // order. (Bytes of streams are ordered by stream/reassembler.h.)
 //
 // Terms:
-//   slot       a flow number of the wire below kDatagramFlow. It may serve several inner flows, one
-//              after the other.
+//   slot       a flow number of the wire below kDatagramFlow (32768): of TCP below
+//              kOrderedDatagramFlow (16384), of ordered datagrams from there on. It may serve
+//              several inner flows, one after the other.
 //   DSN        the number of a packet in its slot, from 0 on; it never restarts.
 //   hole       the slot's next DSN to deliver. All before it are delivered or given up.
 //   held       a packet that arrived above the hole, and waits.
 //   skipped    the sender said (SKIP frame) that it has given up a DSN. Above the hole, a mark
 //              remembers that.
-//   to release to deliver packets although others before them are missing; these are given up.
 //   entry      what waits for a hole and can time out: a held packet, or all marks of a slot.
+//   to release an entry: to deliver all held packets of its slot up to it (of marks: up to the last
+//              one), although others before them are missing; these are given up.
 //
 // A packet at the hole is delivered at once. A packet above it is held until
 //   - the hole is filled or skipped;
-//   - it has waited for holdTime, or for `patience` in a slot of datagrams (from
-//     kOrderedDatagramFlow on);
+//   - it is released because an entry has waited for holdTime, or for `patience` in a slot of
+//     datagrams;
 //   - held packets take more than holdBytes, or there are more than maxEntries() entries: then the
 //     entry of all slots that has waited longest is released (counted as Drop::kHoldOverflow);
-//   - a packet arrives kSpan or more above the hole: then the hole moves up (kHoldOverflow, too).
-// In the last three cases the packet is released with all of its slot before it. A packet that
-// arrives below the hole is delivered late, once. A hole in one slot delays no other slot.
+//   - a packet arrives too far above the hole (kSpan): then the hole moves up just so far that this
+//     packet can be held, and what is held below is delivered (kHoldOverflow, too).
+// A packet that arrives below the hole is delivered late, once. A hole in one slot delays no other
+// slot. Datagrams that were held are delivered in portions, one each ms (pacing, see ReleaseQueue),
+// because their sockets hold few packets.
 
 #include <algorithm>
 #include <array>
@@ -50,8 +54,11 @@ struct ResequencerOptions {
   /// Held packets of all slots together, in bytes of memory: each as its whole buffer
   /// (Packet::footprint). What keeps them in order may take as much again, see maxEntries().
   size_t holdBytes = 12 << 20;
-  Duration patience = kFirstPatience;  ///< longest wait in a slot of datagrams
-  size_t maxFlows = 4096;              ///< slots are below it; at most 32768 (kDatagramFlow)
+  /// Longest wait in a slot of datagrams. PacketReceiver sets it as the RTT of the paths changes.
+  Duration patience = kFirstPatience;
+  /// Slots are below it; at most kDatagramFlow, which resequencerOptions() sets. The default has
+  /// no slots of datagrams.
+  size_t maxFlows = 4096;
 };
 ResequencerOptions resequencerOptions(const QueueOptions& options);
 
@@ -64,8 +71,8 @@ ResequencerOptions resequencerOptions(const QueueOptions& options);
 /// nothing is.
 class Resequencer {
  public:
-  /// A held packet is less than kSpan above the hole of its slot: 64 pages of 64 DSNs, of which the
-  /// first is the page of the hole.
+  /// What is held or marked lies in 64 pages of 64 DSNs, of which the first is the page of the
+  /// hole. So it reaches kSpan - 64 to kSpan - 1 above the hole.
   static constexpr uint64_t kSpan = 4096;
 
   explicit Resequencer(const ResequencerOptions& options);
@@ -81,8 +88,8 @@ class Resequencer {
   /// below maxFlows.
   void onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now);
   /// The sender gave up `count` packets, 1 to kMaxSkip, from `first` on. Those that arrived are
-  /// delivered all the same. DSNs more than kSpan above the hole are ignored; there holdTime ends
-  /// the wait. The work is one step for each 64 DSNs and one for each packet that is released.
+  /// delivered all the same. DSNs beyond the pages (kSpan) are ignored; there holdTime ends the
+  /// wait. The work is one step for each 64 DSNs and one for each packet that is released.
   void skip(FlowNumber slot, Dsn first, uint64_t count, Time now);
   /// Releases what has waited too long, and makes the next portion of datagrams ready.
   void onTimer(Time now);
@@ -94,27 +101,30 @@ class Resequencer {
   /// Takes the next packet to deliver; false when there is none.
   bool poll(Packet& out) { return out_.poll(out); }
 
-  /// Buffers are short: releases the entry that has waited longest, with all of its slot before it
-  /// (kHoldOverflow), and ends the pacing of what was released before (ReleaseQueue).
+  /// PacketReceiver and Inbound call it when buffers are short: releases the entry that has waited
+  /// longest (kHoldOverflow), and makes all portions ready at once.
   void releaseOldest();
-  /// Releases all that is held (kHoldOverflow), and frees the records of all slots.
+  /// The memory quota needs all: releases all that is held (kHoldOverflow), and frees the records
+  /// of all slots, as freeIdle() does.
   void releaseAll();
   /// Frees the records of slots that hold nothing and were not used after `before`. Their holes are
   /// remembered; everything below them counts as delivered. The object pools shrink, too, if
-  /// nothing is held and was held after `before`.
+  /// nothing is held now and nothing has begun to be held after `before`. PacketReceiver calls it
+  /// every 10 s, and when the memory quota asks.
   void freeIdle(Time before);
 
   /// The slot's hole; 0 for a slot that was never used.
   Dsn next(FlowNumber slot) const;
-  /// Packets in here that were not delivered: held, or released and waiting for their portion
-  /// (ReleaseQueue). Only the former count in heldBytes() and entries().
+  /// Packets in here that were not delivered: held, or released and waiting for their portion. Only
+  /// the former count in heldBytes() and entries().
   size_t heldPackets() const { return held_ + out_.waiting(); }
-  /// Bytes of the held packets themselves, without the rest of their buffers.
+  /// Bytes of the held packets themselves, without the rest of their buffers. (holdBytes bounds the
+  /// whole buffers.)
   size_t heldBytes() const { return heldBytes_; }
   /// Held packets, plus slots with marks.
   size_t entries() const { return entries_; }
-  /// Most entries(), at least 1: as many as make the object pools as large as holdBytes, however
-  /// the peer spreads them over slots and pages.
+  /// Most entries(), at least 1: holdBytes divided by the most that one entry takes from the object
+  /// pools, that of a packet alone in its slot.
   size_t maxEntries() const;
   /// Bytes of memory for all but the packets.
   size_t footprint() const;
@@ -225,7 +235,7 @@ class Resequencer {
   DropCounts drops_{};
 };
 
-/// Packets this many DSNs above the hole, less one, are held wherever in its page the hole is. It
+/// A packet less than this many DSNs above the hole is held, wherever in its page the hole is. It
 /// is announced to the peer (PARAMS, heldSpan).
 inline constexpr uint64_t kGuaranteedSpan = Resequencer::kSpan - 63;
 

@@ -8,20 +8,26 @@
 // route, with packet numbers and congestion control of its own. A subflow is usable while the peer
 // answers on it; a session is usable while one of its subflows is.
 //
-// The side that began the handshake is the session's initiator; both sides may begin one. The
-// initiator opens the subflows and renews the keys.
+// The side that began the handshake is the session's initiator. It opens the subflows and renews
+// the keys. A side that knows endpoints of the peer begins handshakes, whoever began the last one.
+// If both begin at about the same time, the session with the smaller id stays, unless it is of no
+// use (ownSessionStays()).
 //
 //     initiator   no usable session -> ConnectionRace (handshakes over all routes, the first one
-//                 that is done wins) -> session, replaces the one before
+//                 that is done wins) -> session, replaces the one before at once
 //                 keys are old (TunnelOptions::rekeyAfter) -> handshake beside the session ->
 //                 KeyUpdate in the session
 //     responder   HandshakeServer finishes a handshake -> PendingSessions -> the first datagram
 //                 that the peer sends in one of them makes it the session
-//                 the peer asks for new keys -> those of a pending session go to the session
+//                 the peer's KeyUpdate names a pending session -> its keys go to the session
+//
+// A session that ends or is replaced delivers what it holds, resets its streams, and returns TCP
+// packets that may not have arrived and all that wait (Session::handBack()).
 //
 // States of the session (`session_`):
 //
-//     none          before the first one, and after one has ended without a successor
+//     none          before the first one, and after one has ended without a successor: at once by
+//                   kIdleTimeout, abandon() or a restart notice, else from `over`
 //     unconfirmed   initiator only: nothing has been decrypted yet, so the peer may not have the
 //                   keys. session() returns nullptr
 //     in use        session() returns it. It may be unusable for a time
@@ -30,12 +36,13 @@
 //                   left to send
 //
 // Besides, the peer is up or down. It is up while a session is in use that is usable or has been
-// unusable for at most TunnelOptions::repairTime (3 s by default). Inner packets to a peer that is
-// down are staged (StagedPackets) or answered by an ICMP error.
+// unusable for at most TunnelOptions::repairTime (3 s by default). When a race is won it
+// is down at once, however short the silence was, until the new session is confirmed. Inner packets
+// to a peer that is down are staged (StagedPackets) or answered by an ICMP error.
 //
-// What happens is put into two queues. Events (log lines; up and down) wait for the driver.
-// PacketEvents (inner packets that were delivered, dropped, or returned to be sent again) must be
-// handled by Tunnel after each call.
+// What happens is put into two queues. Events (log lines; up and down) wait for the driver of
+// Tunnel (tunnel.h). PacketEvents (inner packets that were delivered, dropped, or returned to be
+// sent again) must be handled by Tunnel after each call.
 
 #include <cstddef>
 #include <memory>
@@ -69,7 +76,7 @@ struct PeerContext {
   PacketEventQueue& packets;
   const SharedResources& shared;  ///< memory quotas, stream registry, trace
   SessionIndex& sessions;         ///< every session of every peer, by session id
-  AttemptIndex& attempts;         ///< the peers with handshakes of their own under way, by route
+  AttemptIndex& attempts;         ///< peers with which this side has begun a handshake, by route
 };
 
 class Peer final {
@@ -77,7 +84,7 @@ class Peer final {
   /// The initiator begins a race for a new session after this time without a usable subflow: the
   /// other side may have lost its keys.
   static constexpr Duration kReconnectAfter = 1500ms;
-  /// A session ends when no datagram of it could be decrypted for this time.
+  /// A session ends, without a CLOSE, when no datagram of it could be decrypted for this time.
   static constexpr Duration kIdleTimeout = 180s;
 
   /// `context` and `random` must outlive this object. setUplinks() must follow: a peer without
@@ -90,7 +97,7 @@ class Peer final {
   size_t position = 0;  ///< among the peers (PeerSet)
   size_t group = 0;     ///< position of its group (PeerGroups); meaningless without one
   /// Packets for its prefixes are sent to it; false: to another peer of its group instead. Always
-  /// true for a peer without a group.
+  /// true for a peer without a group. (No matter of the session's state "in use".)
   bool inUse = true;
 
   // ---- configuration
@@ -149,19 +156,22 @@ class Peer final {
   /// too. Returns nullopt when the datagram was used, else why not; the caller counts that.
   std::optional<Drop> onDatagram(Session& session, const DatagramHeader& header, const Route& from,
                                  Ecn ecn, Packet datagram, Time now);
-  /// The kernel refused to send on this route. True when a session has a subflow there.
+  /// The kernel refused to send on this route: a subflow there is no longer usable until the peer
+  /// answers a probe. True when a session has one.
   bool onSendError(const Route& route, Time now);
-  /// The kernel refused a datagram of `size` bytes of UDP payload as too large for this route. True
-  /// when a session has a subflow there.
+  /// The kernel refused a datagram of `size` bytes of UDP payload as too large for this route: a
+  /// subflow there sends smaller ones (MtuDiscovery). True when a session has one.
   bool onTooBig(const Route& route, size_t size, Time now);
 
   // ---- time, and what leaves
 
-  /// Does what is due in the sessions, ends and replaces them, returns staged packets. To be called
-  /// at nextDeadline(); an earlier call does no harm. The caller handles the returned packets and
-  /// then calls connect(), so that a new session does not take packets whose time is over.
+  /// Does what is due in the sessions, removes those at their end, returns staged packets. Call it
+  /// at nextDeadline(); an earlier call does no harm. The caller handles the returned packets first
+  /// and then calls connect(). So packets that have waited too long are answered, and not sent in
+  /// a session that connect() makes.
   void onTimer(Time now);
-  /// Begins, continues or ends the handshakes that this side begins, as needed.
+  /// Begins, continues or ends the handshakes that this side begins, as needed. The winner of a
+  /// race becomes the session here.
   void connect(Time now);
   /// The gateway stops: every session sends CLOSE, and no handshake begins. Only polls may follow.
   void close();
@@ -172,7 +182,8 @@ class Peer final {
   Time nextDeadline(Time now) const;
   /// To be called after a poll that returned nothing. Returns a time before which no poll and no
   /// timer call does anything, unless another call comes first: PeerSet leaves the peer alone until
-  /// then. nullopt: there is no such time.
+  /// then. nullopt: it cannot rest, PeerSet polls it at every turn, because something may happen
+  /// before nextDeadline().
   std::optional<Time> restsUntil(Time now) const;
 
   // ---- for the operator and for a restart
@@ -210,8 +221,8 @@ class Peer final {
   SecretRandom& random_;
   std::vector<NamedRoute> routes_;  ///< to the endpoints over usable uplinks; after close(): empty
   SessionIndex::Handle session_;
-  /// The notice that onRestartNotice() accepts. Stays after the end of its session: the pause
-  /// between two rounds of handshakes may be long then.
+  /// The notice that onRestartNotice() accepts. Stays after the end of its session, because a
+  /// notice then ends the pause between two rounds of handshakes, which may be long.
   std::optional<RestartNotice> awaited_;
   PendingSessions pendingSessions_;
   ConnectionRace race_;

@@ -6,7 +6,9 @@
 // Terms:
 //   unit     DataUnit: one inner packet or one range of a stream's bytes. It is the smallest piece
 //            that is sent, repaired or given up as a whole. Its fields are in data_unit.h.
-//   carrier  a datagram in flight that holds the unit. A datagram of a silent path is none.
+//   slot     the flow number on the wire. DSN: the number of an inner packet in its slot.
+//   carrier  a datagram in flight that holds the unit. When its path falls silent it stops being
+//            one for good, even if the path speaks again.
 //   repair   to send a unit again after its loss. Lost units wait in the repair queue.
 //   moved    taken off a path that fell silent, to be repaired on another one (MPTCP: reinjected),
 //            although its datagram is not known to be lost.
@@ -15,16 +17,21 @@
 //
 // Life of a unit:
 //   create(), onSent()    DataSender sends it for the first time: state kInFlight.
-//   onCopied(), onCoded() protection (tunnel/fec) sends a copy or a parity for it. The state stays.
+//   onCopied(), onCoded() protection (tunnel/fec): a copy is sent, or the unit enters a block
+//                         whose parity will be sent. The state stays.
 //   onLost(), onMoved()   a subflow's InFlightTracker reports it: state kLost, and the unit is
-//                         queued for repair, unless another carrier makes that needless.
+//                         queued for repair, unless only the copy is lost.
 //   onSent()              DataSender takes it from nextRepair() and sends it again: kInFlight.
 //   onDelivered(), onRecovered()      the peer has it: kDelivered.
 //   giveUp(), takeBack()  nobody waits for it any more: kAbandoned.
 //
+// How long a unit is repaired depends on its flow's Delivery (flow_kind.h): TCP for the repair
+// time, ordered datagrams (QUIC, VPNs) for the patience, others for kTimely, streams without end.
+//
 // When a unit is done, its packet returns to the pool and its flow no longer lists it. The record
 // itself is freed with its last reference. There is one reference for each datagram that is
 // remembered with the unit, one while the unit is in the repair queue, and one for each retain().
+// A UnitRef counts as none.
 //
 // Invariants: a unit is in the repair queue exactly while its state is kLost. A unit that is not
 // done has a packet and is in its flow's list. A session may hold units as long as its share of the
@@ -49,20 +56,21 @@ namespace braid {
 
 class DataTracker final : private QuotaUser {
  public:
-  /// Units of timely flows (UDP, ICMP) are not repaired once they are older than this: they are of
-  /// no use to a call or a game any more. Chosen: what the jitter buffer of a call absorbs.
+  /// Units of timely flows (calls, games, ICMP) are not repaired once they are older than this:
+  /// they are of no use any more. Chosen: what the jitter buffer of a call absorbs.
   static constexpr Duration kTimely = 200ms;
 
   /// `repairTime`: see setRepairTime(). `events`: gets the packets that were given up as kExpired
-  /// or kTooBig, so that ICMP errors and the ack shim can react; nullptr: nobody does. `quota`:
-  /// counts the packets of units, in buffers; nullptr: no bound. Both must outlive the tracker.
+  /// or kTooBig, from which ICMP errors and the ack shim (src/ackshim) follow; nullptr: nobody
+  /// does. `quota`: counts the packets of units, in buffers; nullptr: no bound. Both must outlive
+  /// the tracker.
   explicit DataTracker(Duration repairTime, PacketEvents* events = nullptr,
                        MemoryQuota* quota = nullptr)
       : QuotaUser(quota, Reclaimable::kNo), repairTime_(repairTime), events_(events) {}
   /// Units of reliable flows (TCP) are given up at this age, counted from their first sending.
   void setRepairTime(Duration d) { repairTime_ = d; }
-  /// Units of ordered datagrams are given up at this age; see orderPatience(). DataSender sets it
-  /// as the paths change.
+  /// Units of ordered datagrams are given up at this age. DataSender sets it from the RTT of the
+  /// paths (orderPatience() in flow_kind.h).
   void setPatience(Duration d) { patience_ = d; }
 
   // ---- sending
@@ -71,21 +79,23 @@ class DataTracker final : private QuotaUser {
   /// for a full window.
   bool mayCreate() const { return hasRoom(1); }
   /// A new unit of `flow`, which must be sent at once: onSent() must follow. An inner packet gets
-  /// the next DSN of the flow's slot. Where a stream's range lies is in the flow's `unit`.
-  /// Ask mayCreate() before.
+  /// the next DSN of the flow's slot. For a range, the lane has written offset and frame type to
+  /// Flow::unit. Ask mayCreate() before.
   UnitRef create(Flow& flow, Packet packet, Time now);
   /// Datagram `pn` of `subflow` is sent with the unit, for the first time or as a repair. The
   /// datagram becomes a carrier and gets a reference. A unit in the repair queue leaves it.
   void onSent(UnitRef unit, SubflowId subflow, PacketNumber pn);
   /// A copy of the unit is sent. It becomes a carrier and gets a reference; the unit's `subflow`
-  /// and `pn` do not change. If the unit is lost meanwhile, Repairs does not send it again
-  /// before `answerDue`, when the peer's report on the copy should have arrived.
+  /// and `pn` do not change. If the unit is lost meanwhile, it is queued, but Repairs
+  /// (session/repairs.h) passes over it until `answerDue`, when the peer's report on the copy
+  /// should have arrived.
   void onCopied(UnitRef unit, Time answerDue = Time::min());
   /// No copy of the unit may be sent: it is too old, or does not fit. No effect after onCopied().
   void forbidCopy(UnitRef unit) {
     if (unit->mayCopy()) unit.unit_->protection = UnitProtection::kRefused;
   }
-  /// The unit is in a coding block. `answerDue`: as in onCopied(), for the block's parity.
+  /// The unit has entered a coding block. `answerDue`: as in onCopied(); it is that of the
+  /// block's parity, which may not be sent yet.
   void onCoded(UnitRef unit, Time answerDue);
   /// The unit may not enter a coding block: it is too old.
   void forbidCoding(UnitRef unit) { setCoded(*unit.unit_); }
@@ -96,7 +106,7 @@ class DataTracker final : private QuotaUser {
   /// announcement.
   void release(UnitRef unit);
 
-  // ---- delivery and loss: one call for each unit of the datagram
+  // ---- delivery and loss: one call for each unit of the datagram. Its reference stays: release()
 
   /// A datagram with the unit was acknowledged. `wasCarrier`: neither onLost() nor onMoved() was
   /// called for it before.
@@ -104,18 +114,19 @@ class DataTracker final : private QuotaUser {
   /// The peer decoded the unit from parities. Its datagrams remain carriers, and may still be
   /// acknowledged or lost.
   void onRecovered(UnitRef unit);
-  /// A carrier of the unit is lost. The unit is queued for repair, or given up if isTooLate(); but
-  /// it stays in flight while another carrier has a better chance: if the lost one was the copy
-  /// (`isCopy`), or the unit was never copied.
+  /// A carrier of the unit is lost. The unit is queued for repair, or given up if isTooLate(). It
+  /// stays in flight if only the copy is lost (`isCopy`) and another carrier is left. If the copy
+  /// is the one that is left, the unit is queued, but waits until `answerDue` (onCopied()).
   void onLost(UnitRef unit, Time now, bool isCopy = false);
   /// The path of a carrier has fallen silent: like onLost(), except that the unit is repaired
   /// before lost ones and counts as moved. The datagram stops being a carrier, so onLost() must not
   /// follow. `isCopy`: it was the copy; then the unit does not count as moved, because the silence
   /// says nothing about the path that the unit itself took.
   void onMoved(UnitRef unit, Time now, bool isCopy = false);
-  /// The unit is not sent again: counts `cause`, reports the packet to `events`, and announces to
-  /// the receiver of an ordered flow that it need not wait (takeSkip()). No effect if the unit is
-  /// done.
+  /// The unit is not sent again: it is too late, too big for all paths (Repairs), or no path was
+  /// usable for the repair time (Session). Counts `cause`, gives the packet to `events` if that is
+  /// kExpired or kTooBig, and announces to the receiver of TCP or ordered datagrams that it need
+  /// not wait (takeSkip()). No effect if the unit is done.
   void giveUp(UnitRef unit, Drop cause);
   /// The session or the stream ends: abandons all units of the flow that are not done, and calls
   /// take(Packet) for each, oldest first. The receiver is not told.
@@ -127,14 +138,15 @@ class DataTracker final : private QuotaUser {
       take(std::move(packet));
     }
   }
-  /// Gives up all units in the repair queue.
+  /// Gives up all units in the repair queue: no path is usable for too long, or the session ends.
   void giveUpRepairs(Drop cause);
 
   // ---- repair
 
   /// The unit to repair next; nullptr when there is none. Moved units come before lost ones, and
-  /// among each the one queued first. Units at the head that are too late are given up. The unit
-  /// stays in the queue until onSent().
+  /// among each the one queued first. Units at the head that are too late are given up. `answerDue`
+  /// is not looked at: Repairs goes on by repairAfter() from a unit that must wait. The unit stays
+  /// in the queue until onSent().
   UnitRef nextRepair(Time now);
   /// The unit behind this one in the repair queue; nullptr at the end.
   static UnitRef repairAfter(UnitRef unit) { return UnitRef(Repairs::next(*unit)); }

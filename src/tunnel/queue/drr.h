@@ -5,6 +5,7 @@
 //
 // Terms:
 //   lane       supplier of flows' data: PacketQueues for inner packets, StreamSendSide for streams.
+//              Each flow knows its own (Flow::lane() in flow.h).
 //   unit       what is sent as a whole: an inner packet or a range of a stream's bytes. All counts
 //              of bytes here are those of units, without headers of the tunnel.
 //   ready unit the unit of a flow that its lane has prepared and that was not taken yet.
@@ -17,7 +18,8 @@
 //
 // A flow enters when its lane reports data (onData) or when it requests a turn (requestTurn). To
 // send, DataSender makes a DrrCursor and repeats peek() and one of take(), skip(), endTurn() and
-// deferTurn(). A flow leaves when its turn comes and it has neither data nor a request.
+// deferTurn(). A flow leaves when its turn comes and it has neither data nor a request; a new flow
+// first becomes the last old one, as in RFC 8290.
 //
 // Invariant: a flow in the scheduler is in exactly one of the new list, the old list and the
 // skipped flows.
@@ -44,8 +46,9 @@ class Lane {
   virtual const Packet* prepare(Flow& flow, Time now) = 0;
   /// Hands out the ready unit; there must be one.
   virtual Packet handOut(Flow& flow) = 0;
-  /// The ready unit fits no path (DataSender). Shortens it to at most `size` bytes and keeps the
-  /// rest; false when units of this lane cannot be divided.
+  /// Called by DataSender when the ready unit fits no path. Shortens the unit in its place to at
+  /// most `size` bytes and keeps the rest, so a Candidate stays valid and the waiting bytes are the
+  /// same. False when it could not be cut.
   virtual bool cut(Flow&, size_t /*size*/) { return false; }
   /// All units that the flow has sent are delivered or given up. Called by DataTracker for flows of
   /// Delivery::kStream only.
@@ -103,8 +106,8 @@ class DrrScheduler {
   DrrScheduler(const DrrScheduler&) = delete;
   DrrScheduler& operator=(const DrrScheduler&) = delete;
 
-  /// The lane of the flow has `bytes` > 0 more bytes that wait. They are offered instead of a
-  /// bare turn of the flow.
+  /// The lane of the flow has `bytes` > 0 more bytes that wait. While it has data, that is offered;
+  /// a requested bare turn stays and follows when the data is sent.
   void onData(DrrEntry& entry, size_t bytes);
   /// The lane has dropped `bytes` waiting bytes, none of them of the ready unit.
   void onDropped(DrrEntry& entry, size_t bytes) {
@@ -120,12 +123,12 @@ class DrrScheduler {
 
   /// Waiting bytes of all flows.
   size_t bytes() const { return bytes_; }
-  /// Most bytes that are sent before all bytes of this flow that wait now are sent, its own
-  /// included: flows that take turns with it send about as much meanwhile.
+  /// An estimate of the bytes sent until all that waits of this flow now is sent, its own included.
+  /// A sparse flow is served at once; else each flow sends as much as this one, up to bytes().
   size_t bytesUntilDrained(const DrrEntry& entry) const;
   /// Whether data waits or a turn is requested.
   bool hasWork() const { return bytes_ + turnRequests_ > 0; }
-  /// Flows that have requested a turn and not had it.
+  /// Flows whose request is not fulfilled: they have not had a bare turn since.
   size_t turnRequests() const { return turnRequests_; }
   /// Flows that are skipped now.
   size_t skipped() const { return skipped_.size(); }
@@ -162,8 +165,9 @@ class DrrScheduler {
   size_t turnRequests_ = 0;
 };
 
-/// Walks through what may be sent, in order: the flows that were skipped before, then the current
-/// flow. A cursor lives for one poll of DataSender; a new one invalidates those before it.
+/// Walks through what may be sent, in order: the flows that were skipped before this cursor began,
+/// then one current flow after the other. It does not offer again what it has skipped itself. A
+/// cursor lives for one poll of DataSender; a new one invalidates those before it.
 ///
 /// peek() gives the candidate. The other calls act on the candidate of the last peek(), after which
 /// the next peek() gives another one; when they do not apply to it, they change nothing.
@@ -176,13 +180,16 @@ class DrrCursor {
   /// For a unit: takes it out of its lane to be sent, and charges its size to the flow. An empty
   /// handle when the candidate is none.
   Packet take();
-  /// For a unit: its flow is skipped. It returns to the head of its list when its unit is taken.
-  /// False for a bare turn, and when kMaxSkipped flows are skipped already.
+  /// For a unit: its flow is skipped, or stays so, and the next candidate follows. The flow returns
+  /// to the head of its list when its unit is taken. False for a bare turn, and for the current
+  /// flow when kMaxSkipped flows are skipped already. `now`: as for peek().
   bool skip(Time now);
   /// For a bare turn: it is over, and the flow has sent `bytes` bytes in it, which are charged.
   /// `again`: the flow requests another one.
   void endTurn(size_t bytes, bool again);
-  /// For a bare turn: other new flows are served before it. False when there are none.
+  /// For a bare turn: new flows are served before it. Its flow becomes (or stays) the first of the
+  /// old ones, with its request and the rest of its turn. False, and nothing changes, when there
+  /// are no other new flows.
   bool deferTurn();
 
  private:

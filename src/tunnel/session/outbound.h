@@ -13,23 +13,26 @@
 //
 // Order of service, each with the part that has what is sent:
 //
-//     urgent       Subflow: path challenges and responses, PINGs and ACKs that are due. They do not
-//                  wait for window or pacer
-//     control      ControlFrames (frames that must arrive), FecReceiver (RECOVERED frames: which
-//                  losses the peer need not repair). Do not wait for window or pacer either
+//     urgent       Subflow: path challenges and responses, PINGs (keepalive, and the probe of a
+//                  PTO) and ACKs that are due. They do not wait for window or pacer
+//     control      ControlFrames (frames that must arrive; also SKIPs of DataTracker, and resets
+//                  and credit of SessionStreams), FecReceiver (RECOVERED frames: which losses the
+//                  peer need not repair). Do not wait for window or pacer either
 //     tail         ProactiveRecovery: the rest of a parity whose first part has been sent
 //     repair       DataTracker: units known to be lost, on the path where they likely arrive first
-//     duplicates   ProactiveRecovery: units that the policy sends twice in any case
-//     new data     DrrScheduler chooses the flow, PathScheduler the path (DataSender). In its turn
-//                  a short flow that has ended may protect what it has sent
+//     duplicates   ProactiveRecovery: units that the recovery policy (tunnel/fec/policies.h) sends
+//                  twice in any case
+//     new data     DrrScheduler chooses the flow, PathScheduler the path (DataSender). In a
+//                  bare turn (drr.h) a short flow that has no more data is protected
 //     protection   ProactiveRecovery: copies and parities, when no new data waits
 //     MTU probe    Subflow
 //     load test    LoadTest
 //
 // Every datagram except path challenges and responses, tails and MTU probes also carries the ACKs
-// that are pending on its path. Urgent datagrams (except challenges and responses), control,
-// repairs and new data are filled up with repairs and new data that would be sent on their path
-// anyway (DataSender::fill).
+// that are pending on its path. An urgent ACK goes to the fastest path instead if it reports a loss
+// or its own path is silent. Urgent datagrams (except challenges and responses), control, repairs
+// and new data are filled up with repairs and new data that would be sent on their path anyway
+// (DataSender::fill): only if the path is open, or with a PING while no subflow is usable.
 
 #include <cstddef>
 
@@ -57,16 +60,18 @@ class Outbound {
   bool poll(Datagram& out, Time now);
   /// Called instead of poll() once the session closes: the next datagram with CLOSE. `left` is the
   /// number of subflows that are still to be asked, at first all of them; it counts down, and each
-  /// usable one gets one datagram. False when none is left, or the pool has no buffer.
+  /// usable one gets one datagram, or none if the pool has no buffer. False then, and when none is
+  /// left.
   bool pollClose(const CloseFrame& close, size_t& left, Datagram& out, Time now);
 
-  /// When poll() may have a datagram although nothing arrives meanwhile: a path opens, a unit's
-  /// time is over. Never before `now`. The subflows' own deadlines (ACK, PTO, keepalive) are not
-  /// included; PathManager has those.
+  /// When poll() may have a datagram although nothing arrives meanwhile: a path opens, or a lost
+  /// unit may be repaired or has become too late (SKIP). Never before `now`. The subflows' own
+  /// deadlines (ACK, PTO, keepalive) are not included; PathManager has those.
   Time nextDeadline(Time now) const;
-  /// To be called after a poll() that returned nothing. True: a poll() before the next deadline or
-  /// the next input would not send anything either. It would at most notice that a path is idle
-  /// (application-limited) once its pacer has opened.
+  /// To be called after a poll() that returned nothing. True: poll() may be left out until the next
+  /// deadline or input; all it could do is to notice that a path is idle (application-limited) a
+  /// little sooner. False: poll() again at every turn of the event loop, because what it
+  /// waits for has no deadline (memory that other sessions free).
   bool isAtRest() const;
   /// The load test of the session's paths.
   LoadTest& loadTest() { return loadTest_; }

@@ -4,9 +4,9 @@
 // bytes cross the tunnel in between, and each host sees a short round trip. (The other connections
 // cross it as packets.) Session owns one SessionStreams. It has three kinds of callers:
 //
-//     the driver   holds the TCP sockets (TcpProxy in the daemon). It names a stream by a
-//                  StreamHandle; TunnelStreams looks the stream up and calls here. It learns what
-//                  happened from StreamRegistry
+//     the driver   holds the TCP sockets (TcpProxy in the daemon). It calls StreamApi
+//                  (Tunnel::streams()) with a StreamHandle. TunnelStreams implements that: it looks
+//                  the stream up and calls here. What happened comes from StreamRegistry
 //     Inbound      hands over STREAM, STREAM_CREDIT and RESET frames of the peer
 //     Outbound     polls the credit and reset frames for the peer
 //
@@ -16,27 +16,30 @@
 //            -> DrrScheduler, the stream's turn among all flows and streams
 //            -> DataTracker, until the peer has them; a lost unit is sent again
 //            ~~ the peer: Inbound -> admit(), onFrame() -> Reassembler, in order
-//            -> driver reads, and says so by consume()
+//            -> driver reads there (StreamApi::peek), and says so by consume()
 //
 // Life of a stream. One side opens it: open() here, and at the other side the first STREAM frame
-// with an opening (the two addresses), which may carry bytes already. Each direction ends with a
-// FIN. A stream is removed when both directions are done: all that was written is acknowledged, and
-// all that came is read. A reset by either side removes it at once; what has not arrived is lost.
-// Then only its id is remembered (StreamIdFilter).
+// with an opening (the two addresses), which may carry bytes already. Every frame has the opening
+// until the peer is known to have the stream, so any of them may come first. Each direction ends
+// with a FIN. A stream is removed when both directions are done: all that was written is
+// acknowledged, and all that came is read. A reset by either side removes it at once; what has not
+// arrived is lost. Then only its id is remembered (StreamIdFilter).
 //
 // Flow control is QUIC's: STREAM_CREDIT says up to which offset the peer may send. The window
 // behind it doubles while the driver reads fast, like the receive buffer of TCP.
 //
 // Bounds (StreamOptions):
 //
-//     most           streams of both sides at once. Beyond it this side opens none, and resets
-//                    those that the peer opens
-//     newPerSecond   new streams (StreamRateLimits)
-//     heldBytes      received and not yet read, all streams together (ReceiveMemory). At this
-//                    bound the stream with the most unread bytes is reset, so no stream waits for
-//                    the reader of another
+//     most           streams of both sides at once. Beyond it this side resets those that the peer
+//                    opens. It opens none beyond it or the peer's bound (Params::streams)
+//     newPerSecond   new streams (StreamRateLimits): as for `most`
+//     heldBytes      received and not yet read, all streams together (ReceiveMemory); allHeldBytes
+//                    the same of all peers. At either bound a frame out of order is not taken
+//                    (kNoRoom), and for one in order the stream with the most unread bytes is
+//                    reset, so no stream waits for the reader of another
 //     mostCredit     window of one stream
-//     queuedBytes    written and not yet sent, of one stream; usually what the paths carry in 8 ms
+//     queuedBytes    written and not yet sent, of one stream. The bound in force is lower if the
+//                    paths carry less in 8 ms (setPaths())
 
 #include <algorithm>
 #include <cstddef>
@@ -70,7 +73,7 @@ struct StreamContext {
   const RecoveryTrace& trace;
   StreamRateLimits& rateLimits;        ///< of the peer
   StreamRegistry* registry = nullptr;  ///< of all sessions; nullptr: there are no streams
-  MemoryQuota* memory = nullptr;       ///< bytes held for readers, of all peers; nullptr: no bound
+  MemoryQuota* memory = nullptr;       ///< counts allHeldBytes; nullptr: no bound
   uint32_t session = 0;                ///< session id
   bool isInitiator = false;            ///< it opens even stream ids, the responder odd ones
 };
@@ -107,12 +110,15 @@ class SessionStreams {
   }
 
   enum class Verdict : uint8_t {
-    kTaken,   ///< it may be taken, or is of no use any more; its datagram is acknowledged
-    kNoRoom,  ///< no memory is left for it, or for its refusal: its datagram must count as lost
-    kBad,     ///< it violates the protocol: beyond the credit, or beyond the end of the stream
+    kTaken,  ///< it may be taken, or is of no use any more; its datagram is acknowledged
+    /// Memory is short for it, or it cannot even be refused (too many resets). Its datagram must
+    /// count as lost; other frames of it that were taken stay, and come again as duplicates.
+    kNoRoom,
+    kBad,  ///< it violates the protocol: beyond the credit, or beyond the end of the stream
   };
-  /// Whether the frame can be taken. Opens its stream if it is new. May reset streams to make room,
-  /// even that of the frame.
+  /// Whether the frame can be taken. Inbound asks for each frame of a datagram in turn, and takes
+  /// it before it asks for the next. Opens the frame's stream if it is new. May reset streams to
+  /// make room, even that of the frame.
   Verdict admit(const StreamFrame& frame, Time now);
   /// Takes a frame after admit() has returned kTaken for it at the same `now`. `bytes` holds the
   /// frame's bytes. Does nothing when the stream has ended.
@@ -121,8 +127,9 @@ class SessionStreams {
   void onCredit(const StreamCreditFrame& frame);
   /// The peer resets a stream, perhaps before its opening has arrived.
   void onReset(const StreamResetFrame& frame, Time now);
-  /// Ends the streams that are done, and lets those that found no buffer try again. Session calls
-  /// it after each call in which something may have happened, and at nextDeadline().
+  /// Ends the streams that are done, and tells the driver to write again to those for which no
+  /// buffer was free. Session calls it after each call in which something may have happened, and at
+  /// nextDeadline().
   void update(Time now);
   /// When update() is due if nothing happens until then; kNever: it is not.
   Time nextDeadline() const {
@@ -143,8 +150,9 @@ class SessionStreams {
   /// is room for a stream and its reset.
   bool canOpen() const;
   /// Whether new connections are to be intercepted to become streams: canOpen() is true, and there
-  /// is also room for connections that are already on their way. False for kPauseAfterRefusal after
-  /// the peer had no room for a stream, and while the rate limit is nearly used up.
+  /// is also room for connections that are intercepted before the answer false takes effect. False
+  /// for kPauseAfterRefusal after the peer had no room for a stream, and while the rate limit is
+  /// nearly used up.
   bool mayIntercept() const;
   /// Opens a stream; bytes may be written at once. Returns an empty handle, and nothing has begun,
   /// when canOpen() is false, the rate limit is used up, or no buffer is free.
@@ -172,10 +180,11 @@ class SessionStreams {
 
  private:
   Stream* find(StreamId id) const;
-  /// Streams of both sides at once that this side announces to the peer. Fewer than it can have,
-  /// because the peer learns late what this side opens and ends.
+  /// Streams of both sides at once that this side announces to the peer as its bound. Fewer than
+  /// options.most, because the peer learns late what this side opens and ends.
   size_t announcedMost() const;
-  /// Streams of both sides at once from which on this side opens no more.
+  /// This side opens none while there are as many: options.most, or what the peer has announced if
+  /// that is less.
   size_t most() const;
   bool isOwn(StreamId id) const { return (id.value() % 2 == 0) == context_.isInitiator; }
   Stream& add(StreamId id, const StreamOpening& opening, bool own, Time now);
