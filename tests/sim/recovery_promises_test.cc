@@ -218,7 +218,9 @@ TEST(Recovery, PoliciesAndClassesChangeUnderTraffic) {
 TEST(Recovery, DatagramsAreProtectedThoughTooLateToBeSentAgain) {
   constexpr uint64_t kCount = 1500;
   auto missing = [&](const char* policy) {
-    Scenario s(10, with(policy));
+    TunnelOptions o = with(policy);
+    o.controller = "wan";  // the others take 10 % loss for congestion
+    Scenario s(10, o);
     LinkOptions link{.rateBitsPerSecond = 100_Mbit, .delay = 150ms};
     s.path("a", link).path("b", link).start();
     s.change("a", [](LinkOptions& o) { o.loss = 0.1; }).change("b", [](LinkOptions& o) {
@@ -230,9 +232,9 @@ TEST(Recovery, DatagramsAreProtectedThoughTooLateToBeSentAgain) {
     return kCount - call.received();
   };
   uint64_t none = missing("none");
-  EXPECT_GE(none, 20u);
+  EXPECT_GE(none, 100u);
   for (const char* policy : {"fuso", "cofuso", "redundant", "proactive", "adaptive"})
-    EXPECT_LE(4 * missing(policy), 3 * none) << policy;
+    EXPECT_LE(5 * missing(policy), none) << policy;
 }
 
 // ---- mice and elephants
