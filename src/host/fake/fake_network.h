@@ -141,6 +141,7 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   bool refuse_ = false;
   int refusedMtus_ = 0;
   bool forwards_ = false;
+  bool dropsForwarded_ = false;
   std::map<Address::Family, std::string> ownForwarding_;
   std::vector<std::string> forwardingHosts_;
   std::vector<Prefix> elsewhere_;
