@@ -92,6 +92,9 @@ class HostNetwork {
   /// the family.
   virtual void setForwarding(Address::Family family, const std::vector<std::string>& hosts,
                              const std::string& before) = 0;
+  /// The host forwards packets of the family that come in by this interface
+  /// (net.ipv4.conf.INTERFACE.forwarding, net.ipv6.conf.all.forwarding).
+  virtual bool forwards(Address::Family family, const std::string& interface) = 0;
   /// Undoes setForwarding() now.
   virtual void removeForwarding(Address::Family family) = 0;
   /// The state to restore when forwarding of the family is switched off in the end, as words. Empty

@@ -120,6 +120,7 @@ struct Interception {
   std::vector<std::string> outside;
   uint32_t mark = 0;  ///< mark on the packets of such connections; a policy routing rule matches it
   std::vector<AddressRange> destinations;  ///< in ascending order, not adjacent
+  std::vector<AddressRange> sources;       ///< of this form, too; empty: all
   std::vector<StreamRule> match;           ///< at least one must match, and
   std::vector<StreamRule> exclude;         ///< none may match
   std::vector<StreamPair> avoid;           ///< nor connections between these hosts

@@ -291,6 +291,45 @@ class Streams(PairCase):
         self.wait_taking()
         self.assert_taken_over((V6, PACKETS, 1), (V4, PACKETS, 0), (V6, PORT, 0))
 
+    def test_only_hosts_of_named_networks_are_taken_over(self):
+        """A container's connection to a server, which the far gateway would refuse for its source, stays packets."""
+        self.with_settings(self.lab.edge_gateway, **{"from": ["192.168.10.0/29", "fd00:0:0:77::/64"]})
+        self.eventually(lambda: "clients4" in self.lab.edge.run("nft", "list", "ruleset"), "reloaded")
+        self.wait_taking()
+        self.assert_taken_over((V4, PORT, 1), (V6, PORT, 0))
+
+    def test_what_a_mark_sends_elsewhere_goes_there(self):
+        """A host's rules send marked packets over the first uplink, without Braid."""
+        edge, (_, far) = self.lab.edge, self.lab.sites[0].link_addresses(0)[0]
+        edge.run("nft", "add table ip own; add chain ip own pre { type filter hook prerouting priority mangle; }; "
+                 f"add rule ip own pre iifname lan0 ip daddr {V4} tcp dport {PORT} meta mark set 0x5")
+        self.addCleanup(edge.run, "nft", "delete table ip own")
+        edge.ip("rule", "add", "priority", "900", "fwmark", "0x5", "lookup", "55")
+        self.addCleanup(edge.ip, "rule", "del", "priority", "900")
+        edge.ip("route", "add", V4, "via", far, "dev", self.lab.sites[0].device(0), "table", "55")
+        self.addCleanup(edge.ip, "route", "flush", "table", "55")
+        self.assert_taken_over((V4, PORT, 0), (V6, PORT, 1))
+
+    def test_a_host_that_forwards_nothing_gets_no_streams_except_to_what_is_accepted(self):
+        hub = self.lab.concentrator
+        self.addCleanup(self.restart_with_streams, self.lab.edge_gateway)  # which forgets what was forbidden
+        hub.sysctl(net__ipv4__conf__braid0__forwarding=0)
+        self.addCleanup(hub.sysctl, net__ipv4__conf__braid0__forwarding=1)
+        self.with_settings(self.lab.gateway, accept=[{"network": V4, "ports": 8083}])
+        time.sleep(1.1)  # until it has read it, and AcceptPolicy::kLook is over
+        self.assert_taken_over((V4, 8083, 1))
+        with listen(self.lab.server, V6, 8084), connect(self.lab.client, V6, 8084) as client:
+            self.assertEqual(rest(client), ("reset", 0))
+        self.restart_with_streams(self.lab.gateway)
+        self.lab.edge_gateway.wait_up(subflows=2)
+        self.wait_taking()
+        hub.sysctl(net__ipv4__conf__braid0__forwarding=0)
+        time.sleep(1.1)  # AcceptPolicy::kLook
+        before = self.figures(self.lab.gateway)
+        with listen(self.lab.server, V4), connect(self.lab.client, V4) as client:
+            self.assertEqual(rest(client), ("reset", 0))
+        self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"], before["ended_forbidden"] + 1)
+
     def test_the_gateways_own_address_as_source(self):
         self.with_settings(self.lab.gateway, source="own")
         own = {V4: "192.168.100.1", V6: "fd00:0:0:100::1"}

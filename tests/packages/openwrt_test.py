@@ -139,6 +139,7 @@ config streams
     option receive_window '1MiB'
     option peer_receive_limit '16MiB'
     option total_receive_limit '64MiB'
+    list from '192.168.10.0/24'
 
 config streams_match
     option ports '80'
@@ -149,6 +150,10 @@ config streams_match
 
 config streams_exclude
     option network '10.1.7.0/24'
+
+config streams_accept
+    option network '10.2.0.0/16'
+    option ports '443'
 
 config forward
     option protocol 'udp'

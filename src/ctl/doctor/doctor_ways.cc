@@ -64,6 +64,7 @@ class WayHost final : public LinuxHost {
     std::vector<Prefix> networksElsewhere(const std::string&) override { return {}; }
     void setForwarding(Address::Family, const std::vector<std::string>&,
                        const std::string&) override {}
+    bool forwards(Address::Family, const std::string&) override { return true; }
     void removeForwarding(Address::Family) override {}
     std::string forwardingBefore(Address::Family) override { return {}; }
     Restored restore() override { return {}; }

@@ -111,6 +111,12 @@ struct StreamsConfig {
   /// By destination; empty: none.
   std::vector<StreamRule> match{{{}, 80, 80}, {{}, 443, 443}, {{}, 8080, 8080}, {{}, 8443, 8443}};
   std::vector<StreamRule> exclude;
+  /// Networks whose hosts' connections may become streams; empty: all, or `device.networks` where
+  /// these are given.
+  std::vector<Prefix> from;
+  /// Destinations at this side that peers' streams may reach; empty: those that the host would
+  /// forward their packets to.
+  std::vector<StreamRule> accept;
   Source source = Source::kClient;
   size_t most = 65536;  ///< most connections at once; fewer where the process may open fewer files
 };

@@ -25,6 +25,7 @@ void checkShimExclusion(const ConfigValue& item, ShimRule& rule, ConfigDiagnosti
 void checkStreams(const ConfigValue& section, Config& config, ConfigDiagnostics& out);
 void checkStreamMatches(const ConfigValue& list, Config& config, ConfigDiagnostics& out);
 void checkStreamMatch(const ConfigValue& item, StreamRule& rule, ConfigDiagnostics& out);
+void checkStreamAcceptance(const ConfigValue& item, StreamRule& rule, ConfigDiagnostics& out);
 void checkStreamExclusion(const ConfigValue& item, StreamRule& rule, ConfigDiagnostics& out);
 void checkForward(const ConfigValue& item, PortForward& forward, ConfigDiagnostics& out);
 void checkRecovery(const ConfigValue& section, Config& config, ConfigDiagnostics& out);

@@ -103,6 +103,11 @@ void checkStreamExclusion(const ConfigValue& item, StreamRule&, ConfigDiagnostic
   checkRule(item, "excludes every connection", "add network or ports, or set enabled: off", out);
 }
 
+void checkStreamAcceptance(const ConfigValue& item, StreamRule&, ConfigDiagnostics& out) {
+  checkRule(item, "accepts every connection", "add network or ports, or name 0.0.0.0/0 and ::/0",
+            out);
+}
+
 void checkStreamMatches(const ConfigValue& list, Config& config, ConfigDiagnostics& out) {
   if (config.streams.match.empty())
     out.add(list, "is empty", "name ports or networks, or set enabled: off");

@@ -21,6 +21,9 @@ namespace braid::setting {
 std::vector<Setting> hostSettings();
 std::vector<Setting> trafficSettings();
 
+/// The most networks of a list.
+inline constexpr size_t kMaxNetworks = 1024;
+
 inline constexpr SettingChange kReload = SettingChange::kReload, kRestart = SettingChange::kRestart;
 
 /// A member of a T; `F` gives it, constant or not.

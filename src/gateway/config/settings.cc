@@ -21,7 +21,6 @@ constexpr Named<MeterPeriod::Unit> kPeriods[] = {{"day", MeterPeriod::Unit::kDay
                                                  {"month", MeterPeriod::Unit::kMonth}};
 constexpr Named<uint8_t> kForwardProtocols[] = {{"tcp", ip::kTcp}, {"udp", ip::kUdp}};
 constexpr Named<bool> kForwardSources[] = {{"client", false}, {"own", true}};
-constexpr size_t kMaxNetworks = 1024;
 /// There is a limit because each new connection is compared with all forwards.
 constexpr size_t kMaxForwards = 256;
 

@@ -156,6 +156,20 @@ std::vector<Setting> trafficSettings() {
        "both must match. Holds for new connections, of the hosts at this side"},
       {"streams", "exclude", items(BRAID_MEMBER(streams.exclude), kMaxRules, checkStreamExclusion),
        kReload, "connections left alone, written in the same way"},
+      {"streams", "from",
+       listOf(BRAID_MEMBER(streams.from), kMaxNetworks, "networks", readPrefix, Repeats::kMistake)
+           .withDefault("`device.networks`; all without"),
+       kReload,
+       "networks at this side whose hosts' connections may be taken over. Name none that the peer "
+       "does not have among this gateway's `prefixes`: it refuses streams of such hosts"},
+      {"streams", "accept",
+       items(BRAID_MEMBER(streams.accept), kMaxRules, checkStreamAcceptance)
+           .withDefault("what the host forwards packets to"),
+       kReload,
+       "destinations at this side that peers' streams may reach: `network` and `ports`, one of "
+       "them "
+       "at least; both must match. By default all while the host forwards packets of the family, "
+       "and none while it does not"},
       {"streams", "source", oneOf(BRAID_MEMBER(streams.source), kStreamSources), kReload,
        "what servers at this side see: the client's address and port, or the gateway's address. "
        "`own` where the servers' answers to the clients would not come back through this gateway"},
@@ -187,6 +201,11 @@ std::vector<Setting> trafficSettings() {
        by(BRAID_OF(StreamRule, network), "network", "none", readPrefix), kReload,
        "the connection's destination; both keys must match where both are given"},
       {"streams.exclude", "ports", ports<StreamRule>("`8000` or `8000-8099`"), kReload,
+       "of the destination"},
+      {"streams.accept", "network",
+       by(BRAID_OF(StreamRule, network), "network", "none", readPrefix), kReload,
+       "the connection's destination; both keys must match where both are given"},
+      {"streams.accept", "ports", ports<StreamRule>("`8000` or `8000-8099`"), kReload,
        "of the destination"},
       {"recovery", "policy", choice(BRAID_MEMBER(tunnel.recovery), kRecoveryPolicies), kReload,
        "policy of the flows that no class matches"},

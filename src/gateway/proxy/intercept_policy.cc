@@ -54,6 +54,9 @@ void InterceptPolicy::configure(const Config& config, const std::string& device,
   // A single address usually belongs to the gateway at the other end. Its own services are not
   // hosts behind it, and streams to them are refused there.
   std::erase_if(peers_, [](const AddressRange& range) { return range.first == range.last; });
+  const std::vector<Prefix>& clients =
+      config.streams.from.empty() ? config.device.networks : config.streams.from;
+  wanted_.sources = joined(rangesOf(clients));
   uplinks_.clear();
   for (const UplinkConfig& uplink : config.uplinks) uplinks_.insert(uplink.interface);
   listens_ = !config.listen.empty();

@@ -42,7 +42,8 @@ TcpProxy::TcpProxy(Host& host, const NetworkMonitor& monitor, const std::string&
       lanes_(lanes),
       device_(device),
       host_(host.openStreams(device, *this)),
-      policy_(*host_, host.network(), lanes, log) {}
+      policy_(*host_, host.network(), lanes, log),
+      accept_(host.network(), monitor, device, log) {}
 
 TcpProxy::~TcpProxy() = default;
 
@@ -50,6 +51,7 @@ void TcpProxy::configure(const Config& config, int index, Time now) {
   most_ = bound_ = most(config);
   clientsSource_ = config.streams.source == StreamsConfig::Source::kClient;
   policy_.configure(config, device_, index);
+  accept_.configure(config);
   policy_.follow(monitor_.table());
   watchRoom(now);
   policy_.update(!full_, now);
@@ -199,13 +201,7 @@ void TcpProxy::connect(StreamHandle stream, Time now) {
   const StreamEnds* ends = lanes_.ends(stream);
   if (!ends) return;
   ++connects_;
-  // A peer may not connect to this host itself. Its packets to this host would pass the host's
-  // firewall, but a local connection would not. An address of one of this host's interfaces belongs
-  // to this host, even where the routes lead elsewhere.
-  if (monitor_.table().isOwn(ends->destination.address))
-    return refuse(stream, StreamCause::kForbidden, now);
-  // Some changes of the addresses were missed: the address may be this host's.
-  if (monitor_.deadline() != kNever) return refuse(stream, StreamCause::kLimit, now);
+  if (auto cause = accept_.refusal(ends->destination, now)) return refuse(stream, *cause, now);
   int error = EMFILE;
   std::unique_ptr<StreamSocket> socket;
   if (hasRoom()) {

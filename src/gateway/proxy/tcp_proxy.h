@@ -11,6 +11,7 @@
 #include "gateway/config/config.h"
 #include "gateway/control/gateway_status.h"
 #include "gateway/log/log.h"
+#include "gateway/proxy/accept_policy.h"
 #include "gateway/proxy/intercept_policy.h"
 #include "gateway/proxy/proxy_connection.h"
 #include "host/host.h"
@@ -115,6 +116,7 @@ class TcpProxy : private StreamObserver {
   std::string device_;
   std::unique_ptr<StreamHost> host_;
   InterceptPolicy policy_;
+  AcceptPolicy accept_;
   std::vector<std::unique_ptr<ProxyConnection>> pumps_;  ///< by StreamHandle::place
   std::vector<StreamHandle> ready_, moving_;  ///< streams whose connections have something to do
   std::deque<Attempt> attempts_;              ///< connections being opened, oldest first

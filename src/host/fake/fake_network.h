@@ -113,6 +113,9 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void setElsewhere(std::vector<Prefix> networks) { elsewhere_ = std::move(networks); }
   void setForwarding(Address::Family family, const std::vector<std::string>& hosts,
                      const std::string& before) override;
+  /// True unless setDropsForwarded(true) was called.
+  bool forwards(Address::Family, const std::string&) override { return !dropsForwarded_; }
+  void setDropsForwarded(bool on) { dropsForwarded_ = on; }
   void removeForwarding(Address::Family family) override;
   /// "1 lan0" if the host does not forward, or did not before setForwarding().
   std::string forwardingBefore(Address::Family family) override;
@@ -138,6 +141,7 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   bool refuse_ = false;
   int refusedMtus_ = 0;
   bool forwards_ = false;
+  bool dropsForwarded_ = false;
   std::map<Address::Family, std::string> ownForwarding_;
   std::vector<std::string> forwardingHosts_;
   std::vector<Prefix> elsewhere_;

@@ -73,6 +73,12 @@ bool Forwarding::isOn() const {
   return at != all.end() && at->second;
 }
 
+bool Forwarding::forwards(NetlinkSocket& socket, Address::Family family, int index) {
+  std::map<int, bool> all = Forwarding(socket, family, {}).states();
+  auto at = all.find(family == Address::Family::kV4 ? index : NETCONFA_IFINDEX_ALL);
+  return at != all.end() && at->second;
+}
+
 std::string Forwarding::folder() const {
   for (const char* folder : {kServiceFolder, kFolder}) {
     if (::access(pathOf(folder, family_, "all/forwarding").c_str(), F_OK) == 0) return folder;

@@ -38,6 +38,10 @@ class Forwarding {
   const std::string& before() const { return before_; }
   /// What before() would be if forwarding were switched on now.
   static std::string found(NetlinkSocket& socket, Address::Family family);
+  /// Whether the host forwards packets of the family that come in by the interface with this index.
+  /// The kernel goes by that interface's setting for IPv4, and by the one of "all" for IPv6. Throws
+  /// SystemError.
+  static bool forwards(NetlinkSocket& socket, Address::Family family, int index);
 
  private:
   /// The forwarding state by interface index; index -1 stands for the family as a whole.

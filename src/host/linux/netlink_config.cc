@@ -351,6 +351,11 @@ void NetlinkConfig::setForwarding(Address::Family family, const std::vector<std:
   keep({text, [sysctl] { sysctl->reclaim(); }, [sysctl] { return sysctl->ensure(); }});
 }
 
+bool NetlinkConfig::forwards(Address::Family family, const std::string& interface) {
+  return Forwarding::forwards(socket_, family,
+                              static_cast<int>(::if_nametoindex(interface.c_str())));
+}
+
 void NetlinkConfig::removeForwarding(Address::Family family) {
   if (Step* step = find(forwardingText(family))) {
     step->takeBack();

@@ -41,6 +41,7 @@ class NetlinkConfig final : public HostNetwork {
   void removeStaleMarks(uint32_t kind) override;
   void setForwarding(Address::Family family, const std::vector<std::string>& hosts,
                      const std::string& before) override;
+  bool forwards(Address::Family family, const std::string& interface) override;
   void removeForwarding(Address::Family family) override;
   std::string forwardingBefore(Address::Family family) override;
 

@@ -296,7 +296,7 @@ NftRule& NftRule::routedTo(const std::string& interface) {
   Expression(batch_, "fib")
       .number(NFTA_FIB_DREG, NFT_REG_1)
       .number(NFTA_FIB_RESULT, NFT_FIB_RESULT_OIFNAME)
-      .number(NFTA_FIB_FLAGS, NFTA_FIB_F_DADDR);
+      .number(NFTA_FIB_FLAGS, NFTA_FIB_F_DADDR | NFTA_FIB_F_MARK);
   compare(NFT_CMP_EQ, padded(interface));
   return *this;
 }

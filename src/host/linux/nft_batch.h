@@ -80,7 +80,7 @@ class NftRule {
   NftRule& sourceIsNotOfThisHost();
   /// The destination of the packet's connection was translated (conntrack).
   NftRule& destinationWasChanged();
-  /// The packet is routed to this interface.
+  /// A packet with this destination and mark is routed to this interface.
   NftRule& routedTo(const std::string& interface);
   /// This host has a transparent socket for the packet.
   NftRule& hasTransparentSocket();

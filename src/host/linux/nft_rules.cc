@@ -87,10 +87,11 @@ constexpr const char* kNew = "new";           // jumped to for packets that begi
 // Called by the kernel; for packets of connections that exist already.
 constexpr const char* kOpen = "open";
 constexpr const char* kSets[] = {"destinations4", "destinations6"};
+constexpr const char* kClients[] = {"clients4", "clients6"};  // sources of new connections
 // New connections are examined before addresses are translated, so that ports which the host
-// forwards (DNAT) are left alone. This is NF_IP_PRI_MANGLE, the usual priority of tables that set
-// marks.
-constexpr int32_t kNewPriority = -150;
+// forwards (DNAT) are left alone, and after NF_IP_PRI_MANGLE (-150), the usual priority of tables
+// that set marks, because the look-up of the route depends on them.
+constexpr int32_t kNewPriority = -140;
 // Packets of existing connections are examined after that (NF_IP_PRI_NAT_DST is -100), when answers
 // to a masqueraded connection have their own destination again. Both priorities are before the
 // routing decision, which depends on the mark.
@@ -134,6 +135,7 @@ void putNew(NftBatch& batch, const std::string& table, const Interception& what,
     NftRule rule(batch, table, kNew);
     narrow(rule, r, v6);
     ByteView loopback = v6 ? ByteView(kLoopback6) : ByteView(kLoopback4);
+    if (!what.sources.empty()) rule.sourceInSet(kClients[v6], v6);
     rule.destinationInSet(kSets[v6], v6).routedTo(what.device).proxyTo(loopback, port);
     rule.setMark(what.mark).verdict(NF_ACCEPT);
   }
@@ -150,6 +152,8 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
   putChain(batch, table, kOpen, &open);
   putAddressSet(batch, table, kSets[0], 1, false, what.destinations);
   putAddressSet(batch, table, kSets[1], 2, true, what.destinations);
+  putAddressSet(batch, table, kClients[0], 3, false, what.sources);
+  putAddressSet(batch, table, kClients[1], 4, true, what.sources);
   NftRule(batch, table, kFirst).interfaceIs(what.device).verdict(NFT_RETURN);
   NftRule(batch, table, kFirst)
       .protocolIs(IPPROTO_TCP)

@@ -153,12 +153,20 @@ braid_stream_exclusion() {
 	braid_rule "$1" '    '
 }
 
+braid_stream_acceptance() {
+	braid_acceptances=$((braid_acceptances + 1))
+	[ "$braid_acceptances" -gt 1 ] || echo "  accept:"
+	braid_rule "$1" '    '
+}
+
 braid_streams() {
 	echo "streams:"
 	braid_options "$1" '  ' $(braid_settings streams)
-	local braid_matches=0 braid_exclusions=0
+	braid_list "$1" '  ' from from
+	local braid_matches=0 braid_exclusions=0 braid_acceptances=0
 	config_foreach braid_stream_match streams_match
 	config_foreach braid_stream_exclusion streams_exclude
+	config_foreach braid_stream_acceptance streams_accept
 }
 
 braid_forward() {

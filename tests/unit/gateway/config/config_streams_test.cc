@@ -35,7 +35,8 @@ TEST(ConfigStreams, EveryKeyIsRead) {
                   "new-streams-per-peer: 70, receive-window: 1MiB, "
                   "peer-receive-limit: 4MiB, total-receive-limit: 16MiB, "
                   "match: [{ports: 1-1023}, {network: 10.7.0.0/16}], exclude: [{network: "
-                  "'fd00::/8', ports: 22}]"));
+                  "'fd00::/8', ports: 22}], from: [10.1.0.0/16, 'fd01::/64'], "
+                  "accept: [{network: 10.1.7.0/24, ports: 443}]"));
   const StreamOptions& lane = config.tunnel.streams;
   EXPECT_FALSE(lane.on);
   EXPECT_EQ(config.streams.source, StreamsConfig::Source::kOwn);
@@ -49,6 +50,10 @@ TEST(ConfigStreams, EveryKeyIsRead) {
               ElementsAre(StreamRule{std::nullopt, 1, 1023},
                           StreamRule{Prefix::parse("10.7.0.0/16"), 1, 65535}));
   EXPECT_THAT(config.streams.exclude, ElementsAre(StreamRule{Prefix::parse("fd00::/8"), 22, 22}));
+  EXPECT_THAT(config.streams.from,
+              ElementsAre(*Prefix::parse("10.1.0.0/16"), *Prefix::parse("fd01::/64")));
+  EXPECT_THAT(config.streams.accept,
+              ElementsAre(StreamRule{Prefix::parse("10.1.7.0/24"), 443, 443}));
 }
 
 TEST(ConfigStreams, MistakesNameTheirPlaceAndARemedy) {
@@ -60,6 +65,9 @@ TEST(ConfigStreams, MistakesNameTheirPlaceAndARemedy) {
               "e.yaml:12:19: streams.match[0]: matches every connection; add ports, network or "
               "both, such as "
               "{ports: 443}");
+  expectError("accept: [{}]",
+              "e.yaml:12:20: streams.accept[0]: accepts every connection; add network or ports, or "
+              "name 0.0.0.0/0 and ::/0");
   expectError("exclude: [{}]",
               "e.yaml:12:21: streams.exclude[0]: excludes every connection; add network or ports, "
               "or set enabled: "

@@ -102,6 +102,50 @@ TEST_F(StreamsTest, BytesCrossBothWays) {
   EXPECT_EQ(client->fromGateway, "answer");
 }
 
+TEST_F(StreamsTest, OnlyConnectionsOfTheLansAreTakenOver) {
+  config_.device.networks = {*Prefix::parse("10.1.0.0/24"), *Prefix::parse("10.1.1.0/24")};
+  start();
+  ASSERT_THAT(tcp().taking()->sources, SizeIs(1));
+  EXPECT_EQ(tcp().taking()->sources[0].first, *Address::parse("10.1.0.0"));
+  EXPECT_EQ(tcp().taking()->sources[0].last, *Address::parse("10.1.1.255"));
+  config_.streams.from = {*Prefix::parse("10.1.1.0/24")};
+  streams_->configure(config_, kIndex, clock_.now());
+  ASSERT_THAT(tcp().taking()->sources, SizeIs(1));
+  EXPECT_EQ(tcp().taking()->sources[0].first, *Address::parse("10.1.1.0"));
+  config_.streams.from.clear();
+  config_.device.networks.clear();
+  streams_->configure(config_, kIndex, clock_.now());
+  EXPECT_THAT(tcp().taking()->sources, IsEmpty()) << "which are all";
+}
+
+TEST_F(StreamsTest, APeerReachesByStreamsWhatPacketsWouldReach) {
+  start();
+  host_.net().setDropsForwarded(true);
+  wait(AcceptPolicy::kLook);
+  Connection client = arrive();
+  EXPECT_TRUE(client->reset);
+  EXPECT_THAT(tcp().opened(), IsEmpty());
+  host_.net().setDropsForwarded(false);
+  wait(AcceptPolicy::kLook);
+  arrive(50'001);
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
+}
+
+TEST_F(StreamsTest, APeerReachesByStreamsWhatIsAcceptedAndNothingElse) {
+  config_.streams.accept = {{*Prefix::parse("10.2.0.8/31"), 443, 443}};
+  start();
+  host_.net().setDropsForwarded(true);
+  wait(AcceptPolicy::kLook);
+  arrive();
+  EXPECT_THAT(tcp().opened(), SizeIs(1)) << "the host need not forward";
+  host_.net().setDropsForwarded(false);
+  server_ = end("10.2.0.10:443");
+  EXPECT_TRUE(arrive(50'001)->reset);
+  server_ = end("10.2.0.9:80");
+  EXPECT_TRUE(arrive(50'002)->reset);
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
+}
+
 TEST_F(StreamsTest, WhatTheClientSaysBeforeTheServerHasAnsweredIsKept) {
   start();
   Connection client = arrive();
