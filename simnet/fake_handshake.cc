@@ -88,12 +88,13 @@ class FakeHandshake final : public Handshake {
  public:
   /// `provider`: set for a responder, which asks it whether to accept a peer.
   FakeHandshake(const FakeHandshakeProvider* provider, const Message& first, Time now)
-      : provider_(provider), message_(first), began_(now) {}
+      : provider_(provider), message_(first), patience_(now) {}
 
   void onDatagram(ByteView bytes, Time now) override;
+  void onFirstAnswer(Duration, Duration most, Time now) override { patience_.onAnswer(most, now); }
   void onTimer(Time now) override {
     if (state_ != State::kRunning) return;
-    if (now - began_ >= kHandshakeTimeout) return fail("timed out");
+    if (now >= patience_.end()) return fail("timed out");
     if (now < retransmitAt_) return;
     wait_ *= 2;
     send(message_.type, now);
@@ -106,7 +107,7 @@ class FakeHandshake final : public Handshake {
   }
   Time deadline() const override {
     if (state_ != State::kRunning) return kNever;
-    return std::min(retransmitAt_, began_ + kHandshakeTimeout);
+    return std::min(retransmitAt_, patience_.end());
   }
   State state() const override { return state_; }
   const SessionSecrets& secrets() const override { return secrets_; }
@@ -131,7 +132,7 @@ class FakeHandshake final : public Handshake {
 
   const FakeHandshakeProvider* provider_;
   Message message_;  // the last flight sent
-  Time began_;
+  HandshakePatience patience_;
   Time retransmitAt_ = kNever;
   Duration wait_ = FakeHandshakeProvider::kRetransmit;
   State state_ = State::kRunning;

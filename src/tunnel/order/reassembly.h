@@ -156,8 +156,8 @@ class ReleaseQueue {
 };
 
 struct ResequencerOptions {
-  Duration holdTime = 500ms;    ///< longest wait of a packet behind a hole
-  size_t holdBytes = 12 << 20;  ///< of all slots together, as whole buffers (Packet::footprint)
+  Duration holdTime = kHoldTime;  ///< longest wait of a packet behind a hole
+  size_t holdBytes = 12 << 20;    ///< of all slots together, as whole buffers (Packet::footprint)
   Duration patience = kFirstPatience;  ///< longest wait in a slot of ordered datagrams
   size_t maxFlows = 4096;              ///< slot numbers are below it; at most 32768
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -36,14 +37,16 @@ class DataTracker final : private QuotaUser {
   /// not sent again. Chosen: what the jitter buffer of a call absorbs.
   static constexpr Duration kTimely = 200ms;
 
-  /// TCP packets are repaired until `repairTime` after they were first sent. `events`: gets the
+  /// TCP packets are repaired until `repairTime` after they were first sent, or longer on a slow
+  /// path, see setPatience(). `events`: gets the
   /// packets that expired or are too large; nullptr: nobody does. `budget`: memory quota of sent
   /// packets; nullptr for none.
   explicit DataTracker(Duration repairTime, PacketEvents* events = nullptr,
                        MemoryQuota* budget = nullptr)
       : QuotaUser(budget), repairTime_(repairTime), events_(events) {}
   void setRepairTime(Duration d) { repairTime_ = d; }
-  /// Ordered datagrams are repaired until `d` after they were first sent, see orderPatience().
+  /// Ordered datagrams are repaired until `d` after they were first sent, see orderPatience(). TCP
+  /// packets are repaired at least that long.
   void setPatience(Duration d) { patience_ = d; }
 
   // ---- sending
@@ -144,7 +147,7 @@ class DataTracker final : private QuotaUser {
   void reclaim() override {}  // QuotaUser: sent data cannot be taken back
   Duration worth(Delivery delivery) const {
     return delivery == Delivery::kStream     ? Duration::max()
-           : delivery == Delivery::kReliable ? repairTime_
+           : delivery == Delivery::kReliable ? std::max(repairTime_, patience_)
            : delivery == Delivery::kOrdered  ? patience_
                                              : kTimely;
   }
