@@ -91,13 +91,18 @@ class FakeHandshake final : public Handshake {
       : provider_(provider), message_(first), patience_(now) {}
 
   void onDatagram(ByteView bytes, Time now) override;
-  void onFirstAnswer(Duration, Duration most, Time now) override { patience_.onAnswer(most, now); }
+  // As DtlsHandshake: the flight under way keeps its timer.
+  void onFirstAnswer(Duration least, Duration most, Time now) override {
+    patience_.onAnswer(most, now);
+    firstWait_ = std::max<Duration>(firstWait_, least * 3 / 2);
+  }
   void onTimer(Time now) override {
     if (state_ != State::kRunning) return;
     if (now >= patience_.end()) return fail("timed out");
     if (now < retransmitAt_) return;
     wait_ *= 2;
-    send(message_.type, now);
+    pending_ = true;
+    retransmitAt_ = now + wait_;
   }
   bool pollDatagram(Packet& out) override {
     if (!pending_) return false;
@@ -119,9 +124,11 @@ class FakeHandshake final : public Handshake {
     pending_ = false;
     error_ = std::move(why);
   }
+  /// Begins the next flight.
   void send(Type type, Time now) {
     message_.type = type;
     pending_ = true;
+    wait_ = firstWait_;
     retransmitAt_ = now + wait_;
   }
 
@@ -134,7 +141,8 @@ class FakeHandshake final : public Handshake {
   Message message_;  // the last flight sent
   HandshakePatience patience_;
   Time retransmitAt_ = kNever;
-  Duration wait_ = FakeHandshakeProvider::kRetransmit;
+  Duration firstWait_ = FakeHandshakeProvider::kRetransmit;
+  Duration wait_{};
   State state_ = State::kRunning;
   bool pending_ = false;
   SessionSecrets secrets_;
