@@ -88,15 +88,21 @@ class FakeHandshake final : public Handshake {
  public:
   /// `provider`: set for a responder, which asks it whether to accept a peer.
   FakeHandshake(const FakeHandshakeProvider* provider, const Message& first, Time now)
-      : provider_(provider), message_(first), began_(now) {}
+      : provider_(provider), message_(first), patience_(now) {}
 
   void onDatagram(ByteView bytes, Time now) override;
+  // As DtlsHandshake: the flight under way keeps its timer.
+  void onFirstAnswer(Duration least, Duration most, Time now) override {
+    patience_.onAnswer(most, now);
+    firstWait_ = std::max<Duration>(firstWait_, least * 3 / 2);
+  }
   void onTimer(Time now) override {
     if (state_ != State::kRunning) return;
-    if (now - began_ >= kHandshakeTimeout) return fail("timed out");
+    if (now >= patience_.end()) return fail("timed out");
     if (now < retransmitAt_) return;
     wait_ *= 2;
-    send(message_.type, now);
+    pending_ = true;
+    retransmitAt_ = now + wait_;
   }
   bool pollDatagram(Packet& out) override {
     if (!pending_) return false;
@@ -106,7 +112,7 @@ class FakeHandshake final : public Handshake {
   }
   Time deadline() const override {
     if (state_ != State::kRunning) return kNever;
-    return std::min(retransmitAt_, began_ + kHandshakeTimeout);
+    return std::min(retransmitAt_, patience_.end());
   }
   State state() const override { return state_; }
   const SessionSecrets& secrets() const override { return secrets_; }
@@ -118,9 +124,11 @@ class FakeHandshake final : public Handshake {
     pending_ = false;
     error_ = std::move(why);
   }
+  /// Begins the next flight.
   void send(Type type, Time now) {
     message_.type = type;
     pending_ = true;
+    wait_ = firstWait_;
     retransmitAt_ = now + wait_;
   }
 
@@ -131,9 +139,10 @@ class FakeHandshake final : public Handshake {
 
   const FakeHandshakeProvider* provider_;
   Message message_;  // the last flight sent
-  Time began_;
+  HandshakePatience patience_;
   Time retransmitAt_ = kNever;
-  Duration wait_ = FakeHandshakeProvider::kRetransmit;
+  Duration firstWait_ = FakeHandshakeProvider::kRetransmit;
+  Duration wait_{};
   State state_ = State::kRunning;
   bool pending_ = false;
   SessionSecrets secrets_;

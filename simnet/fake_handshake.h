@@ -25,7 +25,8 @@ Pin pinOf(unsigned number);
 
 class FakeHandshakeProvider final : public HandshakeProvider {
  public:
-  /// Time to the first retransmission of a flight; doubled with each further one.
+  /// Time to the first retransmission of a flight, unless the peer's first answer took longer;
+  /// doubled with each further one.
   static constexpr Duration kRetransmit = 250ms;
 
   /// `own` is this gateway's pin. All randomness comes from `seed`.

@@ -28,6 +28,7 @@ enum class Drop : uint8_t {
   kPeerDown,
   kForeignSource,
   kSpecialDestination,
+  kBetweenPeers,
   kNotBridged,
   kMacTaken,
   kFloodLimit,
@@ -94,6 +95,9 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kSpecialDestination, "special_destination",
      "the peer sent to an address of a link, of a group, of nobody or of a cloud's metadata, "
      "which no network here names. Multicast of the peer's own services is normal"},
+    {Drop::kBetweenPeers, "between_peers",
+     "the peer sent to a network or station of another peer, and `between-peers` is off; the "
+     "sender of an IP packet gets an ICMP error"},
     {Drop::kNotBridged, "not_bridged",
      "a frame that `device.ethertypes` does not let pass, or to an address that no bridge "
      "forwards. The LAN's own LLDP and STP are normal"},

@@ -24,9 +24,9 @@ ByteSpan ReceiveBatch::spill(size_t i) {
   return {spills_.get() + i * kLongest, kLongest};
 }
 
-void ReceiveBatch::take(size_t i, size_t size, const Route& from, Ecn ecn) {
+void ReceiveBatch::take(size_t i, size_t size, const Route& from, Ecn ecn, Place place) {
   spare_[i].setSize(size);
-  add(std::move(spare_[i]), from, ecn);
+  add(std::move(spare_[i]), from, ecn, place);
 }
 
 size_t ReceiveBatch::takeSeveral(size_t i, size_t size, size_t each, const Route& from, Ecn ecn) {
@@ -34,7 +34,7 @@ size_t ReceiveBatch::takeSeveral(size_t i, size_t size, size_t each, const Route
   size_t inRoom = std::min(size, pool_.payload());
   first.setSize(inRoom);
   size_t place = received_.size(), lost = 0;
-  add({}, from, ecn);
+  add({}, from, ecn, Place::kFirst);
   for (size_t begin = each; begin < size; begin += each) {
     Packet packet = pool_.allocate();
     if (!packet) {
@@ -47,7 +47,7 @@ size_t ReceiveBatch::takeSeveral(size_t i, size_t size, size_t each, const Route
     std::copy_n(first.data() + begin, head, to);
     if (begin + head < end)
       std::copy_n(spill(i).data() + (begin + head - inRoom), end - begin - head, to + head);
-    add(std::move(packet), from, ecn);
+    add(std::move(packet), from, ecn, Place::kLater);
   }
   first.setSize(std::min(each, size));
   received_[place].bytes = std::move(first);

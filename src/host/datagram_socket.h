@@ -20,9 +20,16 @@ namespace braid {
 
 /// A datagram as received.
 struct ReceivedDatagram {
+  /// Where it was in the message that the kernel gave.
+  enum class Place : uint8_t {
+    kAlone,
+    kFirst,  ///< of several
+    kLater,  ///< behind the first of several
+  };
   Route from;
   Ecn ecn = Ecn::kNotEct;
   Packet bytes;
+  Place place = Place::kAlone;
 };
 
 /// A buffer into which sockets receive, one batch at a time. Any number of sockets may share it. It
@@ -47,7 +54,8 @@ class ReceiveBatch {
   ByteSpan spill(size_t i);
   /// Adds the i-th prepared packet, into which `size` bytes were written, as the batch's next
   /// datagram.
-  void take(size_t i, size_t size, const Route& from, Ecn ecn);
+  void take(size_t i, size_t size, const Route& from, Ecn ecn,
+            ReceivedDatagram::Place place = ReceivedDatagram::Place::kAlone);
   /// Adds the datagrams of a message that holds several. They have `each` bytes, except the last.
   /// `each` must fit room(i); the bytes after room(i) are in spill(i). Returns the number of
   /// datagrams that were lost because there was no packet for them.
@@ -56,8 +64,9 @@ class ReceiveBatch {
   std::span<ReceivedDatagram> received() { return received_; }
 
  private:
-  void add(Packet packet, const Route& from, Ecn ecn) {
-    received_.push_back({from, ecn, std::move(packet)});
+  using Place = ReceivedDatagram::Place;
+  void add(Packet packet, const Route& from, Ecn ecn, Place place) {
+    received_.push_back({from, ecn, std::move(packet), place});
   }
 
   PacketPool& pool_;
@@ -108,6 +117,7 @@ struct SocketTraffic {
   uint64_t receivedDatagrams = 0, receivedBytes = 0, receiveErrors = 0;
   uint64_t sentDatagrams = 0, sentBytes = 0;
   uint64_t blocked = 0, noMemory = 0;
+  uint64_t refusedRuns = 0, mergedDamaged = 0, mergingStopped = 0;
 };
 template <>
 inline constexpr auto kFieldsOf<SocketTraffic> = field::table<SocketTraffic>(
@@ -126,7 +136,19 @@ inline constexpr auto kFieldsOf<SocketTraffic> = field::table<SocketTraffic>(
                    &SocketTraffic::blocked),
     field::counter("socket_no_memory", FieldUnit::kPackets,
                    "of `socket_send_failed`, those for which the kernel had no memory",
-                   &SocketTraffic::noMemory));
+                   &SocketTraffic::noMemory),
+    field::counter("socket_runs_refused", FieldUnit::kNone,
+                   "messages of several datagrams that the kernel refused: they were sent one by "
+                   "one",
+                   &SocketTraffic::refusedRuns),
+    field::counter("socket_merged_damaged", FieldUnit::kPackets,
+                   "datagrams of messages into which the kernel had merged several, not the first "
+                   "of theirs, that were not as the peer had sealed them",
+                   &SocketTraffic::mergedDamaged),
+    field::counter("socket_merging_stopped", FieldUnit::kNone,
+                   "sockets for which the kernel merges datagrams no more, because it damaged "
+                   "them",
+                   &SocketTraffic::mergingStopped));
 
 struct SocketCounters : SocketDrops, SocketTraffic {};
 template <>
@@ -187,8 +209,17 @@ class DatagramSocket {
   /// several where offloads are on. The result is valid until the next call with this batch; move
   /// the packets out of it. `more` tells whether the socket may have further ones.
   virtual std::span<ReceivedDatagram> receive(ReceiveBatch& batch, size_t limit, bool& more) = 0;
+  /// Counts datagrams that were damaged in messages of several.
+  void countDamaged(uint64_t datagrams) { counters_.mergedDamaged += datagrams; }
+  /// The host damages datagrams when it merges them: it shall give each as a message of its own.
+  void stopMerging() {
+    ++counters_.mergingStopped;
+    setMerging(false);
+  }
 
  protected:
+  /// Whether the host may merge datagrams.
+  virtual void setMerging(bool on) = 0;
   /// Gives the next `count` datagrams, 1 to kBatch, to the host. Returns how many it took, at least
   /// one, or -errno when it refused the first one.
   virtual int send(size_t count) = 0;

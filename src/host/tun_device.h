@@ -33,6 +33,7 @@ struct DeviceTraffic {
   uint64_t readPackets = 0, readBytes = 0, readErrors = 0;
   uint64_t writtenPackets = 0, writtenBytes = 0;
   uint64_t reads = 0, writes = 0;
+  uint64_t refusedRuns = 0;
 };
 template <>
 inline constexpr auto kFieldsOf<DeviceTraffic> = field::table<DeviceTraffic>(
@@ -53,7 +54,11 @@ inline constexpr auto kFieldsOf<DeviceTraffic> = field::table<DeviceTraffic>(
                    &DeviceTraffic::reads),
     field::counter("device_writes", FieldUnit::kNone,
                    "writes that the host took: a write may hold many TCP segments or UDP datagrams",
-                   &DeviceTraffic::writes));
+                   &DeviceTraffic::writes),
+    field::counter("device_runs_refused", FieldUnit::kNone,
+                   "writes of several packets that the host refused: they were written one by one, "
+                   "as all such packets since then",
+                   &DeviceTraffic::refusedRuns));
 
 struct DeviceCounters : DeviceDrops, DeviceTraffic {};
 template <>

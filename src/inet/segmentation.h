@@ -102,8 +102,16 @@ class PacketRun {
   /// The number of packets in the run; 0 when there is no run.
   size_t count() const { return count_; }
   void clear() { count_ = 0, ended_ = true; }
-  /// Bytes of link, IP and transport header of each packet.
+  /// Bytes of link, IP and transport header of each packet; at most kMostHeaders.
   size_t headers() const { return headers_; }
+  static constexpr size_t kMostHeaders = 128;
+  /// What the run's packets are.
+  enum class Kind : uint8_t { kTcpV4, kTcpV6, kUdpV4, kUdpV6, kCount };
+  Kind kind() const {
+    bool isV6 = ipHeader_ == ip::kV6Header;
+    if (isTcp()) return isV6 ? Kind::kTcpV6 : Kind::kTcpV4;
+    return isV6 ? Kind::kUdpV6 : Kind::kUdpV4;
+  }
   /// Rewrites the headers of the run's first packet for the whole run: lengths and flags are those
   /// of the whole, and the transport checksum field is set to the sum of the pseudo header, which
   /// the kernel completes.

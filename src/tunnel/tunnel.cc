@@ -123,28 +123,37 @@ void Tunnel::onInnerPacket(Packet packet, Time now) {
   parts_->settle();
 }
 
-void Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
+std::optional<Drop> Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   now = parts_->forward(now);
   ByteView bytes = datagram.view();
   parts_->count(from, bytes.size(), now);
-  if (isHandshakeDatagram(bytes)) return parts_->onHandshake(from, datagram.span(), now);
+  auto drop = [&](Drop cause) {
+    countDrop(parts_->drops_, cause);
+    return std::nullopt;
+  };
+  if (isHandshakeDatagram(bytes)) {
+    parts_->onHandshake(from, datagram.span(), now);
+    return std::nullopt;
+  }
   if (isRestartNotice(bytes)) {
     std::optional<RestartNotice> notice = readRestartNotice(bytes);
     if (!notice || !parts_->peers_.onRestartNotice(from, *notice, now))
       countDrop(parts_->drops_, Drop::kRestartNotice);
-    return parts_->settle();
+    parts_->settle();
+    return std::nullopt;
   }
-  if (bytes.size() < kMinDatagram) return countDrop(parts_->drops_, Drop::kRuntDatagram);
+  if (bytes.size() < kMinDatagram) return drop(Drop::kRuntDatagram);
   std::optional<DatagramHeader> header = readHeader(bytes);
-  if (!header) return countDrop(parts_->drops_, Drop::kUnknownType);
-  if (header->version != kWireVersion) return countDrop(parts_->drops_, Drop::kUnknownVersion);
+  if (!header) return drop(Drop::kUnknownType);
+  if (header->version != kWireVersion) return drop(Drop::kUnknownVersion);
   auto [peer, session, notice] = parts_->peers_.find(header->session);
-  if (!peer) return countDrop(parts_->drops_, Drop::kUnknownSession);
+  if (!peer) return drop(Drop::kUnknownSession);
   parts_->peers_.wake(*peer);
-  if (std::optional<Drop> cause =
-          peer->onDatagram(*session, *header, from, ecn, std::move(datagram), now))
-    countDrop(parts_->drops_, *cause);
+  std::optional<Drop> cause =
+      peer->onDatagram(*session, *header, from, ecn, std::move(datagram), now);
+  if (cause) countDrop(parts_->drops_, *cause);
   parts_->settle(*peer);
+  return cause;
 }
 
 void Tunnel::onSendError(const Datagram& refused, Time now) {

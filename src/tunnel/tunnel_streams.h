@@ -135,7 +135,8 @@ inline bool TunnelStreams::isAtEnd(StreamHandle stream) const {
 inline bool TunnelStreams::isAllowed(const Stream& stream) const {
   const Peer* peer = peers_.find(stream.of().session()).peer;
   return peer && forwarder_.ownsSource(*peer, stream.ends().source.address) &&
-         forwarder_.mayReach(stream.ends().destination.address);
+         forwarder_.mayReach(stream.ends().destination.address) &&
+         forwarder_.mayCross(*peer, stream.ends().destination.address);
 }
 
 inline bool TunnelStreams::pollStream(StreamEvent& out) {

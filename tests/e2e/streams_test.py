@@ -698,8 +698,8 @@ class Streams(PairCase):
 
 
 class SiteToSite(PairCase):
-    """A host behind one edge connects to a host behind another: the stream ends at the concentrator, and the rest of
-    the way uses packets."""
+    """A host behind one edge connects to a host behind another, which the concentrator permits by `between-peers`: the
+    stream ends at the concentrator, and the rest of the way uses packets."""
 
     LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
     SITES = 2
@@ -708,7 +708,7 @@ class SiteToSite(PairCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.lab.make_gateways(STREAMS, STREAMS)
+        cls.lab.make_gateways(STREAMS, STREAMS | {"between-peers": "on"})
         for site in cls.lab.sites:
             wide = ["192.168.0.0/16", "fd00::/16"]  # the other site's LAN is behind the concentrator, too
             site.gateway.config["peers"][0]["prefixes"] += wide
@@ -734,6 +734,31 @@ class SiteToSite(PairCase):
                     server.sendall(b"y" * 200_000)
                     self.assertEqual(len(receive(client, 200_000)), 200_000)
         self.assertEqual(near.gateway.status()["streams"]["accepted"], 2)
+
+    def let_cross(self, value):
+        log = self.lab.log(self.lab.gateway.name)
+        count = log.read_text(errors="replace").count("configuration read again")
+        self.lab.gateway.config["between-peers"] = value
+        self.lab.gateway.reload()
+        self.eventually(lambda: log.read_text(errors="replace").count("configuration read again") > count, "the reload")
+
+    def test_neither_packets_nor_connections_cross_unless_the_concentrator_says_so(self):
+        near, far = self.lab.sites
+        concentrator = self.lab.gateway
+        for address in far.client_address:
+            self.assertGreaterEqual(self.ping(address, namespace=near.client), 1)
+        self.addCleanup(self.let_cross, "on")
+        self.let_cross("off")
+        for address in far.client_address:
+            with self.subTest(address=address):
+                before = concentrator.drops()["between_peers"]
+                out = near.client.run("ping", "-n", "-q", "-c", 5, "-i", 0.05, "-W", 1, address, check=False)
+                self.assertRegex(out, r" 0 received, \+\d errors")
+                self.assertGreaterEqual(concentrator.drops()["between_peers"], before + 5)
+                with listen(far.client, address), self.assertRaises(ConnectionError), \
+                        connect(near.client, address) as client:
+                    client.sendall(b"x")
+                    self.assertEqual(receive(client, 1), b"", "the end of a connection, and not a reset")
 
 
 class Strangers(PairCase):

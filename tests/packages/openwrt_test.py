@@ -46,6 +46,7 @@ config gateway
     option state '/tmp/braid.state'
     option peers_folder '/tmp/braid.peers.d'
     option forwarding 'on'
+    option between_peers 'on'
     option nat 'ipv4'
     option socket '/tmp/braid.sock'
     option group 'root'

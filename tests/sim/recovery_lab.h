@@ -58,7 +58,7 @@ struct Lab {
       arrived[ip->dport][ip->tcp->seq].push_back(s.world.now());
       return true;
     };
-    s.start();
+    s.start(30s);
     burst(999, 10);  // the paths know their RTT, nothing has been lost
     s.run(1s);
     s.world.onWire = [this](Path& path, bool up, const WireDatagram& d) {

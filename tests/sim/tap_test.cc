@@ -54,9 +54,11 @@ struct Sites {
   std::vector<Node*> nodes;
   std::map<const Node*, std::vector<Bytes>> seen;
 
-  explicit Sites(unsigned edges) {
+  /// `betweenPeers`: the edges reach each other through the hub.
+  explicit Sites(unsigned edges, bool betweenPeers = true) {
     TunnelOptions options;
     options.mode = TunnelOptions::Mode::kTap;
+    options.betweenPeers = betweenPeers;
     options.bridge.etherTypes.push_back(0x88b5);
     nodes.push_back(&world.addNode("hub", options));
     options.bridge.allTypes = options.bridge.spanningTree = true;
@@ -138,6 +140,30 @@ TEST(Tap, BroadcastReachesAllThreeSitesOnceAndIsNotReturned) {
   EXPECT_EQ(s.count(1), 0u);
   EXPECT_EQ(s.count(2), 1u);
   EXPECT_EQ(s.count(3), 1u);
+}
+
+TEST(Tap, SitesReachEachOtherOnlyIfTheHubSaysSo) {
+  Sites s(3, false);
+  s.send(2, frame(kBroadcast, mac(2), 0x88b5, Bytes(60)));
+  s.send(0, frame(kBroadcast, mac(7), 0x88b5, Bytes(60)));
+  EXPECT_EQ(s.count(0), 1u);
+  EXPECT_EQ(s.count(1) + s.count(2), 2u) << "the hub's own LAN reaches all";
+  EXPECT_EQ(s.count(3), 1u);
+  s.seen.clear();
+  s.send(1, frame(mac(2), mac(1), 0x88b5, Bytes(60)));
+  EXPECT_EQ(s.drops(Drop::kBetweenPeers), 1u);
+  s.send(1, frame(mac(99), mac(1), 0x88b5, Bytes(60)));
+  EXPECT_EQ(s.count(0), 1u) << "nobody knows that address: it may be in the hub's LAN";
+  EXPECT_EQ(s.count(2) + s.count(3), 0u);
+  s.send(1, frame(mac(7), mac(1), 0x88b5, Bytes(60)));
+  EXPECT_EQ(s.count(0), 2u);
+  Bytes ping = echoPacket({address("10.9.0.1"), address("10.9.0.2"), ip::kIcmp}, false, 1, 1, {});
+  s.send(1, frame(mac(2), mac(1), Frame::kIpV4, ping));
+  ASSERT_EQ(s.count(1), 1u);
+  std::optional<Frame> answer = parseFrame(s.seen[s.nodes[1]][0]);
+  ASSERT_TRUE(answer && answer->ip);
+  EXPECT_EQ(answer->dst, mac(1));
+  EXPECT_EQ(answer->ip->protocol, ip::kIcmp) << "administratively prohibited";
 }
 
 TEST(Tap, AKnownAddressIsNotFlooded) {

@@ -101,6 +101,8 @@ void tryWays(const Patient& patient, DoctorReport& report);
 /// Judges the peers' states and failed handshakes by a daemon's answers "status" and "history".
 void judgePeers(const Patient& patient, const nlohmann::json& status, const nlohmann::json& history,
                 DoctorReport& report);
+/// Judges what the daemon noticed of segmentation offload, by its answer "status", `host_traffic`.
+void judgeOffloads(const nlohmann::json& traffic, DoctorReport& report);
 /// Judges a subflow's path by its figures in `braidctl status --json`.
 void judgePath(const Patient& patient, const std::string& peer, const nlohmann::json& subflow,
                DoctorReport& report);

@@ -203,6 +203,23 @@ void judgePeers(const Patient& patient, const Json& status, const Json& history,
   }
 }
 
+void judgeOffloads(const Json& traffic, DoctorReport& report) {
+  if (countOf(traffic, kKeyOf<&SocketTraffic::mergingStopped>) > 0) {
+    report.wrong(
+        {"offloads",
+         std::to_string(countOf(traffic, kKeyOf<&SocketTraffic::mergedDamaged>)) +
+             " datagrams came damaged where the kernel had merged several (UDP GRO)",
+         "they were lost; the daemon has switched merging off, which costs some speed",
+         "update the network card's driver, or switch off what it merges (ethtool -K INTERFACE gro "
+         "off rx-gro-hw off lro off); then restart the daemon"});
+  }
+  if (countOf(traffic, kKeyOf<&DeviceTraffic::refusedRuns>) > 0) {
+    report.wrong({"offloads", "the kernel refuses several packets in one write to the device",
+                  "they are written one by one, which costs some speed",
+                  "a kernel with TUN offloads for them (UDP: Linux 6.2), or offloads.device: off"});
+  }
+}
+
 void checkDaemon(const Patient& patient, DoctorReport& report) {
   if (!patient.daemon) return;
   const Json& status = patient.daemon->status;
@@ -229,6 +246,7 @@ void checkDaemon(const Patient& patient, DoctorReport& report) {
          "hosts behind the peer cannot use the tunnel",
          "add their network to the peer's 'prefixes' here, or mend the routes and NAT there"});
   }
+  judgeOffloads(fieldOf(status, "host_traffic"), report);
   Json trace = fieldOf(status, "trace");
   if (std::string problem = textOf(trace, kKeyOf<&TraceStatus::problem>); problem != "-")
     report.wrong(

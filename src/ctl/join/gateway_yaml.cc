@@ -110,6 +110,8 @@ std::string withRouter(const std::string& yaml, const RouterWish& wish) {
   std::string text = yaml;
   if (wish.forwarding)
     text += "\n# Packets of other hosts are passed on while the gateway runs.\nforwarding: on\n";
+  if (wish.betweenPeers)
+    text += "\n# The edges reach each other's networks through this gateway.\nbetween-peers: on\n";
   if (wish.nat) text += "\n# What leaves the tunnel here has this host's address.\nnat: on\n";
   return text;
 }

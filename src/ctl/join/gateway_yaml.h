@@ -47,7 +47,8 @@ std::string concentratorYaml(const ConcentratorPlan& plan);
 
 /// What the user agreed to for the hosts behind a gateway.
 struct RouterWish {
-  bool forwarding = false;  ///< `forwarding: on`: the host forwards packets of other hosts
+  bool forwarding = false;    ///< `forwarding: on`: the host forwards packets of other hosts
+  bool betweenPeers = false;  ///< `between-peers: on`: edges reach each other through this gateway
   bool nat = false;  ///< `nat: on`: packets that leave the tunnel here get this host's address
 };
 /// The configuration, with the sections for `wish` appended.

@@ -120,10 +120,10 @@ class JoinCaller {
   JoinAnswer run() {
     Time now = monotonicNow(), end = now + call_.patience;
     plan(now);
-    while (!asker_.answer() && !asker_.isMalformed() && now < end && anyLeft()) {
+    while (!asker_.answer() && !asker_.isMalformed() && (now < end || anyAnswered()) && anyLeft()) {
       Interruption::check();
       step(now);
-      wait(now, std::min(end, nextDeadline()));
+      wait(now, now < end ? std::min(end, nextDeadline()) : nextDeadline());
       now = monotonicNow();
     }
     step(now);  // sends an alert that waits
@@ -150,6 +150,11 @@ class JoinCaller {
   bool anyLeft() const {
     return !isRefused_ &&
            std::ranges::any_of(ways_, [](const Way& way) { return way.problem.empty(); });
+  }
+  // Where the concentrator has answered, the handshake knows how slow the path is, and ends itself.
+  bool anyAnswered() const {
+    return std::ranges::any_of(
+        ways_, [](const Way& way) { return way.isOpen() && way.initiator->isAnswered(); });
   }
   Time nextDeadline() const {
     Time next = kNever;

@@ -20,7 +20,7 @@ struct JoinCall {
   std::vector<Prefix> networks;  ///< behind this gateway
   std::vector<std::string>
       uplinks;  ///< tried one after the other after the host's own route; needs CAP_NET_RAW
-  Duration patience = 12s;  ///< longest time for the whole call
+  Duration patience = 12s;  ///< longest time until the concentrator answers for the first time
 };
 
 /// Returns the concentrator's answer, whatever it says. Throws std::runtime_error with a reason and

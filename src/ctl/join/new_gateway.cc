@@ -246,6 +246,7 @@ nlohmann::json madeGateway(const GatewayFiles& files, const Identity& identity,
           {"addresses", textsOf(addresses)},
           {"networks", textsOf(networks)},
           {"forwarding", wish.forwarding},
+          {"between_peers", wish.betweenPeers},
           {"nat", wish.nat},
           {"started", started}};
 }

@@ -214,6 +214,8 @@ class CommandLine {
         ->check(CLI::Range(1, 65535));
     verb->add_option("--device", setup_.device, "Name of the tunnel's device")
         ->capture_default_str();
+    verb->add_flag("--between-peers", setup_.betweenPeers,
+                   "Let the edges reach each other's networks; not asked then");
     addNewGateway(verb, setup_);
     verb->callback([this] { setup(setup_, out_, err_); });
   }

@@ -115,6 +115,10 @@ void setup(const SetupOptions& options, std::ostream& out, std::ostream& err) {
   wish.forwarding = wish.nat =
       agrees(options, "Shall this host pass on packets of the edges, with its own address (NAT)?",
              terminal);
+  wish.betweenPeers =
+      options.betweenPeers ||
+      (!options.yes && terminal.isThere() &&
+       terminal.askYes("Shall the edges reach each other's networks through this host?", false));
   std::string yaml = withRouter(concentratorYaml(plan), wish);
   if (options.dryRun) return showYaml(options, plan.files, yaml, "", out);
   Interruption held;

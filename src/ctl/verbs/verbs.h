@@ -76,6 +76,7 @@ struct SetupOptions : NewGateway {
                ///< is IPv6, a random fdxx::1/64
   uint16_t port = 4433;
   std::string device = "braid0";  ///< of the tunnel; each gateway on a host needs its own
+  bool betweenPeers = false;      ///< edges may reach each other; false: asks, `yes` does not agree
 };
 /// Makes this machine a concentrator. Steps and result are written to `out`. When `out` is for
 /// JSON, what the user still has to do is written to `err`.

@@ -61,6 +61,9 @@ std::vector<Setting> hostSettings() {
       {"", "forwarding", onOff(BRAID_MEMBER(router.forwarding)), kReload,
        "the host forwards between its interfaces (`net.ipv4.ip_forward`, "
        "`net.ipv6.conf.all.forwarding`) while the daemon runs"},
+      {"", "between-peers", onOff(BRAID_MEMBER(tunnel.betweenPeers)), kReload,
+       "peers reach each other's `prefixes` (or stations, with a TAP device) through this gateway, "
+       "by packets and by streams. `off`: `between_peers` counts what they try"},
       {"", "nat", into<Config>("`on`, `ipv4`, `off`", "`off`", readNat), kReload,
        "what comes from the tunnel and leaves by another interface gets that interface's "
        "address (masquerade); `ipv4`: IPv6 stays as it is; only for a TUN device"},

@@ -74,14 +74,16 @@ std::vector<Setting> trafficSettings() {
        "all flow queues towards one peer; a packet counts as the buffer that it takes. With a "
        "buffer for each of `max-flows` at least, a packet that is alone in its flow is never "
        "dropped here"},
-      {"tunnel", "reorder-timeout", time(BRAID_MEMBER(tunnel.holdTime), 0s, 10s), kReload,
-       "longest wait of a TCP packet for a missing one before it", "hold-time"},
+      {"tunnel", "reorder-timeout", time(BRAID_MEMBER(tunnel.holdTime), 1ms, 10s, "auto"), kReload,
+       "longest wait of a TCP packet for a missing one before it. `auto`: 500 ms, or longer if a "
+       "loss and its repair take longer on the slowest path in use",
+       "hold-time"},
       {"tunnel", "reorder-limit", bytes(BRAID_MEMBER(tunnel.holdBytes), 64 << 10, 1 << 30), kReload,
        "all packets from one peer that wait in this way, counted as for `queue-limit`",
        "hold-limit"},
       {"tunnel", "delivery-timeout", time(BRAID_MEMBER(tunnel.repairTime), 100ms, 60s), kReload,
-       "a lost TCP packet is resent for at most this time; a peer without a usable path for "
-       "this time is down",
+       "a lost TCP packet is resent for at most this time, or for what a loss and its repair take "
+       "on the slowest path in use; a peer without a usable path for this time is down",
        "repair-time"},
       {"tunnel", "max-flows", number(BRAID_MEMBER(tunnel.maxFlows), 16, 1 << 20), kRestart,
        "inner flows towards one peer at once; above 16384 counts as 16384. One inner host, as "

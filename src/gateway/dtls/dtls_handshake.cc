@@ -126,7 +126,9 @@ void DtlsHandshake::prepare(SSL_CTX* context) {
 }
 
 DtlsHandshake::DtlsHandshake(std::shared_ptr<DtlsShared> shared)
-    : shared_(std::move(shared)), ssl_(SSL_new(shared_->context.get())) {
+    : shared_(std::move(shared)),
+      ssl_(SSL_new(shared_->context.get())),
+      retransmit_(shared_->retransmit) {
   if (!ssl_) throw std::runtime_error("OpenSSL makes no handshake: " + takeOpensslError());
   SSL_set_app_data(ssl_.get(), this);
   BIO* bio = pipe_.makeBio().release();
@@ -176,8 +178,16 @@ bool DtlsHandshake::offerVersions() {
 }
 
 void DtlsHandshake::start(Time now) {
-  giveUpAt_ = now + kHandshakeTimeout;
+  patience_ = HandshakePatience(now);
   advance(now);
+}
+
+// RFC 6347 section 4.2.4.1 asks for a first timeout that fits the path, where it is known. The
+// flight under way keeps its timer.
+void DtlsHandshake::onFirstAnswer(Duration least, Duration most, Time now) {
+  patience_.onAnswer(most, now);
+  retransmit_ = std::max<Duration>(retransmit_, least * 3 / 2);
+  if (state_ == State::kRunning) updateDeadline(now);
 }
 
 void DtlsHandshake::onDatagram(ByteView bytes, Time now) {
@@ -215,12 +225,12 @@ void DtlsHandshake::feed(ByteView bytes, Time now) {
 void DtlsHandshake::onTimer(Time now) {
   if (state_ != State::kRunning || now < deadline_) return;
   if (join_) {
-    if (now < giveUpAt_) return askAgain(now);
+    if (now < patience_.end()) return askAgain(now);
     if (expected_) return fail("the concentrator has not answered the request to join");
     state_ = State::kClosed;
     return;
   }
-  if (now >= giveUpAt_) {
+  if (now >= patience_.end()) {
     return fail(
         heard_ ? "the handshake was not finished in time: datagrams are lost or refused on the way"
                : "no answer: the peer is down, at another address, has another pin, or is of "
@@ -330,12 +340,11 @@ void DtlsHandshake::fail(std::string why) {
 
 void DtlsHandshake::updateDeadline(Time now) {
   timeval left{};
-  deadline_ = std::min(giveUpAt_, askAt_);
+  deadline_ = std::min(patience_.end(), askAt_);
   if (!ssl_ || DTLSv1_get_timeout(ssl_.get(), &left) != 1) return;
   Duration wait = std::chrono::seconds(left.tv_sec) + std::chrono::microseconds(left.tv_usec);
   // Otherwise OpenSSL would wait until the clock shows that time again.
-  if (wait > 2 * std::max(kMaxRetransmit, shared_->retransmit))
-    return fail("the clock was set back");
+  if (wait > 2 * longestRetransmit()) return fail("the clock was set back");
   deadline_ = std::min(deadline_, now + wait);
 }
 
@@ -470,8 +479,8 @@ unsigned DtlsHandshake::onRetransmitTime(SSL* ssl, unsigned microseconds) {
   auto count = [](Duration d) {
     return static_cast<unsigned>(std::chrono::duration_cast<std::chrono::microseconds>(d).count());
   };
-  if (microseconds == 0) return count(of(ssl).shared_->retransmit);
-  return std::min(2 * microseconds, count(kMaxRetransmit));
+  if (microseconds == 0) return count(of(ssl).retransmit_);
+  return std::min(2 * microseconds, count(of(ssl).longestRetransmit()));
 }
 
 }  // namespace braid

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,8 @@ struct DtlsShared {
 /// must be repeated later, the datagrams are sent again as they were.
 class DtlsHandshake : public Handshake {
  public:
-  /// Longest time between two retransmissions of a flight.
+  /// Longest time between two retransmissions of a flight, unless the peer's first answer took
+  /// longer.
   static constexpr Duration kMaxRetransmit = 2s;
   /// An initiator that joins repeats its request after kFirstAsk, then after twice that, and so on
   /// up to kLongestAsk. The responder usually decides in a moment, but not always before the first
@@ -50,6 +52,7 @@ class DtlsHandshake : public Handshake {
   static std::unique_ptr<DtlsHandshake> accept(std::shared_ptr<DtlsShared> shared, Time now);
 
   void onDatagram(ByteView bytes, Time now) override;
+  void onFirstAnswer(Duration least, Duration most, Time now) override;
   void onTimer(Time now) override;
   bool pollDatagram(Packet& out) override;
   Time deadline() const override { return state_ == State::kRunning ? deadline_ : kNever; }
@@ -82,6 +85,7 @@ class DtlsHandshake : public Handshake {
   void fail(std::string why);
   std::string explain();
   void updateDeadline(Time now);
+  Duration longestRetransmit() const { return std::max<Duration>(kMaxRetransmit, 2 * retransmit_); }
 
   std::shared_ptr<DtlsShared> shared_;
   DatagramPipe pipe_;
@@ -94,7 +98,8 @@ class DtlsHandshake : public Handshake {
   SessionSecrets secrets_;
   std::string error_;
   std::string refusal_;  // why one of our callbacks refused
-  Time giveUpAt_ = kNever;
+  HandshakePatience patience_{Time{}};
+  Duration retransmit_;  ///< time to the first retransmission of a flight
   Time deadline_ = kNever;
   bool heard_ = false;
   bool cipherChanged_ = false;       // the other side's ChangeCipherSpec was read

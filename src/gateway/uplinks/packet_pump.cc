@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -28,8 +29,39 @@ PacketPump::PacketPump(Host& host, const DeviceOptions& device, bool socketOfflo
 // datagram would seem late because of those before it.
 size_t PacketPump::onDatagrams(std::span<ReceivedDatagram> batch) {
   Time now = clock_.now();
-  for (ReceivedDatagram& r : batch) tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), now);
+  using Place = ReceivedDatagram::Place;
+  RunDamage* damage = nullptr;  // of the socket: a batch is from one socket
+  if (!batch.empty()) {
+    SocketId socket = batch[0].from.socket;
+    auto isMerged = [](const ReceivedDatagram& r) { return r.place != Place::kAlone; };
+    if (std::ranges::any_of(batch, isMerged)) {
+      damage = &damage_[socket];
+    } else if (auto known = damage_.find(socket); known != damage_.end()) {
+      damage = &known->second;
+    }
+  }
+  uint64_t damaged = 0;
+  for (ReceivedDatagram& r : batch) {
+    bool isBad = tunnel_.onDatagram(r.from, r.ecn, std::move(r.bytes), now) == Drop::kBadSeal;
+    if (damage) damage->add(r.place, isBad);
+    damaged += isBad && r.place == Place::kLater;
+  }
+  if (damaged > 0) onMerged(batch[0].from.socket, *damage, damaged);
   return deliverPackets(SIZE_MAX);
+}
+
+// Datagrams behind the first one of a merged message were damaged.
+void PacketPump::onMerged(SocketId socket, RunDamage& damage, uint64_t damaged) {
+  bool always = damage.isKnown();
+  const DatagramSocket* of = sockets_.find(socket);
+  if (always && of)
+    spdlog::warn(
+        "datagrams to {} come damaged where the kernel has merged several (UDP GRO): it merges "
+        "them no more there; see to the network card's driver ('ethtool -K INTERFACE gro off', "
+        "rx-gro-hw, lro), or set offloads.sockets off",
+        of->local().toString());
+  sockets_.onDamage(socket, damaged, always);
+  if (always) damage = {};
 }
 
 // Reads once per turn, however many of the device's queues are readable, so that the same number of
@@ -73,6 +105,11 @@ size_t PacketPump::deliverPackets(size_t limit) {
     device_->write(std::move(p));
   }
   device_->flush();
+  uint64_t refused = device_->counters().refusedRuns;
+  if (refused != std::exchange(refusedRuns_, refused)) {
+    spdlog::warn("device {} refuses several packets in one write: such ones are written one by one",
+                 device_->name());
+  }
   return n;
 }
 

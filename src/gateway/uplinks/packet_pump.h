@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include "gateway/log/log.h"
 #include "gateway/uplinks/socket_table.h"
 #include "host/host.h"
+#include "host/run_damage.h"
 #include "tunnel/tunnel.h"
 
 namespace braid {
@@ -41,6 +43,7 @@ class PacketPump : private SendObserver {
  private:
   bool readDevice(Time now);
   size_t onDatagrams(std::span<ReceivedDatagram> batch);
+  void onMerged(SocketId socket, RunDamage& damage, uint64_t damaged);
   size_t deliverPackets(size_t limit);
   void onSendError(const Datagram& refused, int error) override;
   void onTooBig(const Datagram& refused) override { tunnel_.onTooBig(refused, clock_.now()); }
@@ -52,7 +55,9 @@ class PacketPump : private SendObserver {
   std::unique_ptr<TunDevice> device_;
   bool deviceReadable_ = false;  ///< it may have packets
   size_t newPackets_ = 0;        ///< from the device, since the last sendDatagrams()
+  uint64_t refusedRuns_ = 0;     ///< of the device, as far as the log says
   SocketTable sockets_;
+  std::map<SocketId, RunDamage> damage_;  ///< of the sockets that have received merged messages
 };
 
 }  // namespace braid

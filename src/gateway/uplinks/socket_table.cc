@@ -81,6 +81,13 @@ void SocketTable::flush() {
   dirty_.clear();
 }
 
+void SocketTable::onDamage(SocketId id, uint64_t datagrams, bool always) {
+  auto entry = at(id);
+  if (entry == entries_.end()) return;
+  (*entry)->socket->countDamaged(datagrams);
+  if (always) (*entry)->socket->stopMerging();
+}
+
 SocketCounters SocketTable::counters() const {
   SocketCounters sum = closed_;
   for (const auto& entry : entries_) addCounters(sum, entry->socket->counters());

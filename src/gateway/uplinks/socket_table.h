@@ -61,6 +61,10 @@ class SocketTable {
   /// again.
   void flush();
 
+  /// Datagrams that the socket received in messages of several were damaged. `always`: that is the
+  /// host's fault, so it shall merge none any more.
+  void onDamage(SocketId id, uint64_t datagrams, bool always);
+
   /// Sums over all sockets, including closed ones.
   SocketCounters counters() const;
   /// Number of datagrams for closed sockets.

@@ -35,7 +35,7 @@ void FakeDatagramSocket::setRoom(size_t datagrams) {
 
 void FakeDatagramSocket::put(const FakeDatagram& datagram) {
   in_.push_back(datagram);
-  callbacks_.onReadable();
+  if (in_.size() >= badlyMerged_) callbacks_.onReadable();
 }
 
 int FakeDatagramSocket::refusal(const Datagram& datagram) const {
@@ -57,13 +57,16 @@ int FakeDatagramSocket::send(size_t count) {
 
 std::span<ReceivedDatagram> FakeDatagramSocket::receive(ReceiveBatch& batch, size_t limit,
                                                         bool& more) {
+  using Place = ReceivedDatagram::Place;
   size_t ready = batch.prepare(limit);
   for (size_t i = 0; i < ready && !in_.empty(); ++i) {
     const FakeDatagram& d = in_.front();
     ByteSpan room = batch.room(i);
     if (d.bytes.size() <= room.size()) {
       std::memcpy(room.data(), d.bytes.data(), d.bytes.size());
-      batch.take(i, d.bytes.size(), {id(), d.to.address, d.from}, d.ecn);
+      Place place = badlyMerged_ == 1 ? Place::kAlone : i == 0 ? Place::kFirst : Place::kLater;
+      if (place == Place::kLater) room[d.bytes.size() - 1] ^= 1;
+      batch.take(i, d.bytes.size(), {id(), d.to.address, d.from}, d.ecn, place);
       ++counters_.receivedDatagrams;
       counters_.receivedBytes += d.bytes.size();
     } else {

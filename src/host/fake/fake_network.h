@@ -40,12 +40,18 @@ class FakeDatagramSocket final : public DatagramSocket {
   void setRoom(size_t datagrams);
   /// Simulates that a datagram arrives.
   void put(const FakeDatagram& datagram);
+  /// Simulates a host that merges `datagrams` at a time into a message, and damages those behind
+  /// the first, until it is told not to merge.
+  void mergeBadly(size_t datagrams) { badlyMerged_ = datagrams; }
 
   std::span<ReceivedDatagram> receive(ReceiveBatch& batch, size_t limit, bool& more) override;
 
  protected:
   int send(size_t count) override;
   void watchWritable(bool on) override { watched_ = on; }
+  void setMerging(bool on) override {
+    if (!on) badlyMerged_ = 1;
+  }
 
  private:
   int refusal(const Datagram& datagram) const;
@@ -59,6 +65,7 @@ class FakeDatagramSocket final : public DatagramSocket {
   size_t room_ = SIZE_MAX;
   int error_ = 0;
   bool watched_ = false;
+  size_t badlyMerged_ = 1;
 };
 
 /// A host network whose links and addresses are set by the test. What the gateway configures is

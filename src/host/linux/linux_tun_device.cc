@@ -171,7 +171,8 @@ void TunWriter::write(Packet packet, DeviceCounters& counters) {
   int fd = fdOf(number);
   if (!hasHeader_ || !number) {
     if (mayBeOfSomeRun(packet.view(), linkHeader_)) flush(counters);
-    return writeAlone(packet, fd, counters);
+    writeAlone(packet, fd, counters);
+    return;
   }
   OpenRun& open = runOf(*number);
   if (open.number != number || open.run.count() == 0 || !open.run.extend(packet.view())) {
@@ -179,7 +180,12 @@ void TunWriter::write(Packet packet, DeviceCounters& counters) {
       writeRun(open, counters);
       std::erase(begun_, &open);
     }
-    if (!open.run.begin(packet.view())) return writeAlone(packet, fd, counters);  // written at once
+    bool begins = open.run.begin(packet.view());
+    if (!begins || isRefused(open.run)) {
+      open.run.clear();
+      writeAlone(packet, fd, counters);
+      return;
+    }
     open.number = *number;
     open.fd = fd;
     begun_.push_back(&open);
@@ -203,19 +209,34 @@ void TunWriter::flush(DeviceCounters& counters) {
   begun_.clear();
 }
 
-void TunWriter::writeAlone(const Packet& packet, int fd, DeviceCounters& counters) {
+bool TunWriter::writeAlone(const Packet& packet, int fd, DeviceCounters& counters) {
   VirtioHeader header{};
   iovec vectors[]{{&header, hasHeader_ ? sizeof header : 0}, vectorOf(packet.view())};
   ssize_t n;
   do n = ::writev(fd, vectors, 2);
   while (n < 0 && errno == EINTR);
-  if (isTaken(n, 1, counters)) counters.writtenBytes += packet.size();
+  if (!isTaken(n, 1, counters)) return false;
+  counters.writtenBytes += packet.size();
+  return true;
+}
+
+// Writes the packets of a run that the device refused as a whole. If it takes all of them, it does
+// not take such runs, which are not tried again.
+void TunWriter::writeEach(const OpenRun& open, bool mayTryAgain, DeviceCounters& counters) {
+  bool all = true;
+  for (size_t i = 0; i < open.run.count(); ++i)
+    all &= writeAlone(open.packets[i], open.fd, counters);
+  if (!all) return;
+  ++counters.refusedRuns;
+  isRefused(open.run) = !mayTryAgain;
 }
 
 void TunWriter::writeRun(OpenRun& open, DeviceCounters& counters) {
   PacketRun& run = open.run;
   VirtioHeader header{};
+  std::array<uint8_t, PacketRun::kMostHeaders> before;  // the first packet's headers
   if (run.count() > 1) {
+    std::copy_n(open.packets[0].data(), run.headers(), before.begin());
     RunOffload offload = run.finish(open.packets[0].span());
     header.flags = VirtioHeader::kNeedsChecksum;
     uint8_t ofTcp = offload.isV6 ? VirtioHeader::kTcpV6 : VirtioHeader::kTcpV4;
@@ -236,7 +257,13 @@ void TunWriter::writeRun(OpenRun& open, DeviceCounters& counters) {
   ssize_t n;
   do n = ::writev(open.fd, vectors.data(), static_cast<int>(run.count() + 1));
   while (n < 0 && errno == EINTR);
-  if (isTaken(n, run.count(), counters)) counters.writtenBytes += bytes;
+  if (n < 0 && run.count() > 1 && errno != EAGAIN && errno != ENOBUFS) {
+    bool mayTryAgain = errno == ENOMEM;
+    std::copy_n(before.begin(), run.headers(), open.packets[0].data());
+    writeEach(open, mayTryAgain, counters);
+  } else if (isTaken(n, run.count(), counters)) {
+    counters.writtenBytes += bytes;
+  }
   for (size_t i = 0; i < run.count(); ++i) open.packets[i].reset();
   run.clear();
 }

@@ -103,8 +103,10 @@ class TunWriter {
   static constexpr size_t kRuns = 32;
 
   OpenRun& runOf(uint32_t number);
-  void writeAlone(const Packet& packet, int fd, DeviceCounters& counters);
+  bool writeAlone(const Packet& packet, int fd, DeviceCounters& counters);
   void writeRun(OpenRun& open, DeviceCounters& counters);
+  void writeEach(const OpenRun& open, bool mayTryAgain, DeviceCounters& counters);
+  bool& isRefused(const PacketRun& run) { return refused_[static_cast<size_t>(run.kind())]; }
   /// The descriptor to which to write the packets of a flow, by the flow's number. The kernel then
   /// puts packets of the opposite direction into the same queue. The first queue is for packets
   /// without a number, pings among them, so that a flood of datagrams does not delay them.
@@ -119,6 +121,8 @@ class TunWriter {
   /// number selects.
   std::vector<OpenRun> runs_;
   std::vector<OpenRun*> begun_;  ///< the runs that have packets, in the order in which they began
+  /// The device has refused a run of these packets, and taken the packets one by one.
+  std::array<bool, static_cast<size_t>(PacketRun::Kind::kCount)> refused_{};
 };
 
 /// A device of the kernel's tun driver, without the packet information header. The device

@@ -293,12 +293,31 @@ int UdpSocket::send(size_t count) {
   int sent;
   do sent = ::sendmmsg(fd(), batch.headers.data(), static_cast<unsigned>(batch.messages), 0);
   while (sent < 0 && errno == EINTR);
-  if (sent >= 0) return batch.datagramsOf(sent);
+  if (sent >= 0) {
+    if (batch.datagrams[0] > 1) refusals_ = 0;
+    return batch.datagramsOf(sent);
+  }
   if (batch.datagrams[0] == 1 || errno == EAGAIN) return -errno;
-  // The kernel refused a message of several datagrams, so its first datagram is tried alone. EIO:
-  // the network card cannot compute checksums, so the kernel does not segment for it.
-  if (errno == EIO) gathers_ = false;
-  return sendOne();
+  // The kernel refused a message of several datagrams, so its first datagram is tried alone.
+  int error = errno;
+  int alone = sendOne();
+  if (alone > 0) onRunRefused(error);
+  return alone;
+}
+
+// EIO: the network card cannot compute checksums, so the kernel does not segment for it. Other
+// errors may be those of earlier datagrams, which the kernel reports instead of sending.
+void UdpSocket::onRunRefused(int error) {
+  bool isOfRun = error == EIO || error == EINVAL || error == EMSGSIZE || error == EOPNOTSUPP;
+  if (!isOfRun) return;
+  ++counters_.refusedRuns;
+  if (error == EIO || ++refusals_ >= kMostRefusals) gathers_ = false;
+}
+
+// Messages that the kernel has merged already are still read as such.
+void UdpSocket::setMerging(bool on) {
+  int value = on;
+  ::setsockopt(fd(), IPPROTO_UDP, UDP_GRO, &value, sizeof value);
 }
 
 int UdpSocket::sendOne() {

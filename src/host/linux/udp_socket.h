@@ -24,6 +24,7 @@ class UdpSocket final : public DatagramSocket {
 
  protected:
   int send(size_t count) override;
+  void setMerging(bool on) override;
   void watchWritable(bool on) override;
 
  private:
@@ -32,10 +33,15 @@ class UdpSocket final : public DatagramSocket {
   bool dropOne();
   size_t runAt(size_t i, size_t end);
   int sendOne();
+  void onRunRefused(int error);
+
+  /// Runs of datagrams are no longer sent as one message after this many refusals in a row.
+  static constexpr int kMostRefusals = 4;
 
   UniqueFd fd_;
   bool gathers_ = false;     ///< runs of datagrams may be sent as one message (UDP_SEGMENT)
   bool merges_ = false;      ///< the kernel may give several datagrams as one message (UDP_GRO)
+  int refusals_ = 0;         ///< refused runs in a row
   uint32_t overflowed_ = 0;  ///< the kernel's counter of overflows at the last read
   std::unique_ptr<IoWatcher> watcher_;
 };

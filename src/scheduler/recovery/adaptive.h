@@ -141,18 +141,19 @@ inline std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
       .kind = Protection::Kind::kNewBlock, .of = of, .on = *best, .symbols = k, .parities = m};
 }
 
-// The open path on which protection is likely to arrive first. The expected delay is half a round
-// trip, plus two round trips of the slowest path for what is lost. On the worst path itself the
-// loss rate is taken as at least that within a burst of losses, because protection would follow the
-// burst that it is meant to repair.
+// The path, of those that may carry it, on which protection is likely to arrive first. The expected
+// delay is half a round trip, plus two round trips of the slowest path for what is lost. On the
+// worst path itself the loss rate is taken as at least that within a burst of losses, because
+// protection would follow the burst that it is meant to repair.
 inline std::optional<size_t> Adaptive::bestPath(const RecoveryView& view, size_t worst) const {
   Duration slowest{};
   for (const RecoveryPath& path : view.paths) slowest = std::max(slowest, path.srtt);
+  const ProtectingPaths allowed(view.paths, view.paritiesLeft > 0 ? view.blockOf : worst);
   std::optional<size_t> best;
   double bestDelay = 0;
   for (size_t i = 0; i < view.paths.size(); ++i) {
     const RecoveryPath& path = view.paths[i];
-    if (!path.open) continue;
+    if (!allowed.has(i)) continue;
     double loss = lossRate(path);
     if (i == worst && path.burst > 1) loss = std::max(loss, 1 - 1 / path.burst);
     double delay = toSeconds(path.srtt) / 2 + 2 * loss * toSeconds(slowest);

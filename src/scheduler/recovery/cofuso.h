@@ -75,7 +75,8 @@ inline std::optional<Protection> CoFuso::choose(const RecoveryView& view) {
   };
   const auto worst = findWorst(view.paths, needsProtection, rank);
   if (!worst && view.paritiesLeft == 0) return std::nullopt;
-  const auto best = findBest(view.paths, rank, random_);
+  const size_t of = view.paritiesLeft > 0 ? view.blockOf : *worst;
+  const auto best = findBest(view.paths, of, rank, random_);
   if (!best) return std::nullopt;
 
   if (view.paritiesLeft > 0) return Protection{.kind = Protection::Kind::kNextParity, .on = *best};

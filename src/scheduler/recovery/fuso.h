@@ -47,7 +47,8 @@ inline std::optional<Protection> Fuso::choose(const RecoveryView& view) {
       [&](const RecoveryPath& path) { return rank(path, {}); });
   if (!worst) return std::nullopt;
   const auto best = findBest(
-      view.paths, [&](const RecoveryPath& path) { return rank(path, Duration::max()); }, random_);
+      view.paths, *worst, [&](const RecoveryPath& path) { return rank(path, Duration::max()); },
+      random_);
   if (!best) return std::nullopt;
   return Protection{.kind = Protection::Kind::kCopy, .of = *worst, .on = *best};
 }

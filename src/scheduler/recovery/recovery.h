@@ -9,6 +9,7 @@
 // for protection, and how to find the worst and the best path (paper FUSO, Algorithm 1 and section
 // III-B.1).
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -65,6 +66,7 @@ struct RecoveryPath {
   Time lastAcked{};          ///< when an ACK last acknowledged something new on this subflow
   /// When data of any flow of the class was last sent; protection does not count.
   Time lastSent = Time::min();
+  uint16_t uplink = 0;  ///< paths with the same number share an uplink
 
   // The fields below are filled in for choose() only.
   /// Un-ACKed data packets that were never sent as a copy. It may be 1 for any number above 0.
@@ -92,6 +94,7 @@ struct RecoveryView {
   bool ended = false;
   /// Parities of the current block that are still to be sent; 0: no block is begun.
   size_t paritiesLeft = 0;
+  size_t blockOf = 0;  ///< if so: the path that sent most packets of the block
 };
 
 /// One packet of protection.
@@ -119,8 +122,8 @@ struct Protection {
 enum class Duplication : uint8_t {
   kNone,
   kSamePath,   ///< each packet twice on its path (Proactive)
-  kOtherPath,  ///< each packet on the two best paths (RepFlow, the "redundant mode" of bonding
-               ///< boxes)
+  kOtherPath,  ///< each packet on the two best paths, of two uplinks if there are several
+               ///< (RepFlow, the "redundant mode" of bonding boxes)
 };
 
 /// Where data that is known to be lost is resent.
@@ -198,17 +201,40 @@ std::optional<size_t> findWorst(std::span<const RecoveryPath> paths, Eligible el
   return worst;
 }
 
-/// FIND_BEST_SUB-FLOW: the open path with the smallest `rank(path)`; the first of equals. Paths
-/// that never sent anything count as infinitely bad. When no open path ever sent anything, one is
-/// chosen at random.
+/// The open paths on which packets that path `of` sent may be protected. Paths that share an uplink
+/// are likely to fail together. So the other paths of its uplink are left out as long as a path of
+/// another uplink is usable. Whether the path itself is a good choice is left to the policy.
+class ProtectingPaths {
+ public:
+  ProtectingPaths(std::span<const RecoveryPath> paths, size_t of) : paths_(paths), of_(of) {
+    auto isElsewhere = [&](const RecoveryPath& path) {
+      return path.usable && path.uplink != paths[of].uplink;
+    };
+    elsewhere_ = std::any_of(paths.begin(), paths.end(), isElsewhere);
+  }
+  bool has(size_t on) const {
+    return paths_[on].open && (on == of_ || !elsewhere_ || paths_[on].uplink != paths_[of_].uplink);
+  }
+
+ private:
+  std::span<const RecoveryPath> paths_;
+  size_t of_;
+  bool elsewhere_;
+};
+
+/// FIND_BEST_SUB-FLOW: of the open paths that may protect the packets of path `of`, the one with
+/// the smallest `rank(path)`; the first of equals. Paths that never sent anything count as
+/// infinitely bad. When none of these paths ever sent anything, one is chosen at random.
 template <typename Rank>
-std::optional<size_t> findBest(std::span<const RecoveryPath> paths, Rank rank, Random& random) {
+std::optional<size_t> findBest(std::span<const RecoveryPath> paths, size_t of, Rank rank,
+                               Random& random) {
+  const ProtectingPaths allowed(paths, of);
   std::optional<size_t> best;
   PathRank bestRank;
   std::optional<size_t> unused;
   uint64_t unusedCount = 0;
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (!paths[i].open) continue;
+    if (!allowed.has(i)) continue;
     if (paths[i].sent == 0) {
       ++unusedCount;
       if (!best && random.below(unusedCount) == 0) unused = i;  // each with the same chance
@@ -235,7 +261,7 @@ class NoRecovery : public RecoveryPolicy {
 /// "redundant": sends every packet on two paths at once. RepFlow (CoFUSO section 6.2.1, FUSO
 /// section VI-A) sends a short flow twice over two connections; bonding boxes call this redundant
 /// mode. Difference: RepFlow leaves the choice of the two paths to chance (ECMP); here they are the
-/// two best paths. Nothing else is protected.
+/// two best paths, of two uplinks if there are several. Nothing else is protected.
 class Redundant final : public NoRecovery {
  public:
   Duplication duplication() const override { return Duplication::kOtherPath; }

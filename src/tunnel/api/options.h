@@ -35,10 +35,11 @@ struct BridgeOptions {
 
 /// Settings of the whole tunnel. Ranges are checked by the configuration reader.
 struct TunnelOptions : SessionOptions {
-  bool ecnProxy = true;    ///< speak ECN for local hosts that do not (forward/ecn_proxy.h)
-  bool ackShim = true;     ///< wake local TCP senders (docs/ackshim.md)
-  AckShimOptions shim{};   ///< settings of the ack shim
-  BridgeOptions bridge{};  ///< only used with a TAP device (Mode::kTap)
+  bool ecnProxy = true;       ///< speak ECN for local hosts that do not (forward/ecn_proxy.h)
+  bool betweenPeers = false;  ///< a peer may reach the networks and stations of other peers
+  bool ackShim = true;        ///< wake local TCP senders (docs/ackshim.md)
+  AckShimOptions shim{};      ///< settings of the ack shim
+  BridgeOptions bridge{};     ///< only used with a TAP device (Mode::kTap)
   /// A peer that was replaced by another one of its group takes over again after it has been usable
   /// for this long without a break (PeerGroups).
   Duration returnAfter = 30s;

@@ -117,6 +117,7 @@ RecoveryPath recoveryPath(const Subflow& subflow, Time lastSent, Time now) {
   path.burst = losses.burst();
   path.lastAcked = subflow.sender().flight().progressAt();
   path.lastSent = lastSent;
+  path.uplink = subflow.uplinkNumber();
   return path;
 }
 
@@ -141,11 +142,16 @@ bool DuplicateQueue::isWanted(const DataUnit& unit, Time now) const {
 
 bool DuplicateQueue::findPath(const DataUnit& unit, Subflow*& open, Time now) const {
   bool same = policies_.of(unit.flow->recoveryClass()).duplication() == Duplication::kSamePath;
+  const Subflow& own = context_.subflows.at(unit.subflow);
+  auto carries = [&](const Subflow* s) {
+    return s->admission().takesData() && (s == &own) == same && fits(unit.packet.size(), *s);
+  };
+  auto isElsewhere = [&](const Subflow* s) { return !s->sharesUplink(own) && carries(s); };
+  bool elsewhere = std::any_of(context_.subflows.begin(), context_.subflows.end(), isElsewhere);
   bool any = false;
   open = nullptr;
   for (Subflow* s : context_.subflows) {
-    if (!s->admission().takesData() || (s->id() == unit.subflow) != same) continue;
-    if (!fits(unit.packet.size(), *s)) continue;
+    if (!carries(s) || (elsewhere && s->sharesUplink(own))) continue;
     any = true;
     if (s->admission().isOpen(now) &&
         (!open || s->path().rtt().smoothed() < open->path().rtt().smoothed()))

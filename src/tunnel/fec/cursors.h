@@ -126,8 +126,9 @@ class DuplicateQueue {
  private:
   bool isWanted(const DataUnit& unit, Time now) const;
   void dropFirst();
-  /// Whether there is a path for the duplicate. `open`: the path with the lowest RTT that is open
-  /// now.
+  /// Whether there is a path for the duplicate: one of another uplink than that of the first
+  /// transmission; if there is none, another path of the same uplink. `open`: the path with the
+  /// lowest RTT that is open now.
   bool findPath(const DataUnit& unit, Subflow*& open, Time now) const;
 
   const ProtectionContext& context_;

@@ -22,7 +22,7 @@ double worstLoss(std::span<const RecoveryPath> paths, size_t of, const RecoveryO
 }
 }  // namespace
 
-ProtectionBlock* FecSender::find(uint8_t recoveryClass, const Flow* flow) {
+ProtectionBlock* FecSender::find(uint8_t recoveryClass, const Flow* flow) const {
   for (const auto& block : blocks_) {
     if (block->left() > 0 && block->flow == flow && block->recoveryClass == recoveryClass)
       return block.get();
@@ -36,6 +36,11 @@ size_t FecSender::paritiesLeft(uint8_t recoveryClass, const Flow* flow, Time now
   bool late = now - block->began > DataTracker::kTimely;
   if (late || !isWanted(*block)) block->next = block->description.parities;
   return block->left();
+}
+
+size_t FecSender::protectedPath(uint8_t recoveryClass, const Flow* flow) const {
+  const ProtectionBlock* block = find(recoveryClass, flow);
+  return block ? block->of : 0;
 }
 
 // Whether the peer may still lack a packet of the block. CoFUSO section 4.4 begins a new block when
@@ -95,25 +100,35 @@ bool FecSender::start(uint8_t recoveryClass, const Flow* flow, const Protection&
 void FecSender::gather(ProtectionBlock& block, const Protection& choice) {
   SubflowSet& subflows = context_.subflows;
   size_t most = std::min({choice.symbols, context_.recovery.kMax, size_t{mostSymbols_}});
-  const Subflow& on = subflows[choice.on];
-  auto isOf = [&](size_t i) { return choice.of == Protection::kAllPaths || choice.of == i; };
+  size_t largest = 0;
   for (size_t i = 0; i < subflows.size(); ++i) {
-    if (!isOf(i)) continue;
-    Subflow& of = subflows[i];
-    if (block.flow) {
-      for (UnitRef d = block.flow->sent.oldest(); d && block.encoder.symbols() < most;
-           d = SentData::newer(*d)) {
-        if (d->subflow == of.id() && !d->isLost()) addSymbol(block, of, on, d->pn);
-      }
-      continue;
-    }
-    const SentPackets& sent = of.sender().sent();
-    for (PacketNumber pn = marks_[i].firstUncoded(sent, block.recoveryClass);
-         pn < sent.next() && block.encoder.symbols() < most &&
-         sent.at(pn).sentAt <= choice.sentUntil;
-         pn = marks_[i].firstUncoded(sent, block.recoveryClass, pn + 1))
-      addSymbol(block, of, on, pn);
+    if (choice.of != Protection::kAllPaths && choice.of != i) continue;
+    size_t before = block.encoder.symbols();
+    gatherFrom(i, block, most, choice);
+    size_t share = block.encoder.symbols() - before;
+    if (share <= largest) continue;
+    largest = share;
+    block.of = i;
   }
+}
+
+void FecSender::gatherFrom(size_t position, ProtectionBlock& block, size_t most,
+                           const Protection& choice) {
+  Subflow& of = context_.subflows[position];
+  const Subflow& on = context_.subflows[choice.on];
+  if (block.flow) {
+    for (UnitRef d = block.flow->sent.oldest(); d && block.encoder.symbols() < most;
+         d = SentData::newer(*d)) {
+      if (d->subflow == of.id() && !d->isLost()) addSymbol(block, of, on, d->pn);
+    }
+    return;
+  }
+  ProtectionCursors& marks = marks_[position];
+  const SentPackets& sent = of.sender().sent();
+  for (PacketNumber pn = marks.firstUncoded(sent, block.recoveryClass);
+       pn < sent.next() && block.encoder.symbols() < most && sent.at(pn).sentAt <= choice.sentUntil;
+       pn = marks.firstUncoded(sent, block.recoveryClass, pn + 1))
+    addSymbol(block, of, on, pn);
 }
 
 bool FecSender::addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, PacketNumber pn) {

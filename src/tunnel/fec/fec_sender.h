@@ -29,6 +29,7 @@ struct ProtectionBlock {
   Time began;
   const Flow* flow = nullptr;  ///< flow that the block protects; nullptr: all flows of the class
   uint8_t recoveryClass = 0;
+  size_t of = 0;  ///< position of the subflow that sent most of its packets
 
   BlockId id() const { return BlockId(description.block); }
   size_t left() const { return description.parities - next; }
@@ -68,6 +69,8 @@ class FecSender {
   /// Parities of the block under way that are still to be sent; 0: none is under way. `flow`:
   /// nullptr for the block of the whole class. Ends a block that nobody needs any more.
   size_t paritiesLeft(uint8_t recoveryClass, const Flow* flow, Time now);
+  /// The position of the subflow that sent most packets of the block under way.
+  size_t protectedPath(uint8_t recoveryClass, const Flow* flow) const;
   /// Begins the block that the policy chose; the one under way ends. `paths`: what the policy saw.
   /// False when no packet may be put into it.
   bool start(uint8_t recoveryClass, const Flow* flow, const Protection& choice,
@@ -86,10 +89,11 @@ class FecSender {
   /// its class.
   static constexpr size_t kOpenBlocks = 8;
 
-  ProtectionBlock* find(uint8_t recoveryClass, const Flow* flow);
+  ProtectionBlock* find(uint8_t recoveryClass, const Flow* flow) const;
   ProtectionBlock& place(uint8_t recoveryClass, const Flow* flow);
   bool isWanted(const ProtectionBlock& block) const;
   void gather(ProtectionBlock& block, const Protection& choice);
+  void gatherFrom(size_t position, ProtectionBlock& block, size_t most, const Protection& choice);
   bool addSymbol(ProtectionBlock& block, Subflow& of, const Subflow& on, PacketNumber pn);
 
   const ProtectionContext& context_;

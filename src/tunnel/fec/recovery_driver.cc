@@ -167,6 +167,7 @@ RecoveryView ProactiveRecovery::look(uint8_t recoveryClass, Flow* flow, Time now
   }
   view.paths = paths_;
   view.paritiesLeft = blocks_.paritiesLeft(recoveryClass, flow, now);
+  view.blockOf = blocks_.protectedPath(recoveryClass, flow);
   return view;
 }
 

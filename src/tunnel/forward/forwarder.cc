@@ -190,6 +190,7 @@ void Forwarder::bridgeFrame(Peer& from, Packet packet, const Frame& frame, Time 
   if (!way.known) return flood(std::move(packet), frame, &from, now);
   if (!way.peer) return toLan(std::move(packet), frame, now);
   const InnerPacket* ip = frame.ip ? &*frame.ip : nullptr;
+  if (!mayCross(from, *way.peer)) return forbidCrossing(from, packet, ip, frame.payloadOffset, now);
   if (way.peer != &from)
     send(*way.peer, std::move(packet), ip, frame.payloadOffset, PacketOrigin::kNobody, now);
 }
@@ -207,7 +208,7 @@ void Forwarder::flood(Packet packet, const Frame& frame, Peer* from, Time now) {
   }
   Peer* last = nullptr;
   peers_.forEach([&](Peer& peer) {
-    if (&peer == from) return;
+    if (&peer == from || (from && !mayCross(*from, peer))) return;
     if (last) sendCopy(*last, packet.view(), frame, now);
     last = &peer;
   });
@@ -363,11 +364,12 @@ void Forwarder::onDelivered(Peer& from, Packet packet, Time now) {
   deliverIp(from, std::move(packet), now);
 }
 
-void Forwarder::deliverIp(const Peer& from, Packet packet, Time now) {
+void Forwarder::deliverIp(Peer& from, Packet packet, Time now) {
   std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
   if (!ip || ip->size != packet.size()) return drop(Drop::kBadInnerPacket);
   if (!ownsSource(from, ip->src)) return drop(Drop::kForeignSource);
   if (!mayReach(ip->dst)) return drop(Drop::kSpecialDestination);
+  if (!mayCross(from, ip->dst)) return forbidCrossing(from, packet, &*ip, 0, now);
   if (const Session* session = from.session()) clampSyn(packet.span(), *ip, session->innerMtu());
   if (options_.ecnProxy) ecnProxy_.onIncoming(packet.span(), *ip, now);
   if (shim_.onToHost(packet.view(), *ip, 0, now)) toDevice(std::move(packet));
@@ -419,6 +421,31 @@ bool Forwarder::mayReach(const Address& destination) const {
   if (range->kind == SpecialKind::kNobody) return false;
   if (range->kind == SpecialKind::kLink && options_.mode == TunnelOptions::Mode::kTap) return true;
   return named_.find(destination).value_or(0) >= range->length;
+}
+
+// The host's own routes would send such a packet back into the device. So it is stopped here, where
+// the peer that sent it is known.
+bool Forwarder::mayCross(const Peer& from, const Address& destination) const {
+  const Peer* to = options_.betweenPeers ? nullptr : router_.peerFor(destination);
+  return !to || mayCross(from, *to) || router_.owns(from, destination);
+}
+
+bool Forwarder::mayCross(const Peer& from, const Peer& to) const {
+  const std::string& group = from.options().group;
+  return options_.betweenPeers || &from == &to || (!group.empty() && group == to.options().group);
+}
+
+// Drops the peer's packet, and tells its sender.
+void Forwarder::forbidCrossing(Peer& from, const Packet& packet, const InnerPacket* ip,
+                               size_t ipOffset, Time now) {
+  drop(Drop::kBetweenPeers);
+  if (!ip) return;
+  Packet answer = answers_.unreachable({packet.view(), *ip, ipOffset, from.position},
+                                       Unreachable::kProhibited, now);
+  if (!answer) return;
+  size_t offset = 0;
+  std::optional<InnerPacket> error = innerOf(answer.view(), offset);
+  if (error) send(from, std::move(answer), &*error, offset, PacketOrigin::kNobody, now);
 }
 
 // Passes a peer's frame to the device, if the shim permits.

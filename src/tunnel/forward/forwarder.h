@@ -67,6 +67,10 @@ class Forwarder final : private FlowActivityQuery {
   /// Whether a peer may send to this address: not to a special one, unless the configuration names
   /// it.
   bool mayReach(const Address& destination) const;
+  /// Whether the peer may send to what is behind this address as far as other peers are concerned:
+  /// not to a network of another one, unless the options say so. Peers of one group are two ways to
+  /// the same networks.
+  bool mayCross(const Peer& from, const Address& destination) const;
   const DropCounts& drops() const { return drops_; }
   ShimStatus shimStatus() const { return shim_.status(); }
 
@@ -90,7 +94,10 @@ class Forwarder final : private FlowActivityQuery {
   void queue(Peer& peer, Packet packet, const InnerPacket* ip, size_t ipOffset, PacketOrigin origin,
              Time now);
   void resend(Packet packet, Time now);
-  void deliverIp(const Peer& from, Packet packet, Time now);
+  void deliverIp(Peer& from, Packet packet, Time now);
+  bool mayCross(const Peer& from, const Peer& to) const;
+  void forbidCrossing(Peer& from, const Packet& packet, const InnerPacket* ip, size_t ipOffset,
+                      Time now);
   void deliverFrame(Peer& from, Packet packet, Time now);
   std::optional<InnerPacket> innerOf(ByteView packet, size_t& ipOffset) const;
   std::optional<Drop> refusal(const Peer& from, const Frame& frame, ByteView bytes) const;

@@ -42,16 +42,20 @@ class PacketReceiver final : private QuotaUser {
                           MemoryQuota* memory = nullptr)
       : QuotaUser(memory, Reclaimable::kYes),
         pool_(pool),
+        followsPaths_(options.holdTime == 0s),
         orderOptions_(resequencerOptions(options)),
         order_(orderOptions_) {}
   void setOptions(const QueueOptions& options) {
     Duration patience = orderOptions_.patience;
     orderOptions_ = resequencerOptions(options);
+    followsPaths_ = options.holdTime == 0s;
     setPatience(patience);
   }
   /// Ordered datagrams wait this long for those before them, but at most the hold time of other
-  /// flows; see orderPatience().
+  /// flows; see orderPatience(). Other flows wait as long, too, unless the options fix their hold
+  /// time.
   void setPatience(Duration patience) {
+    if (followsPaths_) orderOptions_.holdTime = std::max(kHoldTime, patience);
     orderOptions_.patience = std::min(patience, orderOptions_.holdTime);
     order_.setOptions(orderOptions_);
   }
@@ -93,6 +97,7 @@ class PacketReceiver final : private QuotaUser {
   void forget(Time before);
 
   const PacketPool& pool_;
+  bool followsPaths_;  ///< the hold time is not fixed by the options
   ResequencerOptions orderOptions_;
   Resequencer order_;
   std::vector<std::unique_ptr<TimelyPage>> timely_;  ///< by flow number without kDatagramFlow

@@ -10,7 +10,7 @@ namespace braid {
 
 ResequencerOptions resequencerOptions(const QueueOptions& options) {
   // Every flow number that the wire allows. The peer's own bound limits how many are used.
-  return {.holdTime = options.holdTime,
+  return {.holdTime = options.holdTime > 0s ? options.holdTime : kHoldTime,
           .holdBytes = options.holdBytes,
           .maxFlows = kDatagramFlow.value()};
 }

@@ -50,7 +50,7 @@
 namespace braid {
 
 struct ResequencerOptions {
-  Duration holdTime = 500ms;  ///< longest wait of a packet in a slot of TCP
+  Duration holdTime = kHoldTime;  ///< longest wait of a packet in a slot of TCP
   /// Held packets of all slots together, in bytes of memory: each as its whole buffer
   /// (Packet::footprint). What keeps them in order may take as much again, see maxEntries().
   size_t holdBytes = 12 << 20;

@@ -200,15 +200,16 @@ HandshakeServer::Table::iterator HandshakeServer::settle(Table::iterator at, Tim
       outcomes_.push_back({route, std::nullopt, std::string(handshake.error())});
     return forget(at);
   }
-  next_ = std::min({next_, handshake.deadline(), r.end() + 1ms});  // then `now > end()` is true
   if (!r.done && handshake.state() == Handshake::State::kDone) {
     if (done_ == kMaxDone) dropOldestDone();
     r.done = true;
+    r.patience.onAnswer(now - r.began, now);  // the initiator may miss the last flight
     ++done_;
     limiter_.addFriend(route.remote.address);
     outcomes_.push_back({route, handshake.secrets(), {}});
     handshake.forgetSecrets();  // kept for retransmissions, which need no secrets
   }
+  next_ = std::min({next_, handshake.deadline(), r.end() + 1ms});  // then `now > end()` is true
   return std::next(at);
 }
 

@@ -157,11 +157,13 @@ class HandshakeServer {
     HandshakeId id;
     std::unique_ptr<Handshake> handshake;
     Time began;
+    HandshakePatience patience;  ///< its end: when the handshake is forgotten, done or not
     uint32_t datagrams = 0;
     bool done = false;
 
-    /// When the handshake is forgotten, done or not.
-    Time end() const { return began + kHandshakeTimeout; }
+    Responder(const HandshakeId& of, std::unique_ptr<Handshake> made, Time now)
+        : id(of), handshake(std::move(made)), began(now), patience(now) {}
+    Time end() const { return patience.end(); }
   };
   using Table = std::map<Route, Responder>;
 

@@ -2,15 +2,24 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace braid {
 
 ClientHandshake::ClientHandshake(HandshakeProvider& provider, SecretRandom& random, const Pin& peer,
                                  Time now)
     : random_(random),
+      began_(now),
+      sentAt_(now),
       seal_(HandshakeEnvelope::Side::kInitiator, peer),
       handshake_(provider.initiate(peer, now)) {
   random_.fill(id_);
+}
+
+void ClientHandshake::onTimer(Time now) {
+  if (handshake_->deadline() > now) return;
+  sentAt_ = now;
+  handshake_->onTimer(now);
 }
 
 bool ClientHandshake::onDatagram(ByteView bytes, Time now) {
@@ -19,6 +28,8 @@ bool ClientHandshake::onDatagram(ByteView bytes, Time now) {
   std::ranges::copy(bytes, copy.begin());
   auto opened = seal_.open(ByteSpan(copy).first(bytes.size()));
   if (!opened || opened->header.id != id_) return false;
+  if (!std::exchange(isAnswered_, true))
+    handshake_->onFirstAnswer(now - sentAt_, now - began_, now);
   if (opened->header.kind == HandshakeKind::kCookieRequest) {
     onCookie(opened->body);
   } else if (opened->header.kind == HandshakeKind::kResponder) {

@@ -23,8 +23,8 @@ namespace braid {
 /// Decides when the initiator of a session makes a handshake beside it for new keys.
 class RekeyTimer {
  public:
-  /// Pause after a failed handshake; it doubles up to kLongestPause. Chosen: longer than a
-  /// handshake may take.
+  /// Pause after a failed handshake; it doubles up to kLongestPause. Chosen: longer than
+  /// kHandshakeTimeout.
   static constexpr Duration kFirstPause = 15s;
   static constexpr Duration kLongestPause = 5min;
 
@@ -73,15 +73,20 @@ class ClientHandshake {
   /// False when the datagram does not belong to this handshake, or its sender does not know the
   /// responder's pin.
   bool onDatagram(ByteView bytes, Time now);
-  void onTimer(Time now) { handshake_->onTimer(now); }
+  void onTimer(Time now);
   /// As Handshake::pollDatagram(), but sealed and ready to send.
   bool pollDatagram(Packet& out);
   const Handshake& handshake() const { return *handshake_; }
+  /// The responder has answered, perhaps only with a cookie request.
+  bool isAnswered() const { return isAnswered_; }
 
  private:
   void onCookie(ByteView cookie);
 
   SecretRandom& random_;
+  Time began_;
+  Time sentAt_;  ///< when the last flight was sent, or sent again
+  bool isAnswered_ = false;
   HandshakeEnvelope seal_;
   std::unique_ptr<Handshake> handshake_;
   HandshakeId id_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -10,12 +11,34 @@
 
 namespace braid {
 
-/// A handshake that takes longer has failed. Chosen: in that time the first flight is sent seven
-/// times.
+/// A handshake whose peer has not answered for this time has failed. Chosen: in that time the first
+/// flight is sent seven times.
 inline constexpr Duration kHandshakeTimeout = 10s;
 
-/// One handshake in progress: datagrams in and out, without their envelope (HandshakeEnvelope). Its
-/// owner drops it after kHandshakeTimeout.
+/// How long a handshake may take: kHandshakeTimeout, or longer if the first answer shows that the
+/// path is slow (a satellite, a radio link behind a queue of some seconds). The answer to an
+/// earlier transmission of a flight counts, so the time until it came is an upper bound of the
+/// round trip.
+class HandshakePatience {
+ public:
+  /// Round trips that may follow the first answer. A handshake needs two; the others are for
+  /// losses.
+  static constexpr int kRoundTrips = 8;
+  /// Longest handshake, whatever the round trip.
+  static constexpr Duration kLongest = 60s;
+
+  explicit HandshakePatience(Time begin) : begin_(begin), end_(begin + kHandshakeTimeout) {}
+  /// The first answer has come, `took` after the first transmission of what it answers.
+  void onAnswer(Duration took, Time now) {
+    end_ = std::min(begin_ + kLongest, std::max(end_, now + kRoundTrips * took));
+  }
+  Time end() const { return end_; }
+
+ private:
+  Time begin_, end_;
+};
+
+/// One handshake in progress: datagrams in and out, without their envelope (HandshakeEnvelope).
 class Handshake {
  public:
   enum class State : uint8_t {
@@ -26,6 +49,9 @@ class Handshake {
   };
   virtual ~Handshake() = default;
   virtual void onDatagram(ByteView bytes, Time now) = 0;
+  /// Initiator: the peer has answered for the first time, perhaps only with a cookie request. The
+  /// round trip takes from `least` (since the last transmission) to `most` (since the first one).
+  virtual void onFirstAnswer(Duration least, Duration most, Time now) = 0;
   /// Retransmits the last flight. Call it at deadline() or later.
   virtual void onTimer(Time now) = 0;
   /// Gives the next datagram to send, of at most kMaxHandshakeBody bytes, in `out` (an empty packet

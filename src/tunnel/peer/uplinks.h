@@ -107,13 +107,33 @@ inline const UplinkMeterEntry* UplinkMeters::count(const Route& route, size_t by
   return account.meter->add(bytes + outerHeaders(route), now) ? &account : nullptr;
 }
 
+// Whether there are routes over several uplinks, and several over one of them. An uplink that is
+// down counts, so that the numbers stay when it comes and goes.
+inline bool needNumbers(const std::vector<Endpoint>& endpoints,
+                        const std::vector<UplinkMeterEntry>& uplinks) {
+  size_t most = 0, used = 0;
+  for (const UplinkMeterEntry& uplink : uplinks) {
+    size_t routes = 0;
+    for (const UplinkSpec::Socket& socket : uplink.spec.sockets) {
+      routes += static_cast<size_t>(std::ranges::count_if(endpoints, [&](const Endpoint& remote) {
+        return remote.address.family == socket.family;
+      }));
+    }
+    most = std::max(most, routes);
+    used += routes > 0;
+  }
+  return most > 1 && used > 1;
+}
+
 inline std::vector<NamedRoute> routesTo(const std::vector<Endpoint>& endpoints,
                                         const std::vector<UplinkMeterEntry>& uplinks) {
   std::vector<NamedRoute> routes;
-  // The peer is told preferences only if some uplink has one; then every uplink needs a number.
+  // The peer is told preferences only if some uplink has one, or if it cannot know otherwise which
+  // routes share an uplink. Then every uplink needs a number.
   bool telling = std::any_of(uplinks.begin(), uplinks.end(), [](const UplinkMeterEntry& u) {
     return u.spec.preference != PathPreference{} || u.spec.peerCeiling > 0;
   });
+  telling |= needNumbers(endpoints, uplinks);
   for (size_t number = 1; number <= uplinks.size(); ++number) {
     const UplinkMeterEntry& account = uplinks[number - 1];
     const UplinkSpec& uplink = account.spec;

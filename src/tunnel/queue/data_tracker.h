@@ -37,6 +37,7 @@
 // done has a packet and is in its flow's list. A session may hold units as long as its share of the
 // memory quota allows (mayCreate()); sent data cannot be reclaimed.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -67,10 +68,11 @@ class DataTracker final : private QuotaUser {
   explicit DataTracker(Duration repairTime, PacketEvents* events = nullptr,
                        MemoryQuota* quota = nullptr)
       : QuotaUser(quota, Reclaimable::kNo), repairTime_(repairTime), events_(events) {}
-  /// Units of reliable flows (TCP) are given up at this age, counted from their first sending.
+  /// Units of reliable flows (TCP) are given up at this age, counted from their first sending, or
+  /// at that of setPatience() if it is longer.
   void setRepairTime(Duration d) { repairTime_ = d; }
-  /// Units of ordered datagrams are given up at this age. DataSender sets it from the RTT of the
-  /// paths (orderPatience() in flow_kind.h).
+  /// Units of ordered datagrams are given up at this age, and those of reliable flows not before
+  /// it. DataSender sets it from the RTT of the paths (orderPatience() in flow_kind.h).
   void setPatience(Duration d) { patience_ = d; }
 
   // ---- sending
@@ -184,7 +186,7 @@ class DataTracker final : private QuotaUser {
   /// The age at which a unit becomes too late.
   Duration timeLimit(Delivery delivery) const {
     return delivery == Delivery::kStream     ? Duration::max()
-           : delivery == Delivery::kReliable ? repairTime_
+           : delivery == Delivery::kReliable ? std::max(repairTime_, patience_)
            : delivery == Delivery::kOrdered  ? patience_
                                              : kTimely;
   }

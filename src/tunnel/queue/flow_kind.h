@@ -37,9 +37,10 @@ constexpr std::string_view deliveryName(Delivery delivery) {
 
 /// How long an ordered datagram is worth waiting for and repairing, on a path with this smoothed
 /// RTT and RTT variance: until a loss is noticed there (9/8 of the RTT), its repair has crossed the
-/// path, and some jitter. Both sides use the slowest path in use.
+/// path, and some jitter; at most kLongestPatience. Both sides use the slowest path in use.
+inline constexpr Duration kLongestPatience = std::chrono::seconds(10);
 constexpr Duration orderPatience(Duration srtt, Duration rttvar) {
-  return srtt * 3 / 2 + rttvar * 4 + std::chrono::milliseconds(10);
+  return std::min(srtt * 3 / 2 + rttvar * 4 + std::chrono::milliseconds(10), kLongestPatience);
 }
 /// The patience while nothing is known of the paths.
 inline constexpr Duration kFirstPatience = std::chrono::milliseconds(100);

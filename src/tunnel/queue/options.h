@@ -32,6 +32,9 @@ struct StreamOptions {
   static constexpr size_t kCreditBound = 15 << 20;
 };
 
+/// How long a TCP packet waits for a missing one on paths that are not slow.
+inline constexpr Duration kHoldTime = 500ms;
+
 /// Settings of the flow queues, of repair and of reordering. The configuration reader checks
 /// ranges.
 struct QueueOptions {
@@ -45,12 +48,16 @@ struct QueueOptions {
   /// than one buffer for each of `maxFlows`. At the bound the longest queue loses packets, so a
   /// packet that is alone in its flow (a ping, a query, a SYN) is never dropped.
   size_t queueBytes = 10 << 20;
-  size_t maxFlows = 4096;       ///< inner flows sent to a peer at once, TCP and datagrams together
-  Duration flowIdle = 60s;      ///< a flow without packets for this long is forgotten
-  Duration holdTime = 500ms;    ///< reordering: longest wait for a missing packet
+  size_t maxFlows = 4096;   ///< inner flows sent to a peer at once, TCP and datagrams together
+  Duration flowIdle = 60s;  ///< a flow without packets for this long is forgotten
+  /// Reordering: longest wait for a missing packet. 0: kHoldTime, or longer if a loss and its
+  /// repair take longer on the slowest path, see orderPatience().
+  Duration holdTime{};
   size_t holdBytes = 12 << 20;  ///< reordering: bytes held per peer, as whole buffers
-  Duration repairTime = 3s;     ///< a TCP packet is repaired for this long, then given up
-  StreamOptions streams{};      ///< settings of the stream lane
+  /// A TCP packet is repaired for this long, or for orderPatience() if that is longer; then it is
+  /// given up.
+  Duration repairTime = 3s;
+  StreamOptions streams{};  ///< settings of the stream lane
 };
 
 }  // namespace braid

@@ -249,8 +249,7 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
     drop(Drop::kNoBuffer);
     return false;
   }
-  if (frame.flow >= kOrderedDatagramFlow && frame.flow < kDatagramFlow && now >= patienceDue_)
-    setPatience(now);
+  if (frame.flow < kDatagramFlow && now >= patienceDue_) setPatience(now);
   if (Packet timely = packets_.onData(frame, std::move(packet), now)) deliver(std::move(timely));
   return true;
 }

@@ -112,20 +112,22 @@ inline UnitRef Repairs::nextReady(UnitRef unit, int& left, Time now) {
   return nullptr;
 }
 
-// A packet moved off a path that fell silent is not resent on that path while it fits another
-// usable one. A policy that repairs like MPTCP keeps a packet on its own path as long as that is
-// alive.
+// Paths that share an uplink are likely to fail together. So a packet is resent on another path of
+// its uplink only while no path of another uplink can carry it. A packet moved off a path that fell
+// silent is not resent on that path while another usable one can carry it. A policy that repairs
+// like MPTCP keeps a packet on its own path as long as that is alive.
 inline bool Repairs::mayUse(const DataUnit& unit, const Subflow& path) const {
   const RecoveryPolicy& policy = policies_.of(unit.flow->recoveryClass());
   const Subflow& own = subflows_.at(unit.subflow);
   if (policy.repairPlace() == RepairPlace::kOwnPath && own.admission().takesData() &&
       mayFit(unit.packet.size(), own))
     return unit.subflow == path.id();
-  if (!unit.moved || unit.subflow != path.id()) return true;
-  for (const Subflow* s : subflows_) {
-    if (s->admission().takesData() && s != &path && fits(unit.packet.size(), *s)) return false;
-  }
-  return true;
+  bool isOwn = &path == &own;
+  if (isOwn ? !unit.moved : !path.sharesUplink(own)) return true;
+  return std::none_of(subflows_.begin(), subflows_.end(), [&](const Subflow* s) {
+    return s != &own && (isOwn || !s->sharesUplink(own)) && s->admission().takesData() &&
+           fits(unit.packet.size(), *s);
+  });
 }
 
 // The path that may send the packet now, that it fits, and where it is likely to arrive first.

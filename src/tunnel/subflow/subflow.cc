@@ -216,8 +216,7 @@ Ecn Subflow::codepoint(PacketNumber pn, SentPacket& packet, Time now) {
 PathView Subflow::view(Time now, bool overflow) const {
   PathView v = sender_.view(now, overflow);
   v.weight = preference_.weight;
-  v.uplink =
-      preference_.uplink ? preference_.uplink : static_cast<uint16_t>(UINT8_MAX + 1 + id_.value());
+  v.uplink = uplinkNumber();
   return v;
 }
 

@@ -56,6 +56,13 @@ class Subflow {
   bool usable() const { return stateMachine_.isUsable(); }
   const PathPreference& preference() const { return preference_; }
   void setPreference(const PathPreference& preference) { preference_ = preference; }
+  /// As PathView::uplink.
+  uint16_t uplinkNumber() const {
+    constexpr uint16_t kNoNumber = UINT8_MAX + 1;
+    return preference_.uplink ? preference_.uplink : static_cast<uint16_t>(kNoNumber + id_.value());
+  }
+  /// Whether both paths are likely to fail together, as those of a modem with IPv4 and IPv6 are.
+  bool sharesUplink(const Subflow& other) const { return uplinkNumber() == other.uplinkNumber(); }
   SubflowStatus status(Time now) const;
 
   // ---- the parts

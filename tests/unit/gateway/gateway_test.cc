@@ -186,6 +186,29 @@ TEST_F(GatewayTest, ATurnReadsTheDeviceOnceHoweverOftenItIsReadable) {
   EXPECT_EQ(edge_.gateway->status().traffic.readPackets, before + kAll);
 }
 
+// A network card that merges datagrams cuts all but the first wrongly. The daemon notices, and the
+// kernel merges no more.
+TEST_F(GatewayTest, MergingThatDamagesDatagramsIsSwitchedOff) {
+  start();
+  hub_.socket().mergeBadly(4);
+  auto traffic = [&] { return hub_.gateway->status().traffic; };
+  for (int i = 0; i < 400 && traffic().mergingStopped == 0; ++i) {
+    edge_.host.device()->put(toHub(900));
+    run(10ms);
+  }
+  EXPECT_EQ(traffic().mergingStopped, 1u);
+  EXPECT_GE(traffic().mergedDamaged, 16u);
+  EXPECT_LE(traffic().mergedDamaged, 200u);
+  run(2s);
+  hub_.host.device()->takeWritten();
+  for (int i = 0; i < 100; ++i) {
+    edge_.host.device()->put(toHub(900));
+    run(10ms);
+  }
+  EXPECT_EQ(hub_.host.device()->takeWritten().size(), 100u);
+  EXPECT_EQ(traffic().mergingStopped, 1u);
+}
+
 TEST_F(GatewayTest, RemembersWhatPathsDidAndWhatHappened) {
   start();
   for (int i = 0; i < 25; ++i) {

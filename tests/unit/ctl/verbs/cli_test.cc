@@ -170,6 +170,7 @@ TEST_F(Cli, SetUpAsJsonIsOneObjectOfWhatWasMade) {
   EXPECT_EQ(made["networks"], nlohmann::json::array({"10.77.1.0/24"}));
   EXPECT_EQ(made["port"], 4433);
   EXPECT_EQ(made["nat"], true);
+  EXPECT_EQ(made["between_peers"], false) << "--yes does not join the networks of the edges";
   EXPECT_EQ(made["started"], false);
   EXPECT_EQ(made["dry_run"], false);
   ASSERT_EQ(run({"pin", folder_ / "concentrator.crt", "--json"}), kExitOk);
@@ -177,6 +178,14 @@ TEST_F(Cli, SetUpAsJsonIsOneObjectOfWhatWasMade) {
   EXPECT_EQ(run(words), kExitFailure) << "it is there already";
   EXPECT_EQ(out_.str(), "");
   EXPECT_THAT(err_.str(), HasSubstr("is there already"));
+}
+
+TEST_F(Cli, SetUpJoinsTheNetworksOfTheEdgesIfItIsTold) {
+  ASSERT_EQ(run({"setup", "--yes", "--no-start", "--network", "10.77.1.0/24", "--tunnel",
+                 "10.77.0.1/24", "--dir", folder_, "--dry-run", "--between-peers"}),
+            kExitOk)
+      << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("between-peers: on\n"));
 }
 
 TEST_F(Cli, WhatWouldBeWrittenCanBeHadAsJson) {

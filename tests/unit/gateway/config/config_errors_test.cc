@@ -26,7 +26,7 @@ TEST(ConfigErrors, Keys) {
       "fec: {}\n",
       "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, uplinks, "
       "listen, peers, peers-folder, control, "
-      "recovery, tunnel, streams, forwarding, nat, forwards, state, log");
+      "recovery, tunnel, streams, forwarding, between-peers, nat, forwards, state, log");
   expectErrorBehind("tunnel: {repair-time: 3s}\n",
                     "e.yaml:12:10: tunnel.'repair-time': has another name now; write "
                     "'delivery-timeout'");

@@ -48,6 +48,13 @@ forwards:
                               true}));
 }
 
+TEST(ConfigRouter, PeersReachEachOtherOnlyIfItSaysSo) {
+  EXPECT_FALSE(configOf(edgeText()).tunnel.betweenPeers);
+  EXPECT_TRUE(configOf(edgeText() + "between-peers: on\n").tunnel.betweenPeers);
+  expectError("between-peers: yes\n",
+              "e.yaml:12:16: between-peers: 'yes' is not known; use one of: on, off");
+}
+
 TEST(ConfigRouter, NatMayLeaveIpv6Alone) {
   RouterConfig router = configOf(edgeText() + "nat: ipv4\n").router;
   EXPECT_TRUE(router.natV4);

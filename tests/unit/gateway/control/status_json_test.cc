@@ -109,13 +109,14 @@ TEST(StatusJson, HostDropsCarryEveryFigure) {
 
 TEST(StatusJson, HostTrafficCarriesEveryFigure) {
   GatewayStatus gateway;
-  gateway.traffic = {{1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14}};
+  gateway.traffic = {{1, 2, 3, 4, 5, 6, 7, 15, 16, 17}, {8, 9, 10, 11, 12, 13, 14, 18}};
   EXPECT_EQ(statusJson(gateway, {})["host_traffic"],
             json::parse(
                 R"({"socket_received_packets":1,"socket_received_bytes":2,"socket_receive_errors":3,
     "socket_sent_packets":4,"socket_sent_bytes":5,"socket_blocked":6,"socket_no_memory":7,
+    "socket_runs_refused":15,"socket_merged_damaged":16,"socket_merging_stopped":17,
     "device_read_packets":8,"device_read_bytes":9,"device_read_errors":10,"device_written_packets":11,
-    "device_written_bytes":12,"device_reads":13,"device_writes":14})"));
+    "device_written_bytes":12,"device_reads":13,"device_writes":14,"device_runs_refused":18})"));
 }
 
 TEST(StatusJson, MetricOfASubflowThatLosesEverythingIsNull) {

@@ -361,6 +361,17 @@ TEST(Dtls, givesUpAfterTheTimeLimit) {
   EXPECT_EQ(handshake->deadline(), kNever);
 }
 
+TEST(Dtls, waitsForASlowPeerThatHasAnswered) {
+  DtlsProvider provider(alice());
+  Time start = realNow();
+  auto handshake = provider.initiate(bob().pin, start);
+  handshake->onFirstAnswer(1200ms, 4s, start + 4s);
+  handshake->onTimer(start + kHandshakeTimeout);
+  EXPECT_EQ(handshake->state(), State::kRunning);
+  handshake->onTimer(start + 36s);
+  EXPECT_EQ(handshake->state(), State::kFailed);
+}
+
 TEST(Dtls, anEarlyTimerDoesNothing) {
   PacketPool pool(2000, 8);
   DtlsProvider provider(alice());

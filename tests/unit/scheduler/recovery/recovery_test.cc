@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string_view>
+#include <vector>
+
 #include "scheduler/recovery/cofuso.h"
 #include "scheduler/recovery/fuso.h"
 #include "scheduler/recovery/rivals/gentle_aggression.h"
@@ -137,6 +141,68 @@ TEST(MaxParities, TheLargestThatFitsCountsAlsoWhenASmallerOneMeasuredSlower) {
   RecoveryOptions options;
   options.decodeTime = {100us, 900us, 200us};
   EXPECT_EQ(maxParities(options, 1ms), 3u);
+}
+
+// ---- paths that share an uplink
+
+/// A lossy path 0 with unprotected packets, and a better path 1 of the same uplink; path 2, of
+/// another uplink, is not quite as good as path 1.
+std::vector<RecoveryPath> twoUplinks() {
+  RecoveryPath lossy{.usable = true,
+                     .open = true,
+                     .srtt = 40ms,
+                     .window = 1'000'000,
+                     .sent = 1'000'000,
+                     .lost = 200'000,
+                     .sinceLoss = 5,
+                     .recentRate = 0.2,
+                     .recentPackets = 1e6,
+                     .burst = 3,
+                     .uplink = 1,
+                     .uncopied = 9,
+                     .uncoded = 9,
+                     .unacked = 9};
+  RecoveryPath sibling{.usable = true,
+                       .open = true,
+                       .srtt = 41ms,
+                       .window = 1'000'000,
+                       .sent = 1'000'000,
+                       .recentPackets = 1e6,
+                       .uplink = 1};
+  RecoveryPath other = sibling;
+  other.srtt = 45ms;
+  other.uplink = 2;
+  return {lossy, sibling, other};
+}
+
+std::optional<size_t> pathFor(const char* name, const std::vector<RecoveryPath>& paths,
+                              size_t paritiesLeft = 0) {
+  auto protection =
+      makeRecoveryPolicy(name, {}, 1)
+          ->choose({.paths = paths, .now = Time{1s}, .ended = true, .paritiesLeft = paritiesLeft});
+  return protection ? std::optional(protection->on) : std::nullopt;
+}
+
+TEST(ProtectingPaths, AreOfAnotherUplinkIfOneIsUsable) {
+  for (const char* name : {"fuso", "cofuso", "adaptive"}) {
+    std::vector<RecoveryPath> paths = twoUplinks();
+    EXPECT_EQ(pathFor(name, paths), 2u) << name;
+    paths[2].open = false;
+    EXPECT_EQ(pathFor(name, paths), 0u) << name << ": its own path is no worse than its sibling";
+    paths[2].usable = false;
+    EXPECT_EQ(pathFor(name, paths), 1u) << name << ": there is no other uplink";
+    paths = twoUplinks();
+    paths[1].uplink = 3;
+    EXPECT_EQ(pathFor(name, paths), 1u) << name << ": each path has its own uplink";
+  }
+}
+
+TEST(ProtectingPaths, HoldForAllParitiesOfABlock) {
+  for (const char* name : {"cofuso", "adaptive"}) {
+    std::vector<RecoveryPath> paths = twoUplinks();
+    paths[0].uncoded = paths[0].uncopied = 0;  // they are in the block
+    EXPECT_EQ(pathFor(name, paths, 2), 2u) << name;
+  }
 }
 
 }  // namespace

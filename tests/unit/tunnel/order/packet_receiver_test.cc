@@ -42,7 +42,7 @@ TEST_F(PacketReceiverTest, AnOrderedFlowWaitsForItsTurn) {
   EXPECT_EQ(out(), Dsns{0});
   EXPECT_EQ(receiver.heldPackets(), 1u);
   EXPECT_EQ(receiver.heldBytes(), 50u);
-  EXPECT_EQ(receiver.nextDeadline(), kNow + options.holdTime);
+  EXPECT_EQ(receiver.nextDeadline(), kNow + kHoldTime);
   in(kOrdered, 1);
   EXPECT_EQ(out(), (Dsns{1, 2}));
   EXPECT_EQ(receiver.nextDeadline(), kNever);
@@ -78,11 +78,26 @@ TEST_F(PacketReceiverTest, WhatTheSenderGaveUpIsNotWaitedFor) {
   EXPECT_EQ(out(), Dsns{3});
 }
 
+TEST_F(PacketReceiverTest, AHoleIsWaitedForAsLongAsTheSlowestPathNeeds) {
+  in(kOrdered, 1);
+  receiver.setPatience(60ms);
+  EXPECT_EQ(receiver.nextDeadline(), kNow + kHoldTime);
+  receiver.setPatience(6s);
+  EXPECT_EQ(receiver.nextDeadline(), kNow + 6s);
+  receiver.setOptions(options);
+  EXPECT_EQ(receiver.nextDeadline(), kNow + 6s) << "a reload changes nothing";
+  options.holdTime = 20ms;
+  receiver.setOptions(options);
+  EXPECT_EQ(receiver.nextDeadline(), kNow + 20ms) << "it is fixed now";
+  receiver.setPatience(7s);
+  EXPECT_EQ(receiver.nextDeadline(), kNow + 20ms);
+}
+
 TEST_F(PacketReceiverTest, AHoleIsWaitedForAsLongAsConfigured) {
   in(kOrdered, 1);
-  receiver.onTimer(kNow + options.holdTime - 1ns);
+  receiver.onTimer(kNow + kHoldTime - 1ns);
   EXPECT_EQ(out(), Dsns{});
-  receiver.onTimer(kNow + options.holdTime);
+  receiver.onTimer(kNow + kHoldTime);
   EXPECT_EQ(out(), Dsns{1});
   options.holdTime = 1ms;
   receiver.setOptions(options);

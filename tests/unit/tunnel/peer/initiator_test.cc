@@ -75,5 +75,40 @@ TEST_F(InitiatorTest, TakesNothingOfAnotherHandshake) {
   EXPECT_FALSE(initiator.onDatagram(Bytes(2000, 0x22), now));
 }
 
+TEST_F(InitiatorTest, TheHandshakeLearnsHowLongTheFirstAnswerTook) {
+  HandshakeId id = said()->id;
+  test::PuppetHandshake& handshake = *provider.made.at(0);
+  handshake.timer = now + 400ms;
+  initiator.onTimer(now + 100ms);  // too early: nothing is sent
+  initiator.onTimer(now + 400ms);
+  initiator.onDatagram(request(id, HandshakeCookie{5}), now + 4s);
+  initiator.onDatagram(request(id, HandshakeCookie{6}), now + 5s);
+  ASSERT_EQ(handshake.answers.size(), 1u);
+  EXPECT_EQ(handshake.answers[0].first, 3600ms) << "it may answer what was sent last";
+  EXPECT_EQ(handshake.answers[0].second, 4s) << "or what was sent first";
+}
+
+TEST_F(InitiatorTest, WhatBelongsToAnotherHandshakeIsNoAnswer) {
+  HandshakeId id = said()->id;
+  ++id[0];
+  initiator.onDatagram(request(id, HandshakeCookie{5}), now + 1s);
+  EXPECT_FALSE(initiator.isAnswered());
+  EXPECT_TRUE(provider.made.at(0)->answers.empty());
+}
+
+TEST(HandshakePatience, FollowsTheFirstAnswer) {
+  constexpr Time kBegin{100s};
+  HandshakePatience fast(kBegin);
+  EXPECT_EQ(fast.end(), kBegin + 10s);
+  fast.onAnswer(60ms, kBegin + 60ms);
+  EXPECT_EQ(fast.end(), kBegin + 10s);
+  HandshakePatience slow(kBegin);
+  slow.onAnswer(4s, kBegin + 4s);
+  EXPECT_EQ(slow.end(), kBegin + 36s);
+  HandshakePatience slowest(kBegin);
+  slowest.onAnswer(9s, kBegin + 9s);
+  EXPECT_EQ(slowest.end(), kBegin + 60s);
+}
+
 }  // namespace
 }  // namespace braid::initiator_test

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -25,9 +26,13 @@ struct PuppetHandshake final : Handshake {
   int polls = 0;
   int datagrams = 0;
   int timeouts = 0;
+  std::vector<std::pair<Duration, Duration>> answers;  ///< arguments of onFirstAnswer()
   SessionSecrets kept;
 
   void onDatagram(ByteView, Time) override { ++datagrams; }
+  void onFirstAnswer(Duration least, Duration most, Time) override {
+    answers.emplace_back(least, most);
+  }
   void onTimer(Time) override {
     ++timeouts;
     timer = kNever;

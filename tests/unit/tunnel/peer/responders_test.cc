@@ -211,6 +211,21 @@ TEST_F(RespondersTest, ADoneHandshakeIsReportedOnceAndAnswersOn) {
   EXPECT_TRUE(outcomes().empty()) << "it did not fail";
 }
 
+// On a path with a round trip of 4 s, the initiator repeats its last flight after 10 s, too.
+TEST_F(RespondersTest, OneThatTookLongAnswersForLonger) {
+  Route from = route("192.0.2.1");
+  begin(from);
+  now += 4s;
+  last().now = Handshake::State::kDone;
+  later(from);
+  now += 20s;
+  responders.onTimer(now);
+  EXPECT_EQ(responders.size(), 1u);
+  now += 60s;
+  responders.onTimer(now);
+  EXPECT_EQ(responders.size(), 0u);
+}
+
 TEST_F(RespondersTest, AFailedHandshakeSendsItsAlertAndIsForgotten) {
   Route from = route("192.0.2.1");
   begin(from);

@@ -226,13 +226,16 @@ TEST(OrderedDatagrams, ReliableFlowsKeepTheirHoldTimeBesideThem) {
   r.runUntil(at(1s + 300ms));
   EXPECT_EQ(r.out, (std::vector<Delivered>{{101, at(1s + 1ms) + kPatience}}));
   r.runUntil(at(2s));
-  EXPECT_EQ(r.out.back(), (Delivered{1, at(1s) + r.options.holdTime}));
+  EXPECT_EQ(r.out.back(), (Delivered{1, at(1s) + kHoldTime}));
 }
 
 TEST(OrderedDatagrams, NoPatienceIsLongerThanTheHoldTime) {
   Receiver r(10s);
   r.in(1, at(1s));
-  EXPECT_EQ(r.receiver.nextDeadline(), at(1s) + r.options.holdTime);
+  EXPECT_EQ(r.receiver.nextDeadline(), at(1s) + 10s);
+  r.options.holdTime = 500ms;
+  r.receiver.setOptions(r.options);
+  EXPECT_EQ(r.receiver.nextDeadline(), at(1s) + 500ms);
   r.receiver.setOptions(r.options);
   r.receiver.setPatience(20ms);
   EXPECT_EQ(r.receiver.nextDeadline(), at(1s) + 20ms);
