@@ -83,6 +83,12 @@ class Gateway {
   TunnelOptions tunables() const;
   void configureStreams();
   void updatePeers();
+  void resolveNames(bool all);
+  void judgeSources(Time now);
+  void followLinkNames();
+  std::vector<std::string> linkNames() const;
+  Config withLinkNames(const Config& config) const;
+  bool works(const std::string& peer, const std::string& uplink) const;
   void updateUplinks(bool changed);
   void onNetworkChange();
   void onTimers(Time now);
@@ -113,6 +119,8 @@ class Gateway {
   std::unique_ptr<TcpProxy> streams_;  ///< null: streams are off
   HistoryRecorder history_;
   Time uplinkRetry_ = kNever;
+  Time sourcesAt_ = kNever;             ///< when the uplinks' addresses are judged again
+  std::vector<std::string> linkNames_;  ///< of the uplinks' interfaces, as others were told
   Time shrink_ = kNever;  ///< when spare packet buffers are freed; kNever: there are none
   PeerResolver names_;
   std::set<std::string> peersUp_;

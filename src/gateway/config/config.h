@@ -72,13 +72,18 @@ struct UplinkConfig {
     kAddress,  ///< `gateways`, through this uplink's own routing table
   };
   std::string name;
-  std::string interface;
+  std::string interface;  ///< name or altname; it, `mac` or `path` names the interface
+  std::string mac;        ///< lower case
+  std::string path;       ///< Link::path
+  LinkSelector selector() const { return {interface, mac, path}; }
   unsigned subflows =
       1;  ///< sockets (different source ports), 1 to 8: more than one for ECMP fabrics
   Gateway gateway = Gateway::kAuto;
   std::vector<Address> gateways;  ///< with kAddress: one, or one IPv4 and one IPv6
   /// Local addresses to use, at most one per family; empty: the interface's addresses.
   std::vector<Address> sources;
+  /// DNS servers for the peers' names; empty: those that the host knows of the interface.
+  std::vector<Address> resolvers{};
   PathPreference preference{};  ///< its `uplink` member is not set
   /// Most bytes per second that the peers may send towards this uplink; 0: no limit.
   uint64_t peerCeiling = 0;

@@ -90,6 +90,8 @@ struct UplinkStatus {
   bool up = false;
   std::vector<std::string> addresses;
   std::string gateway;
+  std::vector<std::string> resolvers{};
+  std::string resolversFrom{};
   std::string use = "normal";
   unsigned weight = 1;
   uint64_t upLimit = 0, downLimit = 0;
@@ -102,6 +104,10 @@ inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
     field::flag("up", "it can be used", &UplinkStatus::up),
     field::text("addresses", "local addresses in use, a list", &UplinkStatus::addresses),
     field::remark("gateway", "next hops; null: the main table's", &UplinkStatus::gateway),
+    field::text("resolvers", "DNS servers that were asked for the peers' names over it, a list",
+                &UplinkStatus::resolvers),
+    field::remark("resolvers_from", "who names them; null: nobody was asked",
+                  &UplinkStatus::resolversFrom),
     field::text("use", "what it is for: `normal`, `metered`, `backup`", &UplinkStatus::use),
     field::gauge("weight", FieldUnit::kNone, "share among the normal ones", &UplinkStatus::weight),
     field::gauge("up_limit_bytes_per_s", FieldUnit::kBytesPerSecond,

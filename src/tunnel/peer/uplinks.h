@@ -59,9 +59,9 @@ struct NamedRoute {
   std::shared_ptr<Pacer> ceiling{};  ///< limits what this side sends on the uplink; null: no limit
 };
 
-/// The routes from each socket of each usable uplink to each endpoint of the same address family.
-/// The best uplinks come first.
-std::vector<NamedRoute> routesTo(const std::vector<Endpoint>& endpoints,
+/// The routes from each socket of each usable uplink to each of the peer's endpoints there that is
+/// of the same address family. The best uplinks come first.
+std::vector<NamedRoute> routesTo(const PeerOptions& peer,
                                  const std::vector<UplinkMeterEntry>& uplinks);
 
 inline void UplinkMeters::set(std::vector<UplinkSpec> specs) {
@@ -107,7 +107,7 @@ inline const UplinkMeterEntry* UplinkMeters::count(const Route& route, size_t by
   return account.meter->add(bytes + outerHeaders(route), now) ? &account : nullptr;
 }
 
-inline std::vector<NamedRoute> routesTo(const std::vector<Endpoint>& endpoints,
+inline std::vector<NamedRoute> routesTo(const PeerOptions& peer,
                                         const std::vector<UplinkMeterEntry>& uplinks) {
   std::vector<NamedRoute> routes;
   // The peer is told preferences only if some uplink has one; then every uplink needs a number.
@@ -122,12 +122,22 @@ inline std::vector<NamedRoute> routesTo(const std::vector<Endpoint>& endpoints,
     if (telling) own.uplink = static_cast<uint8_t>(number);
     PathPreference peers = own;
     peers.ceiling = uplink.peerCeiling;
-    for (size_t i = 0; i < uplink.sockets.size(); ++i) {
+    std::vector<Endpoint> endpoints = peer.endpoints;
+    if (auto over = peer.endpointsOver.find(uplink.name); over != peer.endpointsOver.end()) {
+      for (const Endpoint& e : over->second) {
+        if (std::find(endpoints.begin(), endpoints.end(), e) == endpoints.end())
+          endpoints.push_back(e);
+      }
+    }
+    // Sockets are counted for each family, so that one family's sockets do not change the names of
+    // the other's routes.
+    size_t ofV4 = 0, ofV6 = 0;
+    for (const UplinkSpec::Socket& socket : uplink.sockets) {
+      size_t place = socket.family == Address::Family::kV4 ? ofV4++ : ofV6++;
       for (const Endpoint& remote : endpoints) {
-        if (remote.address.family != uplink.sockets[i].family) continue;
-        std::string name = uplink.name + "#" + std::to_string(i) + ">" + remote.toString();
-        routes.push_back(
-            {name, uplink.name, {uplink.sockets[i].id, {}, remote}, own, peers, account.ceiling});
+        if (remote.address.family != socket.family) continue;
+        std::string name = uplink.name + "#" + std::to_string(place) + ">" + remote.toString();
+        routes.push_back({name, uplink.name, {socket.id, {}, remote}, own, peers, account.ceiling});
       }
     }
   }
