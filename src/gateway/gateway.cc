@@ -294,7 +294,7 @@ void Gateway::updatePeers() {
 }
 
 void Gateway::resolveNames(bool all) {
-  names_.resolve(config_.peers, uplinks_.ways(), all);
+  names_.resolve(config_.peers, uplinks_.ways(config_.dns.servers), all);
 }
 
 bool Gateway::works(const std::string& peer, const std::string& uplink) const {

@@ -39,7 +39,7 @@ inline constexpr uint32_t kOwnMark = 0x60;
 /// An uplink over which names are looked up.
 struct LookupWay {
   std::string uplink;     ///< its name
-  std::string interface;  ///< the lookup's sockets are bound to it
+  std::string interface;  ///< the lookup's sockets are bound to it; empty: to none
   int link = 0;           ///< index of the interface
   Address v4, v6;         ///< the lookup's local addresses; unset: none of this family
   std::vector<Address> resolvers;  ///< to ask; empty: those that the host knows of the interface
@@ -63,6 +63,7 @@ struct LookupResult {
   HostPort name;
   std::vector<Endpoint> found;  ///< sorted; empty: it cannot be resolved there now
   std::string problem;          ///< why not
+  bool reached = true;          ///< a server answered, whatever it said
   LinkResolvers asked;
 };
 

@@ -131,6 +131,7 @@ struct Link {
   std::string name;
   /// Switched on, with carrier, and ready for traffic (IFF_UP, IFF_LOWER_UP, operational state).
   bool up = false;
+  bool on = false;  ///< switched on (IFF_UP), with or without carrier
   uint32_t mtu = 0;
   uint32_t master = 0;    ///< index of the bridge (bond, VRF...) that it is a port of; 0: none
   uint16_t hardware = 0;  ///< ARPHRD_*: 1 is Ethernet

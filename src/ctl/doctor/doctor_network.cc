@@ -211,7 +211,7 @@ void checkNames(const Patient& patient, DoctorReport& report) {
     UplinkDecision found = decideUplink(uplink, 0, patient.table, {}, {});
     if (found.up)
       ways.push_back({uplink.name, found.interface, found.link, found.v4, found.v6,
-                      uplink.resolvers, {}});
+                      uplink.resolvers, patient.config.dns.servers});
   }
   if (names.empty() || ways.empty()) return;
   Loop loop;

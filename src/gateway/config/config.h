@@ -127,6 +127,12 @@ struct RouterConfig {
   std::vector<PortForward> forwards;
 };
 
+/// `dns`: name servers that are reached through the tunnel. `braidctl dns` hands them to the host.
+struct DnsConfig {
+  std::vector<Address> servers;
+  std::vector<std::string> domains;  ///< the names that they are asked for; empty: all
+};
+
 /// `control`: the socket that braidctl talks to; its mode is 0660.
 struct ControlConfig {
   std::string socket;  ///< default: /run/braid/NAME.sock for a file NAME.yaml
@@ -159,6 +165,7 @@ struct Config {
   TunnelOptions tunnel;
   StreamsConfig streams;
   RouterConfig router;
+  DnsConfig dns;
   /// The cipher to use; nullopt: the one that is fastest on both sides' processors.
   std::optional<AeadKind> cipher;
   /// Folder of further peers, one file each (config_fragments.h); a complete path; empty: none.

@@ -291,6 +291,18 @@ std::optional<std::string> readMac(const ConfigValue& value, ConfigDiagnostics& 
   return std::nullopt;
 }
 
+std::optional<std::string> readDomain(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  constexpr size_t kLongest = 253;  // RFC 1035 section 2.3.4, without the root
+  bool good = !text->empty() && text->size() <= kLongest && std::isalnum(text->front()) != 0 &&
+              std::isalnum(text->back()) != 0 && text->find("..") == std::string::npos &&
+              std::all_of(text->begin(), text->end(), isNameCharacter);
+  if (good) return text;
+  out.add(value, inQuotes(*text) + " is no domain", "write one such as example.net");
+  return std::nullopt;
+}
+
 std::optional<std::string> readDevicePath(const ConfigValue& value, ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;

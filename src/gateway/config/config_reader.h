@@ -100,6 +100,8 @@ std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low,
 std::optional<std::string> readLinkName(const ConfigValue& value, ConfigDiagnostics& out);
 /// A MAC address, in lower case.
 std::optional<std::string> readMac(const ConfigValue& value, ConfigDiagnostics& out);
+/// A domain such as "example.net".
+std::optional<std::string> readDomain(const ConfigValue& value, ConfigDiagnostics& out);
 /// Where a device is plugged in (devicePath()).
 std::optional<std::string> readDevicePath(const ConfigValue& value, ConfigDiagnostics& out);
 std::optional<Address> readAddress(const ConfigValue& value, ConfigDiagnostics& out);

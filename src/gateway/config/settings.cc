@@ -60,6 +60,9 @@ std::vector<Setting> hostSettings() {
       {"", "tunnel", section().checkedBy(checkTunnel), kReload, "how packets are sent"},
       {"", "streams", section().withDefault("none").checkedBy(checkStreams), kReload,
        "TCP connections that end at the gateways; without the section none do"},
+      {"", "dns", section().withDefault("none"), kReload,
+       "name servers behind the tunnel, for this host; `braidctl dns set` hands them to "
+       "systemd-resolved or resolvconf, and the unit calls it at start and reload"},
       {"", "forwarding", onOff(BRAID_MEMBER(router.forwarding)), kReload,
        "the host forwards between its interfaces (`net.ipv4.ip_forward`, "
        "`net.ipv6.conf.all.forwarding`) while the daemon runs"},
@@ -227,6 +230,14 @@ std::vector<Setting> hostSettings() {
        kRestart, "group of the socket (mode 0660)"},
       {"log", "level", choice(BRAID_MEMBER(logLevel), kLogLevels), kReload,
        "log is written to stderr, in the journal's format when stderr is the journal"},
+      {"dns", "servers",
+       listOf(BRAID_MEMBER(dns.servers), kMaxResolvers, "addresses", readAddress, Repeats::kMistake)
+           .required("name the servers, such as 10.2.0.53"),
+       kReload, "their addresses; never asked for the peers' own names"},
+      {"dns", "domains",
+       listOf(BRAID_MEMBER(dns.domains), 32, "domains", readDomain).withDefault("all names"),
+       kReload,
+       "the only names that they are asked for, with all below these; needs systemd-resolved"},
       {"forwards", "protocol",
        oneOf(BRAID_OF(PortForward, protocol), kForwardProtocols).withDefault("`tcp`"), kReload,
        "of the port"},

@@ -34,6 +34,7 @@ void useLibrary() {
 }
 
 bool isUsable(const LookupWay& way, const Address& server) {
+  if (way.interface.empty()) return true;
   return server.isV4() ? way.v4.bits() > 0 : way.v6.bits() > 0;
 }
 
@@ -253,7 +254,9 @@ void LinkResolver::Lookup::onAnswer(int status, ares_addrinfo* list) {
   if (ended_) return;
   if (status == ARES_SUCCESS && list) result_.found = endpointsOf(*list, result_.name.port);
   if (!result_.found.empty()) return end({});
-  if (result_.asked.servers.empty()) return end("no DNS server is known there");
+  result_.reached = !result_.asked.servers.empty();
+  if (!result_.reached) return end("no DNS server is known there");
+  result_.reached = status != ARES_ETIMEOUT && status != ARES_ECONNREFUSED;
   end(problemOf(status == ARES_SUCCESS ? ARES_ENODATA : status));
 }
 

@@ -123,6 +123,7 @@ void applyLink(const nlmsghdr& message, NetworkTable& table) {
   });
   if (isWhole) link.altnames = std::move(altnames);
   bool off = !(info->ifi_flags & IFF_UP);
+  link.on = !off;
   if (off) ++link.switchedOff;
   if (off || (link.master != 0 && master != link.master)) table.noteLoss();
   link.master = master;
