@@ -295,6 +295,10 @@ void Gateway::updatePeers() {
 
 void Gateway::resolveNames(bool all) {
   names_.resolve(config_.peers, uplinks_.ways(config_.dns.servers), all);
+  for (const PeerResolver::Portal& portal : names_.takePortals()) {
+    spdlog::warn("{}", portal.text);
+    history_.onPortal(portal.uplink, portal.text);
+  }
 }
 
 bool Gateway::works(const std::string& peer, const std::string& uplink) const {

@@ -51,7 +51,11 @@ void PeerResolver::resolve(const std::vector<PeerConfig>& peers, const std::vect
         Answer& known = answers[way.uplink];
         known.works = works_(p.options.name, way.uplink);
         bool tried = !known.found.empty() && clock_.now() >= known.since + kTrial;
-        if (!known.works && tried && !known.doubted) changed = known.doubted = true;
+        if (known.works && !known.doubted) known.good = known.found;
+        if (!known.works && tried && !known.doubted) {
+          changed = known.doubted = true;
+          notePortal(name, answers, way.uplink);
+        }
         if (all || !known.works || known.found.empty()) wanted.emplace_back(&way, name);
       }
     }
@@ -95,6 +99,25 @@ void PeerResolver::onResult(const LookupResult& result) {
   onChange_();
 }
 
+// A name server that lies is known by an answer that leads nowhere, where another one leads to the
+// peer: over another uplink now, or over this one before.
+void PeerResolver::notePortal(const HostPort& name, const Answers& answers,
+                              const std::string& uplink) {
+  const Answer& own = answers.at(uplink);
+  std::vector<Endpoint> right = own.good;
+  for (const auto& [other, answer] : answers) {
+    if (other != uplink && answer.works && !answer.doubted) addNew(right, answer.found);
+  }
+  bool differs = !right.empty() && std::ranges::none_of(own.found, [&](const Endpoint& e) {
+    return std::ranges::find(right, e) != right.end();
+  });
+  if (!differs) return;
+  portals_.push_back({uplink, "uplink " + uplink + ": its name servers say that " + name.host +
+                                  " is " + textOf(own.found) + ", where nobody answers, and not " +
+                                  textOf(right) +
+                                  ": a captive portal that waits for a login, or a filter"});
+}
+
 std::vector<Endpoint> PeerResolver::ofOthers(const Answers& answers,
                                              const std::string& uplink) const {
   std::vector<Endpoint> out;
@@ -118,6 +141,7 @@ std::vector<PeerOptions> PeerResolver::peers(const std::vector<PeerConfig>& peer
         std::vector<Endpoint> all;
         bool own = answer != known->second.end() && !answer->second.found.empty();
         if (own) all = answer->second.found;
+        if (own && answer->second.doubted) addNew(all, answer->second.good);
         if (!own || answer->second.doubted) addNew(all, ofOthers(known->second, uplink));
         if (!all.empty()) addNew(options.endpointsOver[uplink], all);
       }

@@ -36,6 +36,14 @@ class PeerResolver {
   /// When resolve() is due again.
   Time deadline() const { return deadline_; }
 
+  /// An uplink whose name servers lie, as those of a captive portal before the login.
+  struct Portal {
+    std::string uplink;
+    std::string text;  ///< one line
+  };
+  /// Those that were found since the last call.
+  std::vector<Portal> takePortals() { return std::exchange(portals_, {}); }
+
   /// For Tunnel::setPeers: each peer's configured endpoints, and those that its names resolve to.
   std::vector<PeerOptions> peers(const std::vector<PeerConfig>& peers) const;
   /// Adds the servers that were asked over each uplink.
@@ -52,11 +60,13 @@ class PeerResolver {
     bool doubted = false;
     bool works = false;  ///< the peer had a path over the uplink at the last resolve()
     Time since{};        ///< when `found` was new
+    std::vector<Endpoint> good;  ///< by which the peer had a path before; tried again when in doubt
   };
   using Answers = std::map<std::string, Answer>;  // by uplink
 
   void noteFailure();
   void onResult(const LookupResult& result);
+  void notePortal(const HostPort& name, const Answers& answers, const std::string& uplink);
   /// The answers of all uplinks except this one.
   std::vector<Endpoint> ofOthers(const Answers& answers, const std::string& uplink) const;
 
@@ -68,6 +78,7 @@ class PeerResolver {
   std::vector<std::string> uplinks_;  // of the last resolve()
   std::map<HostPort, Answers> found_;
   std::map<std::string, LinkResolvers> asked_;  // by uplink
+  std::vector<Portal> portals_;
   Time deadline_ = kNever;
   Duration pause_ = kFirstPause;  // until the next lookup after a failure
   bool begun_ = false;            // there was a resolve()

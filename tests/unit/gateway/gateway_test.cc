@@ -503,6 +503,13 @@ TEST_F(GatewayTest, EachUplinkHasItsOwnAnswerToAName) {
   run(31s);
   EXPECT_THAT(edge_.host.askedOver(name), ElementsAre("dsl"));
   EXPECT_THAT(workingOver(), ElementsAre("dsl", "lte"));
+  std::vector<std::string> portals;
+  const Ring<PastEvent>& events = edge_.gateway->history().events();
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (events[i].kind == "portal") portals.push_back(events[i].path + ": " + events[i].text);
+  }
+  EXPECT_THAT(portals, ElementsAre(HasSubstr("dsl: uplink dsl: its name servers say that "
+                                             "hub.example.net is 10.9.9.9, where nobody answers")));
   edge_.host.answer("dsl", name, {portal});
   run(60s);
   EXPECT_THAT(workingOver(), ElementsAre("dsl", "lte"));
