@@ -45,9 +45,10 @@ void mustRun(const std::vector<std::string>& words, const std::string* input = n
                              "; it needs root");
 }
 
-// Says that this configuration's servers were handed over: what others have set stays.
+// Says that this configuration's servers were handed over: what others have set stays. In a folder
+// where root alone may make files, so that nobody puts a link there.
 std::string memoryOf(const Config& config) {
-  return config.control.socket + ".dns";
+  return "/run/braid-" + config.device.name + ".dns";
 }
 
 bool hasResolved() {
