@@ -305,9 +305,8 @@ bool Gateway::works(const std::string& peer, const std::string& uplink) const {
   for (size_t i = 0; i < config_.peers.size() && i < tunnel_.peerCount(); ++i) {
     if (config_.peers[i].options.name != peer) continue;
     PeerStatus status = tunnel_.peerStatus(i, host_.clock().now(), 0);
-    return std::ranges::any_of(status.subflows, [&](const SubflowStatus& s) {
-      return s.uplink == uplink && carries(s);
-    });
+    return std::ranges::any_of(
+        status.subflows, [&](const SubflowStatus& s) { return s.uplink == uplink && carries(s); });
   }
   return false;
 }

@@ -38,10 +38,10 @@ inline constexpr uint32_t kOwnMark = 0x60;
 
 /// An uplink over which names are looked up.
 struct LookupWay {
-  std::string uplink;     ///< its name
-  std::string interface;  ///< the lookup's sockets are bound to it; empty: to none
-  int link = 0;           ///< index of the interface
-  Address v4, v6;         ///< the lookup's local addresses; unset: none of this family
+  std::string uplink;              ///< its name
+  std::string interface;           ///< the lookup's sockets are bound to it; empty: to none
+  int link = 0;                    ///< index of the interface
+  Address v4, v6;                  ///< the lookup's local addresses; unset: none of this family
   std::vector<Address> resolvers;  ///< to ask; empty: those that the host knows of the interface
   std::vector<Address> inside;     ///< never asked: they are reached through the tunnel
   bool operator==(const LookupWay&) const = default;

@@ -145,7 +145,7 @@ struct Link {
   std::set<std::string> altnames;  ///< further names (ip link property add)
   std::string mac;                 ///< "02:00:5e:00:53:01"; empty: it has none of 6 bytes
   std::string ownMac;              ///< the one that the device was made with; empty: unknown
-  std::string path;  ///< where it is plugged in, as devicePath() says; empty: unknown
+  std::string path;                ///< where it is plugged in, as devicePath() says; empty: unknown
   bool operator==(const Link&) const = default;
 };
 

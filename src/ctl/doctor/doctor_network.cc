@@ -235,7 +235,8 @@ void checkNames(const Patient& patient, DoctorReport& report) {
         continue;
       }
       if (result.problem.empty()) result.problem = "no answer in 8 s";
-      report.wrong({"dns", where + ": " + result.problem + (servers.empty() ? "" : " (" + servers + ")"),
+      report.wrong({"dns",
+                    where + ": " + result.problem + (servers.empty() ? "" : " (" + servers + ")"),
                     "over this uplink the peer is called only at addresses that another uplink's "
                     "name servers give",
                     "see to the name servers of " + way.interface +

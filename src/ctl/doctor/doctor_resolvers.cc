@@ -19,9 +19,8 @@ bool contains(const std::vector<Prefix>& networks, const Address& a) {
 // Whether a peer is known to lead to this address: not only because it takes everything.
 bool isBehindPeer(const Config& config, const Address& a) {
   return std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
-    return std::ranges::any_of(peer.options.prefixes, [&](const Prefix& p) {
-      return !p.isEverything() && p.contains(a);
-    });
+    return std::ranges::any_of(peer.options.prefixes,
+                               [&](const Prefix& p) { return !p.isEverything() && p.contains(a); });
   });
 }
 

@@ -61,8 +61,7 @@ GatewayFiles newFiles(const NewGateway& options);
 /// The networks on this side: those in the options, else `found` when the user agrees. `asks`: a
 /// user at a terminal is asked even when nothing was found.
 std::vector<Prefix> chooseNetworks(const NewGateway& options, const std::vector<Prefix>& found,
-                                   bool asks,
-                                   UserTerminal& terminal);
+                                   bool asks, UserTerminal& terminal);
 /// Whether the user agrees to something. Without a terminal, only `--yes` agrees.
 bool agrees(const NewGateway& options, const std::string& question, UserTerminal& terminal);
 /// Prevents other braidctl processes from creating a gateway in this folder. Removes what an

@@ -140,11 +140,11 @@ void dnsShow(const std::string& file, bool json, std::ostream& out) {
   }
   LinkResolvers host = files.ofHost();
   if (json) {
-    out << prettyJson({{"uplinks", uplinks},
-                       {"host", {{"resolvers", textsOf(host.servers)}, {"from", host.source}}},
-                       {"tunnel",
-                        {{"resolvers", textsOf(config.dns.servers)},
-                         {"domains", config.dns.domains}}}});
+    out << prettyJson(
+        {{"uplinks", uplinks},
+         {"host", {{"resolvers", textsOf(host.servers)}, {"from", host.source}}},
+         {"tunnel",
+          {{"resolvers", textsOf(config.dns.servers)}, {"domains", config.dns.domains}}}});
     return;
   }
   out << "host: " << (host.servers.empty() ? "none" : joined(textsOf(host.servers))) << " of "

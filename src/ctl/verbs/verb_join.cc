@@ -106,8 +106,9 @@ std::vector<Prefix> chooseLans(const NewGateway& options, const NetworkTable& ta
   for (const DarkLan& lan : dark) {
     remarks << lan.interface << " has no carrier now";
     if (lan.networks.empty())
-      remarks << ", and no address: if a LAN is to be there, name its network by --network, or plug "
-                 "it in first\n";
+      remarks
+          << ", and no address: if a LAN is to be there, name its network by --network, or plug "
+             "it in first\n";
     else
       remarks << "; its network is proposed all the same\n";
     for (const Prefix& network : lan.networks)
@@ -130,8 +131,8 @@ void setup(const SetupOptions& options, std::ostream& out, std::ostream& err) {
   NetlinkMonitor monitor;
   plan.addresses = chooseTunnel(options, monitor.table());
   std::vector<std::string> outside = findUplinks(monitor.table(), plan.device);
-  plan.networks =
-      chooseLans(options, monitor.table(), outside, plan.device, terminal, options.json ? err : out);
+  plan.networks = chooseLans(options, monitor.table(), outside, plan.device, terminal,
+                             options.json ? err : out);
   RouterWish wish;
   wish.forwarding = wish.nat =
       agrees(options, "Shall this host pass on packets of the edges, with its own address (NAT)?",
@@ -258,8 +259,8 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   plan.files = newFiles(options);
   NetlinkMonitor monitor;
   plan.uplinks = chooseUplinks(options, monitor.table());
-  plan.networks =
-      chooseLans(options, monitor.table(), plan.uplinks, kDevice, terminal, options.json ? err : out);
+  plan.networks = chooseLans(options, monitor.table(), plan.uplinks, kDevice, terminal,
+                             options.json ? err : out);
   plan.concentrator = invitation.addresses;
   plan.pin = invitation.pin;
   RouterWish wish;

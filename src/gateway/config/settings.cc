@@ -128,7 +128,9 @@ std::vector<Setting> hostSettings() {
       {"offloads", "sockets", onOff(BRAID_MEMBER(offloads.sockets)), kRestart,
        "up to 64 datagrams of one size to one address are one message to the kernel and from it "
        "(UDP GSO, GRO; Linux 5.0)"},
-      {"uplinks", "name", by(BRAID_OF(UplinkConfig, name), "name", "the interface; with `mac` or `path` none", readName),
+      {"uplinks", "name",
+       by(BRAID_OF(UplinkConfig, name), "name", "the interface; with `mac` or `path` none",
+          readName),
        kReload, "for logs and reports"},
       {"uplinks", "interface",
        by(BRAID_OF(UplinkConfig, interface), "name or altname of an interface", "none",
@@ -137,8 +139,7 @@ std::vector<Setting> hostSettings() {
       {"uplinks", "mac", by(BRAID_OF(UplinkConfig, mac), "MAC address", "none", readMac), kReload,
        "the interface with this MAC address, whatever its name; not those that run over it "
        "(VLANs, bridges)"},
-      {"uplinks", "path", by(BRAID_OF(UplinkConfig, path), "path", "none", readDevicePath),
-       kReload,
+      {"uplinks", "path", by(BRAID_OF(UplinkConfig, path), "path", "none", readDevicePath), kReload,
        "the interface that is plugged in there, such as `pci-0000:00:14.0-usb-0:2:1.0`: what "
        "`networkctl status` calls its path. Tells equal modems apart, whose names change hands"},
       {"uplinks", "subflows", number(BRAID_OF(UplinkConfig, subflows), 1, 8), kReload,

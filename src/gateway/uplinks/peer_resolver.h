@@ -58,8 +58,8 @@ class PeerResolver {
     std::vector<Endpoint> found;
     /// No path came of `found` until the next lookup: the other uplinks' answers are tried as well.
     bool doubted = false;
-    bool works = false;  ///< the peer had a path over the uplink at the last resolve()
-    Time since{};        ///< when `found` was new
+    bool works = false;          ///< the peer had a path over the uplink at the last resolve()
+    Time since{};                ///< when `found` was new
     std::vector<Endpoint> good;  ///< by which the peer had a path before; tried again when in doubt
   };
   using Answers = std::map<std::string, Answer>;  // by uplink

@@ -78,10 +78,9 @@ UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const Net
   std::string several;
   const Link* link = table.find(config.selector(), &several);
   if (!link) {
-    out.reason = several.empty()
-                     ? "there is no " + config.selector().toString()
-                     : "more than one " + config.selector().toString() + " (" + several +
-                           "); name it by `path`, where it is plugged in";
+    out.reason = several.empty() ? "there is no " + config.selector().toString()
+                                 : "more than one " + config.selector().toString() + " (" +
+                                       several + "); name it by `path`, where it is plugged in";
     return out;
   }
   out.link = link->index;
@@ -300,9 +299,8 @@ size_t Uplinks::sourcesOf(const Uplink& uplink, const NetworkTable& table, Famil
   const Link* link = table.find(uplink.config.selector());
   if (!link) return 0;
   return static_cast<size_t>(
-      std::count_if(link->addresses.begin(), link->addresses.end(), [&](const LinkAddress& a) {
-        return mayBeSource(uplink.config, a, family);
-      }));
+      std::count_if(link->addresses.begin(), link->addresses.end(),
+                    [&](const LinkAddress& a) { return mayBeSource(uplink.config, a, family); }));
 }
 
 bool Uplinks::judgeSources(const std::set<SocketId>& working, const std::set<Family>& called,

@@ -23,11 +23,11 @@ inline constexpr uint32_t kUplinkRulePriority = 6600;
 
 /// What the state of the host means for one uplink.
 struct UplinkDecision {
-  bool up = false;     ///< can be used now
-  std::string reason;  ///< why it is down; when up, a warning or empty
-  int link = 0;        ///< interface index; 0: there is none
+  bool up = false;        ///< can be used now
+  std::string reason;     ///< why it is down; when up, a warning or empty
+  int link = 0;           ///< interface index; 0: there is none
   std::string interface;  ///< its present name
-  Address v4, v6;      ///< local addresses to bind to; unset: this family cannot be used
+  Address v4, v6;         ///< local addresses to bind to; unset: this family cannot be used
   std::vector<RouteSpec> routes;
   std::vector<RuleSpec> rules;
 };
@@ -39,8 +39,7 @@ using DeadSources = std::map<Address, Time>;
 /// good, so a new address beside them changes nothing. An address in `dead` is taken only where all
 /// are. `slot` (0 to 31) selects routing table and rule priorities.
 UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetworkTable& table,
-                            const Address& v4, const Address& v6,
-                            const DeadSources& dead = {});
+                            const Address& v4, const Address& v6, const DeadSources& dead = {});
 
 /// Keeps the sockets and source routes of the configured uplinks in step with the host's
 /// interfaces.

@@ -274,7 +274,10 @@ void FakeHost::answer(const std::string& uplink, const HostPort& name,
     return l.first.uplink == uplink && l.second == name;
   });
   if (known == lookups_.end()) throw std::logic_error("nobody has asked for this name there");
-  LookupResult result{uplink, name, found, found.empty() ? "no server answers" : "",
+  LookupResult result{uplink,
+                      name,
+                      found,
+                      found.empty() ? "no server answers" : "",
                       {known->first.resolvers, "configuration", false}};
   lookups_.erase(known);
   onResolved_(result);

@@ -40,8 +40,7 @@ bool isUsable(const LookupWay& way, const Address& server) {
 
 std::string csvOf(const std::vector<Address>& servers, uint16_t port) {
   std::string out;
-  for (const Address& a : servers)
-    out += (out.empty() ? "" : ",") + Endpoint{a, port}.toString();
+  for (const Address& a : servers) out += (out.empty() ? "" : ",") + Endpoint{a, port}.toString();
   return out;
 }
 
@@ -85,9 +84,9 @@ std::string problemOf(int status) {
 class LinkResolver::Lookup {
  public:
   Lookup(LinkResolver& owner, LookupWay way, const HostPort& name)
-      : owner_(owner), way_(std::move(way)), timer_(owner.loop_, [this] {
-          run(ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-        }) {
+      : owner_(owner),
+        way_(std::move(way)),
+        timer_(owner.loop_, [this] { run(ARES_SOCKET_BAD, ARES_SOCKET_BAD); }) {
     result_.uplink = way_.uplink;
     result_.name = name;
   }

@@ -153,16 +153,14 @@ LinkResolvers LinkResolverFiles::ofLink(const LookupWay& way) const {
     }
     std::sort(files.begin(), files.end());
     std::string text;
-    for (const std::string& file : files)
-      text += read(std::string(folder) + "/" + file) + "\n";
+    for (const std::string& file : files) text += read(std::string(folder) + "/" + file) + "\n";
     out.servers = nameserversOf(text);
     out.source = std::string(folder).starts_with("/run/dhcpcd") ? "dhcpcd" : "resolvconf";
     if (!out.servers.empty()) return out;
   }
   out.source = "dhclient";
-  for (const std::string& file :
-       {"/var/lib/dhcp/dhclient." + way.interface + ".leases",
-        std::string("/var/lib/dhcp/dhclient.leases")}) {
+  for (const std::string& file : {"/var/lib/dhcp/dhclient." + way.interface + ".leases",
+                                  std::string("/var/lib/dhcp/dhclient.leases")}) {
     out.servers = dhclientServers(read(file), way.interface);
     if (!out.servers.empty()) return out;
   }

@@ -382,8 +382,8 @@ void NetlinkMonitor::readAnew(Time now) {
   looked_.clear();
 }
 
-// The kernel's messages do not say where a device is plugged in. A name that is out of date, because
-// the interface was renamed since, finds nothing; the message about that follows.
+// The kernel's messages do not say where a device is plugged in. A name that is out of date,
+// because the interface was renamed since, finds nothing; the message about that follows.
 void NetlinkMonitor::findPaths() {
   for (const auto& [index, known] : table_.links()) {
     std::string& looked = looked_[index];

@@ -33,8 +33,8 @@ Peer::~Peer() {
 }
 
 void Peer::setOptions(PeerOptions options, Time now) {
-  bool moved = options.endpoints != options_.endpoints ||
-               options.endpointsOver != options_.endpointsOver;
+  bool moved =
+      options.endpoints != options_.endpoints || options.endpointsOver != options_.endpointsOver;
   options_ = std::move(options);
   if (session_) session_->paths().setKeepalive(options_.keepalive);
   if (moved) race_.setNextRound(now);

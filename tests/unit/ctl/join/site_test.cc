@@ -82,9 +82,9 @@ TEST_F(SiteTest, ALanWithoutACarrierIsKnownAsSuch) {
   host.edit().setLink(switchedOn);
   add("spare", {}, false);
   EXPECT_THAT(findLans(table(), {"eth0"}, "braid0"), IsEmpty());
-  EXPECT_THAT(findDarkLans(table(), {"eth0"}, "braid0"),
-              ElementsAre(DarkLan{"lan0", {*Prefix::parse("192.168.10.0/24")}},
-                          DarkLan{"lan1", {}}));
+  EXPECT_THAT(
+      findDarkLans(table(), {"eth0"}, "braid0"),
+      ElementsAre(DarkLan{"lan0", {*Prefix::parse("192.168.10.0/24")}}, DarkLan{"lan1", {}}));
 }
 
 TEST_F(SiteTest, UplinksAreTheInterfacesWithADefaultRouteBestFirst) {

@@ -58,8 +58,8 @@ class Server {
     std::vector<uint8_t> out(m.begin(), m.begin() + static_cast<long>(end));
     out[2] = 0x81;  // a response
     out[3] = 0x80;
-    out[7] = wantsV4 ? 1 : 0;                   // ANCOUNT
-    out[8] = out[9] = out[10] = out[11] = 0;    // no further sections
+    out[7] = wantsV4 ? 1 : 0;                 // ANCOUNT
+    out[8] = out[9] = out[10] = out[11] = 0;  // no further sections
     if (wantsV4) {
       for (uint8_t b : {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4}) out.push_back(b);
       out.insert(out.end(), answer_->bytes.begin(), answer_->bytes.begin() + 4);
