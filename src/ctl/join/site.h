@@ -70,8 +70,8 @@ struct DarkLan {
   std::vector<Prefix> networks;  ///< of private addresses; empty: it has none without carrier
   bool operator==(const DarkLan&) const = default;
 };
-/// Those that findLans() leaves out for want of a carrier, except those that nobody has switched on
-/// or given an address.
+/// The LANs that findLans() leaves out because they have no carrier. An interface that nobody has
+/// switched on or given an address is left out here, too.
 std::vector<DarkLan> findDarkLans(const NetworkTable& table,
                                   const std::vector<std::string>& uplinks,
                                   const std::string& device);

@@ -41,7 +41,7 @@ class PeerResolver {
     std::string uplink;
     std::string text;  ///< one line
   };
-  /// Those that were found since the last call.
+  /// The portals that were found since the last call.
   std::vector<Portal> takePortals() { return std::exchange(portals_, {}); }
 
   /// For Tunnel::setPeers: each peer's configured endpoints, and those that its names resolve to.

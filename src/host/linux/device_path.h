@@ -12,7 +12,7 @@ namespace braid {
 /// of the buses that are known here (PCI, USB, platform).
 std::string devicePath(std::string_view folder);
 
-/// The same of an interface of this host; empty for a virtual interface, and when it is gone.
+/// devicePath() of an interface of this host; empty for a virtual interface, and when it is gone.
 std::string devicePathOf(const std::string& interface);
 
 }  // namespace braid

@@ -67,7 +67,7 @@ std::string problemOf(int status) {
       return "no server can be reached";
     case ARES_ENOTFOUND:
     case ARES_ENODATA:
-      return "there is no such name, or it has no address";
+      return "the name does not exist, or has no address";
     case ARES_ESERVFAIL:
       return "the server cannot find out (SERVFAIL)";
     case ARES_EREFUSED:

@@ -19,7 +19,7 @@ class LinkResolverFiles {
   /// The servers for lookups on this way, except for those that the tunnel leads to. Without
   /// servers nobody can be asked.
   LinkResolvers of(const LookupWay& way) const;
-  /// Those of the whole host (resolv.conf). A program on a loopback address stands for the servers
+  /// The servers of the whole host (resolv.conf). A program on a loopback address stands for the servers
   /// that it asks, where these are known.
   LinkResolvers ofHost() const;
 
