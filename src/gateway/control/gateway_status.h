@@ -90,12 +90,12 @@ struct UplinkStatus {
   bool up = false;
   std::vector<std::string> addresses;
   std::string gateway;
-  std::vector<std::string> resolvers{};
-  std::string resolversFrom{};
   std::string use = "normal";
   unsigned weight = 1;
   uint64_t upLimit = 0, downLimit = 0;
   std::optional<MeterPeriodStatus> meter = std::nullopt;
+  std::vector<std::string> resolvers{};
+  std::string resolversFrom{};
 };
 template <>
 inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
