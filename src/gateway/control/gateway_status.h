@@ -104,17 +104,17 @@ inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
     field::flag("up", "it can be used", &UplinkStatus::up),
     field::text("addresses", "local addresses in use, a list", &UplinkStatus::addresses),
     field::remark("gateway", "next hops; null: the main table's", &UplinkStatus::gateway),
-    field::text("resolvers", "DNS servers that were asked for the peers' names over it, a list",
-                &UplinkStatus::resolvers),
-    field::remark("resolvers_from", "who names them; null: nobody was asked",
-                  &UplinkStatus::resolversFrom),
     field::text("use", "what it is for: `normal`, `metered`, `backup`", &UplinkStatus::use),
     field::gauge("weight", FieldUnit::kNone, "share among the normal ones", &UplinkStatus::weight),
     field::gauge("up_limit_bytes_per_s", FieldUnit::kBytesPerSecond,
                  "ceiling of what is sent; 0: none", &UplinkStatus::upLimit),
     field::gauge("down_limit_bytes_per_s", FieldUnit::kBytesPerSecond,
                  "ceiling of what the peers send; 0: none", &UplinkStatus::downLimit),
-    field::object("metered", "its meter; null: none", &UplinkStatus::meter));
+    field::object("metered", "its meter; null: none", &UplinkStatus::meter),
+    field::text("resolvers", "DNS servers that were asked for the peers' names over it, a list",
+                &UplinkStatus::resolvers),
+    field::remark("resolvers_from", "who names them; null: nobody was asked",
+                  &UplinkStatus::resolversFrom));
 
 /// What was lost between the kernel and the tunnel since the daemon started.
 struct HostDrops : SocketDrops, DeviceDrops {
