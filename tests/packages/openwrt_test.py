@@ -64,6 +64,7 @@ config uplink 'wifi'
     option weight '3'
     option limit_up '5Mbit/s'
     option limit_down '20Mbit/s'
+    list resolver '192.0.2.53'
 
 config uplink 'lte'
     option name 'my-lte'
@@ -72,6 +73,12 @@ config uplink 'lte'
     option period 'month'
     option reset_day '15'
     option reset_hour '3'
+
+config uplink 'stick'
+    option mac '02:00:5e:00:53:01'
+
+config uplink 'other_stick'
+    option path 'pci-0000:00:14.0-usb-0:2:1.0'
 
 config uplink 'away'
     option network 'gone'
@@ -149,6 +156,10 @@ config streams_match
 
 config streams_exclude
     option network '10.1.7.0/24'
+
+config dns
+    list server '10.1.0.53'
+    list domain 'corp.example'
 
 config forward
     option protocol 'udp'
