@@ -274,11 +274,12 @@ void FakeHost::answer(const std::string& uplink, const HostPort& name,
     return l.first.uplink == uplink && l.second == name;
   });
   if (known == lookups_.end()) throw std::logic_error("nobody has asked for this name there");
-  LookupResult result{uplink,
-                      name,
-                      found,
-                      found.empty() ? "no server answers" : "",
-                      {known->first.resolvers, "configuration", false}};
+  LookupResult result;
+  result.uplink = uplink;
+  result.name = name;
+  result.found = found;
+  if (found.empty()) result.problem = "no server answers";
+  result.asked = {known->first.resolvers, "configuration", false};
   lookups_.erase(known);
   onResolved_(result);
 }
