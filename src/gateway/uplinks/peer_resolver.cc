@@ -47,9 +47,10 @@ void PeerResolver::resolve(const std::vector<PeerConfig>& peers, const std::vect
     for (const HostPort& name : p.hosts) {
       Answers& answers = found_[name];
       incomplete |= ways.empty();
+      for (const LookupWay& way : ways)
+        answers[way.uplink].works = works_(p.options.name, way.uplink);
       for (const LookupWay& way : ways) {
         Answer& known = answers[way.uplink];
-        known.works = works_(p.options.name, way.uplink);
         bool tried = !known.found.empty() && clock_.now() >= known.since + kTrial;
         if (known.works && !known.doubted) known.good = known.found;
         if (!known.works && tried && !known.doubted) {

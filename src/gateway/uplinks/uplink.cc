@@ -216,7 +216,8 @@ bool Uplinks::refresh(Uplink& uplink, const NetworkTable& table) {
 void Uplinks::clearRouting(Uplink& uplink, const UplinkDecision& wanted) {
   bool same = wanted.routes == uplink.now.routes && wanted.rules == uplink.now.rules;
   if (uplink.routed && same) return;
-  if (!same) dropRouting(uplink);
+  // What stays wanted is left alone: one family's trouble must not open a gap for the other.
+  if (!same) dropRouting(uplink, &wanted);
   if (!wanted.routes.empty()) network_.removeStaleRoutes(kUplinkTable + uplink.slot);
 }
 
@@ -239,10 +240,11 @@ void Uplinks::applyRouting(Uplink& uplink, const UplinkDecision& wanted, Family 
 }
 
 // An item that cannot be removed stays remembered, and the others are removed all the same.
-void Uplinks::dropRouting(Uplink& uplink) {
+void Uplinks::dropRouting(Uplink& uplink, const UplinkDecision* except) {
   std::optional<SystemError> refusal;
-  auto drop = [&](auto& known, auto&& remove) {
+  auto drop = [&](auto& known, const auto* kept, auto&& remove) {
     std::erase_if(known, [&](const auto& item) {
+      if (kept && std::find(kept->begin(), kept->end(), item) != kept->end()) return false;
       try {
         remove(item);
         return true;
@@ -252,8 +254,10 @@ void Uplinks::dropRouting(Uplink& uplink) {
       }
     });
   };
-  drop(uplink.now.rules, [&](const RuleSpec& r) { network_.removeRule(r); });
-  drop(uplink.now.routes, [&](const RouteSpec& r) { network_.removeRoute(r); });
+  drop(uplink.now.rules, except ? &except->rules : nullptr,
+       [&](const RuleSpec& r) { network_.removeRule(r); });
+  drop(uplink.now.routes, except ? &except->routes : nullptr,
+       [&](const RouteSpec& r) { network_.removeRoute(r); });
   uplink.routed = false;
   if (refusal) throw *refusal;
 }

@@ -105,7 +105,8 @@ class Uplinks {
   void clearRouting(Uplink& uplink, const UplinkDecision& wanted);
   void applyRouting(Uplink& uplink, const UplinkDecision& wanted, Address::Family family);
   size_t sourcesOf(const Uplink& uplink, const NetworkTable& table, Address::Family family) const;
-  void dropRouting(Uplink& uplink);
+  /// Removes the uplink's routes and rules, except for those of `except`.
+  void dropRouting(Uplink& uplink, const UplinkDecision* except = nullptr);
   void applySockets(Uplink& uplink, const UplinkDecision& wanted, Address::Family family,
                     bool& changed);
   void closeSockets(Uplink& uplink, Address::Family family);
