@@ -1,8 +1,10 @@
 """The peer's host name: asked over each uplink by that uplink's servers, past a tunnel that takes everything."""
 
+import pathlib
+import tempfile
 import unittest
 
-from lab import Link
+from lab import Link, binary, run
 from lab.gateway import PORT
 from lab.services import Dnsmasq
 from lab.site import PUBLIC
@@ -83,6 +85,61 @@ class Names(PairCase):
         self.gateway.start()
         self.gateway.wait_up(subflows=2)
         self.assertEqual(self.asked(), {"wifi": ([self.far[0]], "resolvconf"), "lte": ([self.far[1]], "resolvconf")})
+
+
+class Handing(unittest.TestCase):
+    """`braidctl dns`: what it calls. The programs are replaced by one that writes down its words and its input."""
+
+    CONFIG = """
+identity: {key: edge.key, certificate: edge.crt}
+device: {name: lo, addresses: [10.99.0.2/24], routes: [10.2.0.0/16]}
+uplinks: [{name: dsl, interface: eth7}]
+peers:
+  - {name: hub, pin: "sha256:/2YlCK6pFPNLhHtTHWkd4cGJBBvMTVJx1Yy9oVWjvVs=", endpoints: [192.0.2.1:4433],
+     prefixes: [10.2.0.0/16]}
+"""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name in ("resolvectl", "resolvconf"):
+            program = self.folder / name
+            program.write_text(f"#!/bin/sh\necho {name} \"$@\" >> {self.folder}/calls\n"
+                               f"[ \"$1\" != -a ] || cat >> {self.folder}/calls\n", encoding="ascii")
+            program.chmod(0o755)
+
+    def calls(self, dns, *verbs, resolved):
+        """What the programs were called with, by these verbs one after the other, on a host of their own /run."""
+        file = self.folder / "edge.yaml"
+        file.write_text(self.CONFIG + dns, encoding="ascii")
+        script = "mount -t tmpfs none /run; " + ("mkdir -p /run/systemd/resolve; "
+                                                 "touch /run/systemd/resolve/stub-resolv.conf; " if resolved else "")
+        script += "; ".join(f"{binary('braidctl')} dns {verb} {file} || exit 1" for verb in verbs)
+        run("unshare", "--mount", "sh", "-c", f"PATH={self.folder}:$PATH; {script}")
+        written = self.folder / "calls"
+        text = written.read_text(encoding="ascii") if written.exists() else ""
+        written.unlink(missing_ok=True)
+        return text.splitlines()
+
+    def test_systemd_resolved(self):
+        self.assertEqual(self.calls("dns: {servers: [10.2.0.53]}", "set", "remove", "remove", resolved=True),
+                         ["resolvectl dns lo 10.2.0.53", "resolvectl domain lo ~.",
+                          "resolvectl default-route lo yes", "resolvectl revert lo"])
+        self.assertEqual(self.calls("dns: {servers: [10.2.0.53], domains: [corp.example]}", "set", resolved=True),
+                         ["resolvectl dns lo 10.2.0.53", "resolvectl domain lo ~corp.example",
+                          "resolvectl default-route lo no"])
+
+    def test_resolvconf(self):
+        self.assertEqual(self.calls("dns: {servers: [10.2.0.53, 10.2.0.54]}", "set", "remove", resolved=False),
+                         ["resolvconf -a tun.lo -m 0 -x", "nameserver 10.2.0.53", "nameserver 10.2.0.54",
+                          "resolvconf -d tun.lo"])
+        with self.assertRaisesRegex(RuntimeError, "only systemd-resolved asks other servers for some domains"):
+            self.calls("dns: {servers: [10.2.0.53], domains: [corp.example]}", "set", resolved=False)
+
+    def test_what_others_have_set_stays(self):
+        for resolved in (True, False):
+            self.assertEqual(self.calls("", "set", "remove", resolved=resolved), [])
 
 
 if __name__ == "__main__":
