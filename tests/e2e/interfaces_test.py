@@ -28,7 +28,8 @@ class Interfaces(PairCase):
         return cls.lab.edge.run("cat", f"/sys/class/net/{device}/address").strip()
 
     def interfaces(self):
-        return {u["name"]: (u["interface"], u["up"], u["use"]) for u in self.lab.edge_gateway.status()["uplinks"]}
+        return {u["name"]: (u["interface"], u["up"], u["use"]) for u in
+                self.lab.edge_gateway.status()["gateway"]["uplinks"]}
 
     def working(self):
         return {path["uplink"] for path in self.lab.edge_gateway.paths() if path["state"] == "active"}

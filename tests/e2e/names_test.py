@@ -50,7 +50,7 @@ class Names(PairCase):
 
     def asked(self):
         """{uplink: (servers, who names them)} by the status."""
-        return {u["name"]: (u["resolvers"], u["resolvers_from"]) for u in self.gateway.status()["uplinks"]}
+        return {u["name"]: (u["resolvers"], u["resolvers_from"]) for u in self.gateway.status()["gateway"]["uplinks"]}
 
     def test_with_a_route_for_everything(self):
         self.serve(PUBLIC[0], PUBLIC[0])
