@@ -2,12 +2,12 @@
 
 import unittest
 
-from lab import Link
+from lab import Wire
 from pair_case import V4, PairCase
 
 
 class Interfaces(PairCase):
-    LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
+    LINKS = [Wire("wifi"), Wire("lte")]
     GATEWAYS = False
 
     @classmethod
