@@ -225,14 +225,15 @@ class CommandLine {
     auto add = [&](const char* name, const char* help) {
       CLI::App* verb = dns->add_subcommand(name, help);
       verb->add_option("FILE", file_, "Configuration (NAME.yaml)")->required();
+      addJson(verb);
       return verb;
     };
     add("set", "Hand those of the configuration to systemd-resolved or resolvconf (root)")
-        ->callback([this] { dnsSet(file_, out_); });
-    add("remove", "Take them back (root)")->callback([this] { dnsRemove(file_, out_); });
-    CLI::App* verb = add("show", "Show which servers are asked over each uplink");
-    addJson(verb);
-    verb->callback([this] { dnsShow(file_, json_, out_); });
+        ->callback([this] { dnsSet(file_, json_, out_); });
+    add("remove", "Take them back (root)")->callback([this] { dnsRemove(file_, json_, out_); });
+    add("show", "Show which servers are asked over each uplink")->callback([this] {
+      dnsShow(file_, json_, out_);
+    });
   }
 
   void addDoctor() {

@@ -72,11 +72,22 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
+// Says who has which servers for the device now.
+void tell(const std::string& by, const std::string& device, const std::vector<std::string>& servers,
+          bool json, std::ostream& out) {
+  if (json) {
+    out << prettyJson({{"by", by}, {"device", device}, {"resolvers", servers}});
+  } else {
+    out << by << " has " << (servers.empty() ? "no servers" : joined(servers)) << " for " << device
+        << '\n';
+  }
+}
+
 }  // namespace
 
-void dnsSet(const std::string& file, std::ostream& out) {
+void dnsSet(const std::string& file, bool json, std::ostream& out) {
   Config config = configOf(file);
-  if (config.dns.servers.empty()) return dnsRemove(file, out);
+  if (config.dns.servers.empty()) return dnsRemove(file, json, out);
   const std::string& device = config.device.name;
   std::vector<std::string> servers = textsOf(config.dns.servers);
   if (!hasResolved() && !config.dns.domains.empty())
@@ -95,28 +106,30 @@ void dnsSet(const std::string& file, std::ostream& out) {
     mustRun(dns);
     mustRun(domains);
     mustRun({"resolvectl", "default-route", device, config.dns.domains.empty() ? "yes" : "no"});
-    out << "systemd-resolved asks " << joined(servers) << " through " << device << '\n';
-    return;
+    return tell("systemd-resolved", device, servers, json, out);
   }
   std::string text;
   for (const std::string& server : servers) text += "nameserver " + server + "\n";
   mustRun({"resolvconf", "-a", recordOf(config), "-m", "0", "-x"}, &text);
-  out << "resolvconf has " << joined(servers) << " for " << device << '\n';
+  tell("resolvconf", device, servers, json, out);
 }
 
 // systemd-resolved forgets a device that is gone by itself.
-void dnsRemove(const std::string& file, std::ostream& out) {
+void dnsRemove(const std::string& file, bool json, std::ostream& out) {
   Config config = configOf(file);
   const std::string& device = config.device.name;
   std::string by;
-  if (!(std::ifstream(memoryOf(config)) >> by)) return;
+  if (!(std::ifstream(memoryOf(config)) >> by)) {
+    if (json) tell("", device, {}, json, out);
+    return;
+  }
   if (by == "resolvconf") {
     mustRun({"resolvconf", "-d", recordOf(config)});
   } else if (std::filesystem::exists("/sys/class/net/" + device)) {
     mustRun({"resolvectl", "revert", device});
   }
   std::filesystem::remove(memoryOf(config));
-  out << by << " has no servers for " << device << " any more\n";
+  tell(by, device, {}, json, out);
 }
 
 void dnsShow(const std::string& file, bool json, std::ostream& out) {

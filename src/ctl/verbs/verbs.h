@@ -61,8 +61,8 @@ bool checkFleet(const std::string& folder, bool json, std::ostream& out);
 
 /// Hands the name servers of this configuration (`dns`) to systemd-resolved or resolvconf, or takes
 /// them back. Without any, nothing is done. `file`: a path.
-void dnsSet(const std::string& file, std::ostream& out);
-void dnsRemove(const std::string& file, std::ostream& out);
+void dnsSet(const std::string& file, bool json, std::ostream& out);
+void dnsRemove(const std::string& file, bool json, std::ostream& out);
 /// Prints the name servers for each uplink, for the whole host, and of `dns`.
 void dnsShow(const std::string& file, bool json, std::ostream& out);
 
