@@ -72,7 +72,7 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-// Says who has which servers for the device now.
+// Prints the program that asks, the device and its servers.
 void tell(const std::string& by, const std::string& device, const std::vector<std::string>& servers,
           bool json, std::ostream& out) {
   if (json) {
