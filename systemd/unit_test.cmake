@@ -15,7 +15,9 @@ function(has unit)
 endfunction()
 has(braid@.service "ExecStart=${PREFIX}/bin/braidd --config" "ExecStartPre=${PREFIX}/bin/braidd --check"
     "file:${PREFIX}/share/doc/braid/guide.md" "ConditionPathExists=/etc/braid/%i.key" "SystemCallFilter=capset"
-    "RestartSec=100ms" "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "LimitCORE=0")
+    "RestartSec=100ms" "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "LimitCORE=0"
+    "ExecStartPost=+-${PREFIX}/bin/braidctl dns set /etc/braid/%i.yaml"
+    "ExecStopPost=+-${PREFIX}/bin/braidctl dns remove /etc/braid/%i.yaml")
 if(WEB)
   has(braid-web@.service "ExecStart=${PREFIX}/bin/braid-web --socket %i" "DynamicUser=yes" "SupplementaryGroups=braid"
       "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "CapabilityBoundingSet=\n"

@@ -22,6 +22,7 @@ namespace braid {
 namespace {
 
 constexpr Duration kUplinkRetry = 1s;
+constexpr Duration kSourcesPause = 5s;
 constexpr Duration kShrinkStep = 10ms;  // packets are carried in between
 // Longer than the pauses of a flow, so that its buffers are not freed and allocated again and
 // again.
@@ -103,6 +104,11 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
   }
 }
 
+// Whether the peer is reached on this path now.
+bool carries(const SubflowStatus& s) {
+  return s.proven && (s.state == "active" || s.state == "suspect");
+}
+
 // Whether a peer may have come, left or moved to another address.
 bool changesInitiators(Event::Kind kind) {
   switch (kind) {
@@ -144,12 +150,17 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), host_.network(), socketIds_),
       history_(tunnel_, started_),
-      resolver_(host, log_, [this] { updatePeers(); }) {
+      resolver_(
+          host, log_, [this] { updatePeers(); },
+          [this](const std::string& peer, const std::string& uplink) {
+            return works(peer, uplink);
+          }) {
   Time now = host_.clock().now();
   makeStateFolders(config_);
+  linkNames_ = linkNames();
   followMtu(now);
   applyDevice(config_.device);
-  nat_.configure(config_);
+  nat_.configure(withLinkNames(config_));
   listeners_.open(config_.listen);
   updatePeers();
   meters_.setUp(config_);
@@ -171,7 +182,7 @@ void Gateway::start() {
     std::string problem = trace(openTraceFile(config_.trace));
     if (!problem.empty()) throw std::runtime_error(problem);
   }
-  resolver_.resolve(config_.peers, {});
+  resolveNames(true);
 }
 
 bool Gateway::runOnce() {
@@ -189,10 +200,10 @@ bool Gateway::runOnce() {
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetryAt_, shrinkAt_, monitor_.deadline(),
-                   reconciler_.deadline(), resolver_.deadline(), meters_.deadline(),
-                   initiators_.deadline(), device_.deadline(), joins_.deadline(),
-                   history_.deadline(), proxy_ ? proxy_->deadline() : kNever});
+  return std::min({tunnel_.nextDeadline(), uplinkRetryAt_, sourcesAt_, shrinkAt_,
+                   monitor_.deadline(), reconciler_.deadline(), resolver_.deadline(),
+                   meters_.deadline(), initiators_.deadline(), device_.deadline(),
+                   joins_.deadline(), history_.deadline(), proxy_ ? proxy_->deadline() : kNever});
 }
 
 void Gateway::onTimers(Time now) {
@@ -206,8 +217,8 @@ void Gateway::onTimers(Time now) {
     uplinks_.warn();
     updateUplinks(changed);
   }
-  if (resolver_.deadline() <= now)
-    resolver_.resolve(config_.peers, peersUp_);  // a working peer keeps its addresses
+  if (sourcesAt_ <= now) judgeSources(now);
+  if (resolver_.deadline() <= now) resolveNames(false);  // a working path keeps its addresses
   if (meters_.deadline() <= now) meters_.keep(config_.uplinks, now);
   if (initiators_.deadline() <= now) initiators_.keep(now);
   if (joins_.deadline() <= now) joins_.turn(now);
@@ -271,7 +282,7 @@ TunnelOptions Gateway::tunnelOptions() const {
 
 void Gateway::configureProxy() {
   const Link* device = monitor_.table().find(device_.name());
-  proxy_->configure(config_, device ? device->index : 0, host_.clock().now());
+  proxy_->configure(withLinkNames(config_), device ? device->index : 0, host_.clock().now());
 }
 
 void Gateway::followMtu(Time now) {
@@ -280,6 +291,24 @@ void Gateway::followMtu(Time now) {
 
 void Gateway::updatePeers() {
   tunnel_.setPeers(resolver_.peers(config_.peers), host_.clock().now());
+}
+
+void Gateway::resolveNames(bool all) {
+  resolver_.resolve(config_.peers, uplinks_.ways(config_.dns.servers), all);
+  for (const PeerResolver::Portal& portal : resolver_.takePortals()) {
+    spdlog::warn("{}", portal.text);
+    history_.onPortal(portal.uplink, portal.text);
+  }
+}
+
+bool Gateway::works(const std::string& peer, const std::string& uplink) const {
+  for (size_t i = 0; i < config_.peers.size() && i < tunnel_.peerCount(); ++i) {
+    if (config_.peers[i].options.name != peer) continue;
+    PeerStatus status = tunnel_.peerStatus(i, host_.clock().now(), 0);
+    return std::ranges::any_of(
+        status.subflows, [&](const SubflowStatus& s) { return s.uplink == uplink && carries(s); });
+  }
+  return false;
 }
 
 void Gateway::updateUplinks(bool changed) {
@@ -291,6 +320,56 @@ void Gateway::updateUplinks(bool changed) {
     resolver_.retryNow();
   }
   uplinkRetryAt_ = uplinks_.wantsRetry() ? host_.clock().now() + kUplinkRetry : kNever;
+  if (!uplinks_.hasAlternatives(monitor_.table())) {
+    sourcesAt_ = kNever;
+  } else if (sourcesAt_ == kNever) {
+    sourcesAt_ = host_.clock().now() + kSourcesPause;
+  }
+}
+
+// What works is asked of the sessions, because a socket alone does not know.
+void Gateway::judgeSources(Time now) {
+  sourcesAt_ = now + kSourcesPause;
+  std::set<SocketId> working;
+  for (size_t i = 0; i < tunnel_.peerCount(); ++i) {
+    for (const SubflowStatus& s : tunnel_.peerStatus(i, now, 0).subflows) {
+      if (carries(s)) working.insert(s.route.socket);
+    }
+  }
+  std::set<Address::Family> called;
+  for (const PeerOptions& peer : resolver_.peers(config_.peers)) {
+    for (const Endpoint& e : peer.endpoints) called.insert(e.address.family);
+    for (const auto& [uplink, endpoints] : peer.endpointsOver) {
+      for (const Endpoint& e : endpoints) called.insert(e.address.family);
+    }
+  }
+  updateUplinks(uplinks_.judgeSources(working, called, monitor_.table(), now));
+}
+
+// The configuration with the present names of the uplinks' interfaces, for parts that go by names.
+Config Gateway::withLinkNames(const Config& config) const {
+  Config out = config;
+  for (UplinkConfig& uplink : out.uplinks) {
+    if (const Link* link = monitor_.table().find(uplink.selector())) uplink.interface = link->name;
+  }
+  return out;
+}
+
+std::vector<std::string> Gateway::linkNames() const {
+  std::vector<std::string> out;
+  for (const UplinkConfig& uplink : config_.uplinks) {
+    const Link* link = monitor_.table().find(uplink.selector());
+    out.push_back(link ? link->name : uplink.interface);
+  }
+  return out;
+}
+
+// An interface may get another name, and an uplink another interface, while the daemon runs.
+void Gateway::followLinkNames() {
+  std::vector<std::string> names = linkNames();
+  if (names == std::exchange(linkNames_, names)) return;
+  nat_.goBackTo(withLinkNames(config_));
+  if (proxy_) configureProxy();
 }
 
 void Gateway::onNetworkChange() {
@@ -304,6 +383,7 @@ void Gateway::onNetworkChange() {
     if (appears || c.kind == Kind::kLoss || c.kind == Kind::kMtu) reconciler_.suspect(now);
   }
   updateUplinks(uplinks_.update(monitor_.table()));
+  followLinkNames();
   if (proxy_) proxy_->onChange(now);
 }
 
@@ -316,6 +396,7 @@ void Gateway::handleEvents(Time now) {
     history_.onEvent(e);
     peersChanged |= e.kind == Event::Kind::kPeerUp || e.kind == Event::Kind::kPeerDown;
     initiatorsChanged |= changesInitiators(e.kind);
+    if (e.kind == Event::Kind::kSubflowFailed) resolver_.retryLater();
     uint64_t suppressed = 0;
     bool handshake = e.kind == Event::Kind::kHandshakeFailed;
     if (!log_.allow(handshake ? LogKind::kHandshake : LogKind::kSubflow, now, suppressed)) continue;
@@ -357,11 +438,11 @@ std::string Gateway::apply(Config next) {
     makeStateFolders(next);
     meters_.setUp(next);
     listeners_.open(next.listen);
-    nat_.configure(next);
+    nat_.configure(withLinkNames(next));
     applyDevice(next.device);
   } catch (const std::runtime_error& e) {
     listeners_.keepOnly(config_.listen);
-    nat_.goBackTo(config_);
+    nat_.goBackTo(withLinkNames(config_));
     return std::string(e.what()) + "\n";
   }
   listeners_.keepOnly(next.listen);
@@ -373,6 +454,7 @@ std::string Gateway::apply(Config next) {
     next = withDecodeTimes(std::move(next), host_.clock());
   }
   config_ = std::move(next);
+  linkNames_ = linkNames();
   if (newTrace) {
     if (std::string problem = trace(std::move(traceFile)); !problem.empty())
       spdlog::error("{}", problem);
@@ -386,7 +468,7 @@ std::string Gateway::apply(Config next) {
   initiators_.configure(config_, host_.clock().now());
   if (proxy_) configureProxy();
   peersUp_ = tunnel_.peersUp();
-  resolver_.resolve(config_.peers, {});
+  resolveNames(true);
   return {};
 }
 
@@ -421,6 +503,7 @@ GatewayStatus Gateway::status() const {
   out.listen = listeners_.names();
   out.uplinks = uplinks_.status();
   meters_.addTo(out.uplinks);
+  resolver_.addTo(out.uplinks);
   out.drops = pump_.drops();
   out.traffic = pump_.traffic();
   out.recovery = config_.tunnel.recoveryOptions;

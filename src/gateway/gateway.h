@@ -126,6 +126,12 @@ class Gateway {
   void configureProxy();
   TunnelOptions tunnelOptions() const;
   void updatePeers();
+  void resolveNames(bool all);
+  void judgeSources(Time now);
+  void followLinkNames();
+  std::vector<std::string> linkNames() const;
+  Config withLinkNames(const Config& config) const;
+  bool works(const std::string& peer, const std::string& uplink) const;
   /// `changed`: the tunnel must be told of the uplinks.
   void updateUplinks(bool changed);
   void onNetworkChange();
@@ -159,7 +165,9 @@ class Gateway {
   std::unique_ptr<TcpProxy> proxy_;  ///< nullptr: streams are off, or the host cannot do them
   HistoryRecorder history_;
   Time uplinkRetryAt_ = kNever;  ///< when sockets and routes that the host refused are retried
-  Time shrinkAt_ = kNever;       ///< when spare packet buffers are freed; kNever: there are none
+  Time sourcesAt_ = kNever;      ///< when the uplinks' addresses are judged again
+  std::vector<std::string> linkNames_;  ///< of the uplinks' interfaces, as others were told
+  Time shrinkAt_ = kNever;  ///< when spare packet buffers are freed; kNever: there are none
   PeerResolver resolver_;
   std::set<std::string> peersUp_;  ///< names
 };

@@ -32,16 +32,50 @@ struct HostPort {
   auto operator<=>(const HostPort&) const = default;
 };
 
-/// Resolves host names asynchronously: an answer may take many seconds, and no thread of the
-/// gateway waits for it.
+/// The masked packet mark of Braid's own sockets. Its routing rules and firewall rules leave what
+/// has it to the uplinks.
+inline constexpr uint32_t kOwnMark = 0x60;
+
+/// An uplink over which names are looked up.
+struct LookupWay {
+  std::string uplink;              ///< its name
+  std::string interface;           ///< the lookup's sockets are bound to it; empty: to none
+  int link = 0;                    ///< index of the interface
+  Address v4, v6;                  ///< the lookup's local addresses; unset: none of this family
+  std::vector<Address> resolvers;  ///< to ask; empty: those that the host knows of the interface
+  std::vector<Address> inside;     ///< never asked: they are reached through the tunnel
+  bool operator==(const LookupWay&) const = default;
+};
+
+/// DNS servers that belong to an interface.
+struct LinkResolvers {
+  std::vector<Address> servers;
+  std::string source;  ///< who says so: "configuration", "systemd-resolved"...
+  /// Programs of this host, on loopback addresses: they are asked there, and how they ask in turn
+  /// is their own matter.
+  bool local = false;
+  bool operator==(const LinkResolvers&) const = default;
+};
+
+/// What a name is over one uplink.
+struct LookupResult {
+  std::string uplink;
+  HostPort name;
+  std::vector<Endpoint> found;  ///< sorted; empty: it cannot be resolved there now
+  std::string problem;          ///< why not
+  bool reached = true;          ///< a server answered, whatever it said
+  LinkResolvers asked;
+};
+
+/// Resolves host names over single uplinks, past the tunnel. An answer may take many seconds.
 class Resolver {
  public:
-  /// Receives the addresses of a name, sorted; empty when it cannot be resolved now.
-  using OnResult = std::function<void(const HostPort&, const std::vector<Endpoint>&)>;
+  using OnResult = std::function<void(const LookupResult&)>;
 
   virtual ~Resolver() = default;
-  /// Starts the lookup of a name, unless one is in progress already.
-  virtual void request(const HostPort& name) = 0;
+  /// Starts the lookup of a name over an uplink. One that is in progress there already goes on,
+  /// unless it took another way.
+  virtual void request(const LookupWay& way, const HostPort& name) = 0;
 };
 
 /// A gateway's interface to its operating system: linux/ has the real implementation, fake/ the one

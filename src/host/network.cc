@@ -21,6 +21,12 @@ std::string InterfaceAddress::toString() const {
   return address.toString() + "/" + std::to_string(length);
 }
 
+std::string LinkSelector::toString() const {
+  if (!mac.empty()) return "interface with MAC " + mac;
+  if (!path.empty()) return "interface at " + path;
+  return "interface " + name;
+}
+
 std::string RouteSpec::toString() const {
   if (local) return "local route " + destination.toString() + where(via, device, table, metric);
   return "route " + (destination.length ? destination.toString() : "default") +
@@ -111,6 +117,34 @@ const Link* NetworkTable::find(const std::string& name) const {
   auto at = std::find_if(links_.begin(), links_.end(),
                          [&](const auto& l) { return l.second.name == name; });
   return at == links_.end() ? nullptr : &at->second;
+}
+
+const Link* NetworkTable::find(const LinkSelector& selector, std::string* several) const {
+  if (selector.mac.empty() && selector.path.empty()) {
+    if (const Link* link = find(selector.name)) return link;
+  }
+  // How well an interface fits; 0: not at all.
+  auto fits = [&](const Link& link) {
+    if (!selector.path.empty()) return link.path == selector.path ? 1 : 0;
+    if (selector.mac.empty()) return link.altnames.contains(selector.name) ? 1 : 0;
+    bool isDevice = link.kind.empty() && link.lower == 0;
+    if (link.ownMac == selector.mac) return isDevice ? 4 : 2;
+    if (link.mac == selector.mac) return isDevice || link.kind == "veth" ? 3 : 1;
+    return 0;
+  };
+  const Link* best = nullptr;
+  int bestFit = 0;
+  std::string names;
+  for (const auto& [index, link] : links_) {
+    int fit = fits(link);
+    if (fit == 0 || fit < bestFit) continue;
+    if (fit > bestFit) names.clear();
+    names += (names.empty() ? "" : ", ") + link.name;
+    best = fit == bestFit ? nullptr : &link;
+    bestFit = fit;
+  }
+  if (several && bestFit > 0 && !best) *several = names;
+  return best;
 }
 
 bool NetworkTable::hasDefaultRoute(int link, Address::Family family) const {

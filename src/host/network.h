@@ -134,6 +134,7 @@ struct Link {
   std::string name;
   /// Switched on, with carrier, and ready for traffic (IFF_UP, IFF_LOWER_UP, operational state).
   bool up = false;
+  bool on = false;  ///< switched on (IFF_UP), with or without carrier
   uint32_t mtu = 0;
   uint32_t master = 0;    ///< index of the bridge (bond, VRF...) that it is a port of; 0: none
   uint16_t hardware = 0;  ///< ARPHRD_*: 1 is Ethernet
@@ -144,7 +145,22 @@ struct Link {
   /// How often the interface was seen switched off. Each time the kernel drops its routes.
   unsigned switchedOff = 0;
   std::set<LinkAddress> addresses;
+  std::set<std::string> altnames;  ///< further names (ip link property add)
+  std::string mac;                 ///< "02:00:5e:00:53:01"; empty: it has none of 6 bytes
+  std::string ownMac;              ///< the one that the device was made with; empty: unknown
+  std::string path;                ///< where it is plugged in, as devicePath() says; empty: unknown
   bool operator==(const Link&) const = default;
+};
+
+/// What an interface is found by: one of the three is set. A name may change hands when equal
+/// devices appear in another order.
+struct LinkSelector {
+  std::string name;  ///< the name, or one of Link::altnames
+  std::string mac;
+  std::string path;
+  /// "wlan0", "the interface with MAC 02:...", "the interface at pci-..."
+  std::string toString() const;
+  bool operator==(const LinkSelector&) const = default;
 };
 
 /// A default route of the main table.
@@ -195,6 +211,10 @@ class NetworkTable {
   const std::set<DefaultRoute>& defaultRoutes() const { return routes_; }
   /// The interface of this name; nullptr when it does not exist.
   const Link* find(const std::string& name) const;
+  /// The interface that is meant; nullptr when there is none, or when several fit and `several` is
+  /// then their names. Of interfaces with one MAC the device itself is meant, not the VLANs and
+  /// bridges on it.
+  const Link* find(const LinkSelector& selector, std::string* several = nullptr) const;
   bool hasDefaultRoute(int link, Address::Family family) const;
   /// Whether packets to this address stay on this host: it is an address of an interface, or in a
   /// local network.

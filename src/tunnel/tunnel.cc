@@ -46,7 +46,7 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
 void Tunnel::sendRestartNotices(std::vector<KnownInitiator> initiators, Time now) {
   std::set<Pin> waitedFor;
   parts_->peers_.forEach([&](const Peer& peer) {
-    if (peer.options().endpoints.empty()) waitedFor.insert(peer.options().pin);
+    if (!peer.options().hasEndpoints()) waitedFor.insert(peer.options().pin);
   });
   std::erase_if(initiators, [&](const KnownInitiator& initiator) {
     return !waitedFor.contains(initiator.pin);

@@ -41,7 +41,9 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
             "a configuration without a way out or in");
     for (const UplinkConfig& uplink : config.uplinks) {
       require(uplink.subflows >= 1 && uplink.subflows <= 8, "subflows out of range");
-      require(!uplink.interface.empty() && uplink.interface.size() < 16, "interface name too long");
+      require(uplink.interface.size() < 128, "interface name too long");
+      require(uplink.interface.empty() + uplink.mac.empty() + uplink.path.empty() == 2,
+              "an interface that is named by none or several");
     }
   }
 }

@@ -65,6 +65,7 @@ config uplink 'wifi'
     option weight '3'
     option limit_up '5Mbit/s'
     option limit_down '20Mbit/s'
+    list resolver '192.0.2.53'
 
 config uplink 'lte'
     option name 'my-lte'
@@ -73,6 +74,12 @@ config uplink 'lte'
     option period 'month'
     option reset_day '15'
     option reset_hour '3'
+
+config uplink 'stick'
+    option mac '02:00:5e:00:53:01'
+
+config uplink 'other_stick'
+    option path 'pci-0000:00:14.0-usb-0:2:1.0'
 
 config uplink 'away'
     option network 'gone'
@@ -156,6 +163,10 @@ config streams_accept
     option network '10.2.0.0/16'
     option ports '443'
 
+config dns
+    list server '10.1.0.53'
+    list domain 'corp.example'
+
 config forward
     option protocol 'udp'
     option port '5000-5010'
@@ -232,7 +243,7 @@ class Translation(Case):
         yaml, said = self.translate(TUN + REST)
         self.assertEqual(self.check(yaml), "")
         self.assertIn("network gone has no device yet, left out", said)
-        for line in ("  - interface: 'wan0'", "    name: 'wifi'", "    name: 'my-lte'", "  - name: 'other-rack'",
+        for line in ("    interface: 'wan0'", "  - name: 'wifi'", "  - name: 'my-lte'", "  - name: 'other-rack'",
                      "    metered: {cap: '50GB', period: 'month', reset-day: '15', reset-hour: '3'}",
                      "    endpoints: ['192.0.2.1:4433', 'vpn.example.net:4433']",
                      "  amp: {gamma: '3', tau: '9', cwnd-min: '3', bdp: '40', mark-threshold: '20'}",

@@ -103,13 +103,16 @@ class Sshd:
 
 
 class Dnsmasq:
-    """dnsmasq that only answers for the given names and asks no other server. Long TXT records give large answers."""
+    """dnsmasq that only answers for the given names and asks no other server. Long TXT records give large answers.
+    `listen`: the only address that it serves; several may run in a namespace then."""
 
-    def __init__(self, lab, records, texts=None, namespace=None):
+    def __init__(self, lab, records, texts=None, namespace=None, listen=None):
         words = ["dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
                  "--log-facility=-", "--pid-file=", "--user=root", "--edns-packet-max=4096"]
         words += [f"--address=/{name}/{address}" for name, address in records.items()]
         words += [f"--txt-record={name},{text}" for name, text in (texts or {}).items()]
-        space = namespace or lab.server
-        self.process = lab.start(space, "dnsmasq", words)
-        lab.wait_for(lambda: space.run("ss", "-Hlun", "sport = :53"), "dnsmasq to listen")
+        words += ["--bind-interfaces", f"--listen-address={listen}"] if listen else []
+        space, name = namespace or lab.server, f"dnsmasq-{listen}" if listen else "dnsmasq"
+        self.process = lab.start(space, name, [*words, "--log-queries"])
+        at = f"src {listen} and sport = :53" if listen else "sport = :53"
+        lab.wait_for(lambda: space.run("ss", "-Hlun", at), "dnsmasq to listen")

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,7 +94,7 @@ bool hasSystemd() {
   return std::filesystem::is_directory("/run/systemd/system", ignored);
 }
 
-int runProgram(const std::vector<std::string>& words) {
+int runProgram(const std::vector<std::string>& words, const std::string* input) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -105,7 +106,19 @@ int runProgram(const std::vector<std::string>& words) {
   if (posix_spawnattr_init(&attributes) != 0) return 127;
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  int error = posix_spawnp(&child, argv[0], nullptr, &attributes, argv.data(), environ);
+  // A file without a name: a pipe could be full before the program reads.
+  posix_spawn_file_actions_t actions;
+  UniqueFd text;
+  posix_spawn_file_actions_init(&actions);
+  if (input) {
+    text = UniqueFd(memfd_create("input", MFD_CLOEXEC));
+    bool whole = text && write(text.get(), input->data(), input->size()) ==
+                             static_cast<ssize_t>(input->size());
+    if (!whole || lseek(text.get(), 0, SEEK_SET) != 0) return 127;
+    posix_spawn_file_actions_adddup2(&actions, text.get(), STDIN_FILENO);
+  }
+  int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) return 127;
   int status = 0;

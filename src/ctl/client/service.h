@@ -31,8 +31,8 @@ class Interruption {
 /// Whether systemd runs this machine (sd_booted(3)).
 bool hasSystemd();
 /// Runs a program, found by PATH, without a shell. Its output is that of this process. Returns its
-/// exit status; 127: it could not be started.
-int runProgram(const std::vector<std::string>& words);
+/// exit status; 127: it could not be started. `input`: its standard input; nullptr: this process's.
+int runProgram(const std::vector<std::string>& words, const std::string* input = nullptr);
 /// Enables and starts the unit braid@NAME; stopUnit() stops and disables it. False when systemctl
 /// fails.
 bool startUnit(const std::string& name);

@@ -192,6 +192,7 @@ DoctorReport examine(const std::string& file) {
   checkHost(patient, report);
   checkFiles(patient, report);
   checkNetwork(patient, report);
+  checkResolvers(patient, report);
   checkNames(patient, report);
   checkFirewall(patient, report);
   checkDaemon(patient, report);

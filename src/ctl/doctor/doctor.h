@@ -88,6 +88,8 @@ void checkHost(const Patient& patient, DoctorReport& report);
 void checkFiles(const Patient& patient, DoctorReport& report);
 /// Checks the uplinks' interfaces, overlapping networks, and the addresses and ports to listen on.
 void checkNetwork(const Patient& patient, DoctorReport& report);
+/// Checks whether the host's name servers are asked through the tunnel, where they do not answer.
+void checkResolvers(const Patient& patient, DoctorReport& report);
 /// Checks the host names of the peers' endpoints.
 void checkNames(const Patient& patient, DoctorReport& report);
 /// Checks whether packets to the ports that the gateway listens on pass the host's own firewall.

@@ -159,21 +159,22 @@ void checkReversePath(const Patient& patient, DoctorReport& report) {
         .value_or(0);
   };
   for (const UplinkConfig& uplink : patient.config.uplinks) {
-    const Link* link = patient.table.find(uplink.interface);
-    int64_t all = filterOf("all"), own = filterOf(uplink.interface);
-    if (!link || std::max(all, own) != 1) continue;  // the kernel uses the larger of the two
+    const Link* link = patient.table.find(uplink.selector());
+    if (!link) continue;
+    int64_t all = filterOf("all"), own = filterOf(link->name);
+    if (std::max(all, own) != 1) continue;  // the kernel uses the larger of the two
     for (const PeerConfig& peer : patient.config.peers) {
       auto isV4 = [](const Endpoint& e) { return e.address.isV4(); };
       auto at = std::find_if(peer.options.endpoints.begin(), peer.options.endpoints.end(), isV4);
       if (at == peer.options.endpoints.end()) continue;
       int back = interfaceTowards(patient.table, *at);
       if (back == 0 || back == link->index) continue;
-      std::string key = "net.ipv4.conf." + (own == 1 ? uplink.interface : "all") + ".rp_filter";
+      std::string key = "net.ipv4.conf." + (own == 1 ? link->name : "all") + ".rp_filter";
       report.wrong(
           {"rp-filter",
            "strict reverse path filter on uplink " + uplink.name + " (" + key +
                " = 1): the host's own route to " + at->toString() + " leads elsewhere",
-           "the kernel drops the answers that come in by " + uplink.interface +
+           "the kernel drops the answers that come in by " + link->name +
                ", and the subflow stays 'validating'",
            "sysctl -w " + key +
                "=2 (loose), and the same line in /etc/sysctl.d; the larger of 'all' and the "

@@ -4,14 +4,17 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "ctl/doctor/doctor.h"
 #include "gateway/join/address_plan.h"
 #include "gateway/network/device_configurator.h"
 #include "gateway/uplinks/uplink.h"
+#include "host/linux/link_resolver.h"
 #include "host/linux/loop.h"
 #include "host/linux/sockaddr.h"
-#include "host/linux/system_resolver.h"
 #include "host/system.h"
 
 namespace braid {
@@ -21,15 +24,15 @@ Prefix networkAt(const LinkAddress& a) {
   return networkOf({a.address, a.prefixLength});
 }
 
-std::string remedyOf(const UplinkConfig& uplink, const UplinkDecision& decision) {
+std::string remedyOf(const UplinkDecision& decision) {
   if (decision.link == 0)
     return "plug it in, or correct uplinks.interface; 'ip -br link' lists what there is";
   if (decision.reason.find("is down") != std::string::npos)
-    return "ip link set " + uplink.interface + " up; see to cable, modem or radio";
+    return "ip link set " + decision.interface + " up; see to cable, modem or radio";
   if (decision.reason.find("source address") != std::string::npos)
     return "correct uplinks.source, or give the interface that address";
   if (decision.reason.find("no usable address") != std::string::npos)
-    return "see to its DHCP client (networkctl status " + uplink.interface +
+    return "see to its DHCP client (networkctl status " + decision.interface +
            "), or give it an address";
   return "let DHCP set one, or set uplinks.gateway to the router's address";
 }
@@ -48,7 +51,7 @@ bool reachesSomePeer(const Patient& patient, const Link& link) {
 
 void checkUplink(const Patient& patient, const UplinkConfig& uplink, DoctorReport& report) {
   UplinkDecision decision = decideUplink(uplink, 0, patient.table, {}, {});
-  const Link* link = patient.table.find(uplink.interface);
+  const Link* link = patient.table.find(uplink.selector());
   if (decision.up && decision.reason.empty()) {
     for (const Address& router : uplink.gateways) {
       bool near = std::any_of(link->addresses.begin(), link->addresses.end(),
@@ -56,20 +59,20 @@ void checkUplink(const Patient& patient, const UplinkConfig& uplink, DoctorRepor
       if (uplink.gateway != UplinkConfig::Gateway::kAddress || near) continue;
       return report.wrong({"uplink",
                            uplink.name + ": the router " + router.toString() +
-                               " is in no network of " + uplink.interface,
+                               " is in no network of " + decision.interface,
                            "nothing leaves by this uplink, unless the router answers all the same",
                            "correct uplinks.gateway, or the interface's addresses"});
     }
-    return report.fine("uplink", uplink.name + " (" + uplink.interface + ") is up");
+    return report.fine("uplink", uplink.name + " (" + decision.interface + ") is up");
   }
   if (decision.up && reachesSomePeer(patient, *link))
     return report.fine(
-        "uplink", uplink.name + " (" + uplink.interface + ") is up, its peer is on its network");
+        "uplink", uplink.name + " (" + decision.interface + ") is up, its peer is on its network");
   std::string reason = decision.reason.substr(0, decision.reason.find(';'));
   report.wrong(
       {"uplink", uplink.name + ": " + reason,
        decision.up ? "peers elsewhere are not reached by it" : "nothing goes by this uplink",
-       remedyOf(uplink, decision)});
+       remedyOf(decision)});
 }
 
 // The metric that the kernel stores: an IPv6 route without a metric gets 1024 (IP6_RT_PRIO_USER).
@@ -147,6 +150,13 @@ void checkInClear(const Patient& patient, DoctorReport& report) {
                     (v6 ? ", or refuse it: ip -6 route add unreachable default metric 1" : "")});
 }
 
+// "192.0.2.1, 192.0.2.2 of systemd-resolved"; empty: none.
+std::string textOfServers(const LinkResolvers& asked) {
+  std::string out;
+  for (const Address& a : asked.servers) out += (out.empty() ? "" : ", ") + a.toString();
+  return out.empty() ? out : out + " of " + asked.source;
+}
+
 // Binds as the daemon would, and closes the socket at once.
 void checkListen(const Patient& patient, DoctorReport& report) {
   if (patient.daemon) return;
@@ -192,36 +202,46 @@ void checkNetwork(const Patient& patient, DoctorReport& report) {
 }
 
 void checkNames(const Patient& patient, DoctorReport& report) {
-  constexpr Duration kPatience = 5s;
-  std::map<HostPort, std::optional<bool>> names;
+  constexpr Duration kPatience = 8s;
+  std::set<HostPort> names;
   for (const PeerConfig& peer : patient.config.peers)
-    for (const HostPort& name : peer.hosts) names[name] = std::nullopt;
-  if (names.empty()) return;
+    names.insert(peer.hosts.begin(), peer.hosts.end());
+  std::vector<LookupWay> ways;
+  for (const UplinkConfig& uplink : patient.config.uplinks) {
+    UplinkDecision found = decideUplink(uplink, 0, patient.table, {}, {});
+    if (found.up)
+      ways.push_back({uplink.name, found.interface, found.link, found.v4, found.v6,
+                      uplink.resolvers, patient.config.dns.servers});
+  }
+  if (names.empty() || ways.empty()) return;
   Loop loop;
-  size_t left = names.size();
-  SystemResolver resolver(loop, [&](const HostPort& name, const std::vector<Endpoint>& found) {
-    names[name] = !found.empty();
-    if (--left == 0) loop.stop();
+  std::map<std::pair<HostPort, std::string>, LookupResult> results;
+  LinkResolver resolver(loop, [&](const LookupResult& result) {
+    results[{result.name, result.uplink}] = result;
+    if (results.size() == names.size() * ways.size()) loop.stop();
   });
   Timer timer(loop, [&] { loop.stop(); });
   timer.arm(monotonicNow() + kPatience);
-  for (const auto& [name, known] : names) resolver.request(name);
+  for (const HostPort& name : names)
+    for (const LookupWay& way : ways) resolver.request(way, name);
   loop.run();
-  for (const auto& [name, known] : names) {
-    if (known == true) {
-      report.fine("dns", name.host + " has an address");
-      continue;
+  for (const HostPort& name : names) {
+    for (const LookupWay& way : ways) {
+      LookupResult& result = results[{name, way.uplink}];
+      std::string where = name.host + " over " + way.uplink;
+      std::string servers = textOfServers(result.asked);
+      if (!result.found.empty()) {
+        report.fine("dns", where + " has an address, say " + servers);
+        continue;
+      }
+      if (result.problem.empty()) result.problem = "no answer in 8 s";
+      report.wrong({"dns",
+                    where + ": " + result.problem + (servers.empty() ? "" : " (" + servers + ")"),
+                    "over this uplink the peer is called only at addresses that another uplink's "
+                    "name servers give",
+                    "see to the name servers of " + way.interface +
+                        ", give others by uplinks.resolvers, or give the endpoint as an address"});
     }
-    report.wrong(
-        {"dns",
-         known ? "the name " + name.host + " has no address"
-               : "no answer for the name " + name.host + " in 5 s: the name server does not answer",
-         "the peer cannot be called",
-         known ? "correct the peer's endpoints, or the zone; 'getent hosts " + name.host +
-                     "' asks the same way"
-               : "see to the name servers in /etc/resolv.conf, which must be reachable without the "
-                 "tunnel, or "
-                 "give the endpoint as an address"});
   }
 }
 

@@ -87,7 +87,7 @@ Config callerOf(const Patient& patient, DoctorReport& report) {
   out.router = {};
   std::erase_if(out.peers, [](const PeerConfig& p) { return !hasEndpoint(p); });
   std::erase_if(out.uplinks, [&](const UplinkConfig& u) {
-    const Link* link = patient.table.find(u.interface);
+    const Link* link = patient.table.find(u.selector());
     bool own = link && patient.table.hasDefaultRoute(link->index, Address::Family::kV4);
     if (u.gateway != UplinkConfig::Gateway::kAddress || own) return false;
     report.unknown("way",

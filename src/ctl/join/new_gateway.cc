@@ -166,11 +166,13 @@ GatewayFiles newFiles(const NewGateway& options) {
 }
 
 std::vector<Prefix> chooseNetworks(const NewGateway& options, const std::vector<Prefix>& found,
-                                   UserTerminal& terminal) {
+                                   bool asks, UserTerminal& terminal) {
   if (!options.networks.empty()) return parseNetworks(options.networks);
-  if (options.yes || found.empty()) return found;
-  std::optional<std::string> answer = terminal.ask(
-      "Networks behind this gateway (none: only this machine) [" + listed(found) + "]: ");
+  if (options.yes || (found.empty() && !asks)) return found;
+  std::optional<std::string> answer =
+      terminal.ask("Networks behind this gateway (none: only this machine) [" +
+                   (found.empty() ? "none" : listed(found)) + "]: ");
+  if (!answer && found.empty()) return found;
   if (!answer)
     throw std::runtime_error("behind this gateway: " + listed(found) +
                              "? Say so with --yes, or name the networks, or none, with --network");

@@ -58,9 +58,10 @@ std::string hideInvitations(int argc, char** argv);
 /// The files of the new gateway, in a folder that may be written. They must not exist yet, except
 /// when an attempt that was killed left them.
 GatewayFiles newFiles(const NewGateway& options);
-/// The networks on this side: those in the options, else `found` when the user agrees.
+/// The networks on this side: those in the options, else `found` when the user agrees. `asks`: a
+/// user at a terminal is asked even when nothing was found.
 std::vector<Prefix> chooseNetworks(const NewGateway& options, const std::vector<Prefix>& found,
-                                   UserTerminal& terminal);
+                                   bool asks, UserTerminal& terminal);
 /// Whether the user agrees to something. Without a terminal, only `--yes` agrees.
 bool agrees(const NewGateway& options, const std::string& question, UserTerminal& terminal);
 /// Prevents other braidctl processes from creating a gateway in this folder. Removes what an

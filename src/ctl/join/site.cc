@@ -138,20 +138,42 @@ std::string clashText(const JoinAnswer& answer, const NetworkTable& table,
   return {};
 }
 
+namespace {
+
+void addLans(const Link& link, std::vector<Prefix>& lans) {
+  for (const LinkAddress& a : link.addresses) {
+    bool isHost = a.prefixLength == 0 || a.prefixLength >= a.address.bits();
+    if (isHost || a.scope != kUniverseScope || !a.usable || a.temporary || !isPrivate(a.address))
+      continue;
+    Prefix lan = networkOf({a.address, a.prefixLength});
+    if (!isIn(lans, lan)) lans.push_back(lan);
+  }
+}
+
+}  // namespace
+
+std::vector<DarkLan> findDarkLans(const NetworkTable& table,
+                                  const std::vector<std::string>& uplinks,
+                                  const std::string& device) {
+  std::vector<DarkLan> out;
+  OutwardLinks outward(table);
+  for (const auto& [index, link] : table.links()) {
+    if (link.up || link.name == device || !outward.mayBeLan(link) || isIn(uplinks, link.name))
+      continue;
+    DarkLan lan{link.name, {}};
+    addLans(link, lan.networks);
+    if (link.on || !lan.networks.empty()) out.push_back(std::move(lan));
+  }
+  return out;
+}
+
 std::vector<Prefix> findLans(const NetworkTable& table, const std::vector<std::string>& uplinks,
                              const std::string& device) {
   std::vector<Prefix> lans;
   OutwardLinks outward(table);
   for (const auto& [index, link] : table.links()) {
-    if (!link.up || link.name == device || !outward.mayBeLan(link) || isIn(uplinks, link.name))
-      continue;
-    for (const LinkAddress& a : link.addresses) {
-      bool isHost = a.prefixLength == 0 || a.prefixLength >= a.address.bits();
-      if (isHost || a.scope != kUniverseScope || !a.usable || a.temporary || !isPrivate(a.address))
-        continue;
-      Prefix lan = networkOf({a.address, a.prefixLength});
-      if (!isIn(lans, lan)) lans.push_back(lan);
-    }
+    if (link.up && link.name != device && outward.mayBeLan(link) && !isIn(uplinks, link.name))
+      addLans(link, lans);
   }
   return lans;
 }

@@ -64,6 +64,17 @@ std::string clashText(const JoinAnswer& answer, const NetworkTable& table,
 bool hasIpv6(const std::string& switchedOff = "/proc/sys/net/ipv6/conf/default/disable_ipv6");
 /// The concentrator's answer minus its IPv6 addresses and networks, when this machine lacks IPv6.
 JoinAnswer withoutIpv6(JoinAnswer answer);
+/// An interface that may lead to a LAN, and has no carrier: nothing is plugged in now.
+struct DarkLan {
+  std::string interface;
+  std::vector<Prefix> networks;  ///< of private addresses; empty: it has none without carrier
+  bool operator==(const DarkLan&) const = default;
+};
+/// The LANs that findLans() leaves out because they have no carrier. An interface that nobody has
+/// switched on or given an address is left out here, too.
+std::vector<DarkLan> findDarkLans(const NetworkTable& table,
+                                  const std::vector<std::string>& uplinks,
+                                  const std::string& device);
 /// The networks of private addresses on the other interfaces that are up and may lead to LANs
 /// (OutwardLinks), without `device` and uplinks.
 std::vector<Prefix> findLans(const NetworkTable& table, const std::vector<std::string>& uplinks,

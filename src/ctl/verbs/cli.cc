@@ -24,6 +24,7 @@ class CommandLine {
     addInvite();
     addJoin();
     addSetup();
+    addDns();
     addDoctor();
   }
 
@@ -218,6 +219,23 @@ class CommandLine {
                    "Let the edges reach each other's networks; not asked then");
     addNewGateway(verb, setup_);
     verb->callback([this] { setup(setup_, out_, err_); });
+  }
+
+  void addDns() {
+    CLI::App* dns = app_.add_subcommand("dns", "Name servers behind the tunnel, for this host");
+    dns->require_subcommand(1);
+    auto add = [&](const char* name, const char* help) {
+      CLI::App* verb = dns->add_subcommand(name, help);
+      verb->add_option("FILE", file_, "Configuration (NAME.yaml)")->required();
+      addJson(verb);
+      return verb;
+    };
+    add("set", "Hand those of the configuration to systemd-resolved or resolvconf (root)")
+        ->callback([this] { dnsSet(file_, json_, out_); });
+    add("remove", "Take them back (root)")->callback([this] { dnsRemove(file_, json_, out_); });
+    add("show", "Show which servers are asked over each uplink")->callback([this] {
+      dnsShow(file_, json_, out_);
+    });
   }
 
   void addDoctor() {

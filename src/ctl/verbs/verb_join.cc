@@ -96,6 +96,28 @@ std::vector<InterfaceAddress> chooseTunnel(const SetupOptions& options, const Ne
   return tunnel;
 }
 
+// The LANs of this machine, those without a carrier among them, when the user agrees.
+std::vector<Prefix> chooseLans(const NewGateway& options, const NetworkTable& table,
+                               const std::vector<std::string>& uplinks, const std::string& device,
+                               UserTerminal& terminal, std::ostream& remarks) {
+  std::vector<Prefix> found = findLans(table, uplinks, device);
+  std::vector<DarkLan> dark = findDarkLans(table, uplinks, device);
+  if (!options.networks.empty()) return chooseNetworks(options, found, false, terminal);
+  for (const DarkLan& lan : dark) {
+    remarks << lan.interface << " has no carrier now";
+    if (lan.networks.empty())
+      remarks
+          << ", and no address: if a LAN is to be there, name its network by --network, or plug "
+             "it in first\n";
+    else
+      remarks << "; its network is proposed all the same\n";
+    for (const Prefix& network : lan.networks)
+      if (std::ranges::find(found, network) == found.end()) found.push_back(network);
+  }
+  remarks << std::flush;
+  return chooseNetworks(options, found, !dark.empty(), terminal);
+}
+
 }  // namespace
 
 void setup(const SetupOptions& options, std::ostream& out, std::ostream& err) {
@@ -109,8 +131,8 @@ void setup(const SetupOptions& options, std::ostream& out, std::ostream& err) {
   NetlinkMonitor monitor;
   plan.addresses = chooseTunnel(options, monitor.table());
   std::vector<std::string> outside = findUplinks(monitor.table(), plan.device);
-  plan.networks =
-      chooseNetworks(options, findLans(monitor.table(), outside, plan.device), terminal);
+  plan.networks = chooseLans(options, monitor.table(), outside, plan.device, terminal,
+                             options.json ? err : out);
   RouterWish wish;
   wish.forwarding = wish.nat =
       agrees(options, "Shall this host pass on packets of the edges, with its own address (NAT)?",
@@ -241,8 +263,8 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   plan.files = newFiles(options);
   NetlinkMonitor monitor;
   plan.uplinks = chooseUplinks(options, monitor.table());
-  plan.networks =
-      chooseNetworks(options, findLans(monitor.table(), plan.uplinks, kDevice), terminal);
+  plan.networks = chooseLans(options, monitor.table(), plan.uplinks, kDevice, terminal,
+                             options.json ? err : out);
   plan.concentrator = invitation.addresses;
   plan.pin = invitation.pin;
   RouterWish wish;

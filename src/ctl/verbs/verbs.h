@@ -59,6 +59,13 @@ bool check(const std::string& file, bool json, std::ostream& out);
 /// Returns false when there are errors.
 bool checkFleet(const std::string& folder, bool json, std::ostream& out);
 
+/// Hands the name servers of this configuration (`dns`) to systemd-resolved or resolvconf, or takes
+/// them back. Without any, nothing is done. `file`: a path.
+void dnsSet(const std::string& file, bool json, std::ostream& out);
+void dnsRemove(const std::string& file, bool json, std::ostream& out);
+/// Prints the name servers for each uplink, for the whole host, and of `dns`.
+void dnsShow(const std::string& file, bool json, std::ostream& out);
+
 // The verbs that connect two machines: invite and setup at the concentrator, join at the edge.
 
 struct InviteOptions {

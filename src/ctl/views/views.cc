@@ -104,6 +104,12 @@ std::string statusText(const nlohmann::json& answer) {
   if (const auto& listen = listOf(gateway, kKeyOf<&GatewayStatus::listen>); !listen.empty())
     text += "listen  " + joined(listen) + "\n";
   text += "pin     " + cell<&GatewayStatus::pin>(gateway) + "\n";
+  for (const auto& uplink : listOf(gateway, kKeyOf<&GatewayStatus::uplinks>)) {
+    const auto& asked = listOf(uplink, kKeyOf<&UplinkStatus::resolvers>);
+    if (asked.empty()) continue;
+    text += "names   over " + cell<&UplinkStatus::name>(uplink) + " by " + joined(asked) + " (" +
+            cell<&UplinkStatus::resolversFrom>(uplink) + ")\n";
+  }
   return text + uplinksText(gateway) + "\n" + peersText(answer) + "\n" + pathsText(answer) +
          shimText(fieldOf(answer, kKeyOf<&TunnelStatus::shim>)) +
          streamsText(fieldOf(answer, "streams")) +

@@ -72,13 +72,18 @@ struct UplinkConfig {
     kAddress,  ///< `gateways`, through this uplink's own routing table
   };
   std::string name;
-  std::string interface;
+  std::string interface;  ///< name or altname; it, `mac` or `path` names the interface
+  std::string mac;        ///< lower case
+  std::string path;       ///< Link::path
+  LinkSelector selector() const { return {interface, mac, path}; }
   unsigned subflows =
       1;  ///< sockets (different source ports), 1 to 8: more than one for ECMP fabrics
   Gateway gateway = Gateway::kAuto;
   std::vector<Address> gateways;  ///< with kAddress: one, or one IPv4 and one IPv6
   /// Local addresses to use, at most one per family; empty: the interface's addresses.
   std::vector<Address> sources;
+  /// DNS servers for the peers' names; empty: those that the host knows of the interface.
+  std::vector<Address> resolvers{};
   PathPreference preference{};  ///< its `uplink` member is not set
   /// Most bytes per second that the peers may send towards this uplink; 0: no limit.
   uint64_t peerCeiling = 0;
@@ -128,6 +133,12 @@ struct RouterConfig {
   std::vector<PortForward> forwards;
 };
 
+/// `dns`: name servers that are reached through the tunnel. `braidctl dns` hands them to the host.
+struct DnsConfig {
+  std::vector<Address> servers;
+  std::vector<std::string> domains;  ///< the names that they are asked for; empty: all
+};
+
 /// `control`: the socket that braidctl talks to; its mode is 0660.
 struct ControlConfig {
   std::string socket;  ///< default: /run/braid/NAME.sock for a file NAME.yaml
@@ -160,6 +171,7 @@ struct Config {
   TunnelOptions tunnel;
   StreamsConfig streams;
   RouterConfig router;
+  DnsConfig dns;
   /// The cipher to use; nullopt: the one that is fastest on both sides' processors.
   std::optional<AeadKind> cipher;
   /// Folder of further peers, one file each (config_fragments.h); a complete path; empty: none.

@@ -160,8 +160,9 @@ void checkDevice(const ConfigPlaces& places, const Config& config, ConfigDiagnos
   }
   ConfigValue uplinks = childOf(places.root, "uplinks");
   for (size_t i = 0; i < config.uplinks.size(); ++i) {
-    if (config.uplinks[i].interface == config.device.name ||
-        config.uplinks[i].interface == config.device.bridge) {
+    const std::string& interface = config.uplinks[i].interface;
+    if (!interface.empty() &&
+        (interface == config.device.name || interface == config.device.bridge)) {
       out.add(childOf(itemOf(uplinks, i), "interface"), "is the tunnel's own device or its bridge",
               "name an interface that leads to the peers");
     }

@@ -100,8 +100,24 @@ constexpr std::string_view kWeekdays[] = {"sunday",   "monday", "tuesday", "wedn
 
 }  // namespace
 
-void checkUplink(const ConfigValue& item, UplinkConfig& uplink, ConfigDiagnostics&) {
-  if (uplink.name.empty()) uplink.name = uplink.interface;
+void checkUplink(const ConfigValue& item, UplinkConfig& uplink, ConfigDiagnostics& out) {
+  size_t given = 0;
+  for (const char* key : {"interface", "mac", "path"}) {
+    ConfigValue value = childOf(item, key);
+    if (value && ++given > 1)
+      out.add(value, "is a second way to name the interface",
+              "keep one of interface, mac and path");
+  }
+  if (given == 0)
+    out.add(item, "names no interface",
+            "add interface, such as wlan0; 'ip link' lists them. Or mac, or path");
+  // A name of 1 to 32 bytes, as for reports; an altname may be longer.
+  constexpr size_t kLongestName = 32;
+  if (uplink.name.empty() && given == 1) {
+    if (uplink.interface.empty() || uplink.interface.size() > kLongestName)
+      out.add(item, "has no name", "give the uplink a name for messages and reports");
+    uplink.name = uplink.interface;
+  }
   if (uplink.meter && !childOf(item, "use")) uplink.preference.use = PathUse::kMetered;
 }
 
@@ -134,7 +150,11 @@ void checkUplinks(const ConfigValue& list, Config& config, ConfigDiagnostics& ou
   for (size_t i = 0; i < config.uplinks.size(); ++i) {
     ConfigValue item = itemOf(list, i), interface = childOf(item, "interface"),
                 name = childOf(item, "name");
-    interfaces.add(config.uplinks[i].interface, interface,
+    for (const char* key : {"mac", "path"}) {
+      if (!interface) interface = childOf(item, key);
+    }
+    const UplinkConfig& uplink = config.uplinks[i];
+    interfaces.add(uplink.interface + uplink.mac + uplink.path, interface,
                    "use 'subflows' for several subflows on one interface", out);
     names.add(config.uplinks[i].name, name ? name : interface, "give each uplink its own name",
               out);

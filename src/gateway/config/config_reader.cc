@@ -1,6 +1,7 @@
 #include "gateway/config/config_reader.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <tuple>
@@ -247,18 +248,72 @@ std::optional<std::string> readName(const ConfigValue& value, ConfigDiagnostics&
   return std::nullopt;
 }
 
-std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnostics& out) {
-  constexpr size_t kLongest = 15;  // IFNAMSIZ with its terminating zero is 16
+namespace {
+
+std::optional<std::string> readLinkName(const ConfigValue& value, size_t longest,
+                                        ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;
-  bool good = !text->empty() && text->size() <= kLongest && *text != "." && *text != ".." &&
+  bool good = !text->empty() && text->size() <= longest && *text != "." && *text != ".." &&
               std::none_of(text->begin(), text->end(), [](char c) {
                 return static_cast<unsigned char>(c) <= 0x20 || c == '/' || c == ':' || c == '%' ||
                        c == 0x7f;
               });
   if (good) return text;
   out.add(value, inQuotes(*text) + " is no interface name",
-          "use 1 to 15 bytes without spaces, slashes and colons");
+          "use 1 to " + std::to_string(longest) + " bytes without spaces, slashes and colons");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnostics& out) {
+  return readLinkName(value, 15, out);  // IFNAMSIZ with its terminating zero is 16
+}
+
+std::optional<std::string> readLinkName(const ConfigValue& value, ConfigDiagnostics& out) {
+  return readLinkName(value, 127, out);  // ALTIFNAMSIZ with its terminating zero is 128
+}
+
+std::optional<std::string> readMac(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  constexpr size_t kLength = 17;  // "02:00:5e:00:53:01"
+  bool good = text->size() == kLength;
+  for (size_t i = 0; good && i < kLength; ++i) {
+    auto c = static_cast<unsigned char>((*text)[i]);
+    good = i % 3 == 2 ? c == ':' : std::isxdigit(c) != 0;
+    if (good) (*text)[i] = static_cast<char>(std::tolower(c));
+  }
+  if (good) return text;
+  out.add(value, inQuotes(*text) + " is no MAC address",
+          "write it as 'ip link' does, in quotes: \"02:00:5e:00:53:01\"");
+  return std::nullopt;
+}
+
+std::optional<std::string> readDomain(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  constexpr size_t kLongest = 253;  // RFC 1035 section 2.3.4, without the root
+  bool good = !text->empty() && text->size() <= kLongest && std::isalnum(text->front()) != 0 &&
+              std::isalnum(text->back()) != 0 && text->find("..") == std::string::npos &&
+              std::all_of(text->begin(), text->end(), isNameCharacter);
+  if (good) return text;
+  out.add(value, inQuotes(*text) + " is no domain", "write one such as example.net");
+  return std::nullopt;
+}
+
+std::optional<std::string> readDevicePath(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  constexpr size_t kLongest = 255;
+  bool good = text->size() <= kLongest &&
+              (text->starts_with("pci-") || text->starts_with("platform-")) &&
+              std::none_of(text->begin(), text->end(),
+                           [](char c) { return static_cast<unsigned char>(c) <= 0x20; });
+  if (good) return text;
+  out.add(value, inQuotes(*text) + " is no path of a device",
+          "'networkctl status INTERFACE' shows it, such as pci-0000:00:14.0-usb-0:2:1.0");
   return std::nullopt;
 }
 

@@ -96,6 +96,14 @@ std::optional<PortRange> readPortRange(const ConfigValue& value, ConfigDiagnosti
 /// A number from `low` to `high`, or "auto", which gives 0.
 std::optional<uint64_t> readAutoOrNumber(const ConfigValue& value, uint64_t low, uint64_t high,
                                          ConfigDiagnostics& out);
+/// The name of an interface, or an altname: up to 127 bytes.
+std::optional<std::string> readLinkName(const ConfigValue& value, ConfigDiagnostics& out);
+/// A MAC address, in lower case.
+std::optional<std::string> readMac(const ConfigValue& value, ConfigDiagnostics& out);
+/// A domain such as "example.net".
+std::optional<std::string> readDomain(const ConfigValue& value, ConfigDiagnostics& out);
+/// Where a device is plugged in (devicePath()).
+std::optional<std::string> readDevicePath(const ConfigValue& value, ConfigDiagnostics& out);
 std::optional<Address> readAddress(const ConfigValue& value, ConfigDiagnostics& out);
 /// An address with the prefix length of its network; host bits may be set.
 std::optional<InterfaceAddress> readInterfaceAddress(const ConfigValue& value,

@@ -212,6 +212,14 @@ SettingValue ports(std::string values) {
                  });
 }
 
+inline const std::string& textOf(const std::string& value) {
+  return value;
+}
+template <typename T>
+std::string textOf(const T& value) {
+  return value.toString();
+}
+
 /// What a repeated item of a list is.
 enum class Repeats : uint8_t { kAllowed, kMistake };
 
@@ -226,7 +234,7 @@ SettingValue listOf(At at, size_t most, const std::string& what, Read read,
               auto value = read(item, out);
               if (!value) continue;
               if (repeats == Repeats::kMistake && std::ranges::find(list, *value) != list.end())
-                out.add(item, value->toString() + " is given twice", "remove one of them");
+                out.add(item, textOf(*value) + " is given twice", "remove one of them");
               list.push_back(*value);
             }
           }};

@@ -21,6 +21,7 @@ constexpr Named<MeterPeriod::Unit> kPeriods[] = {{"day", MeterPeriod::Unit::kDay
                                                  {"month", MeterPeriod::Unit::kMonth}};
 constexpr Named<uint8_t> kForwardProtocols[] = {{"tcp", ip::kTcp}, {"udp", ip::kUdp}};
 constexpr Named<bool> kForwardSources[] = {{"client", false}, {"own", true}};
+constexpr size_t kMaxResolvers = 4;
 /// There is a limit because each new connection is compared with all forwards.
 constexpr size_t kMaxForwards = 256;
 
@@ -58,6 +59,9 @@ std::vector<Setting> hostSettings() {
       {"", "tunnel", section().checkedBy(checkTunnel), kReload, "how packets are sent"},
       {"", "streams", section().withDefault("none").checkedBy(checkStreams), kReload,
        "TCP connections that end at the gateways; without the section none do"},
+      {"", "dns", section().withDefault("none"), kReload,
+       "name servers behind the tunnel, for this host; `braidctl dns set` hands them to "
+       "systemd-resolved or resolvconf, and the unit calls it at start and reload"},
       {"", "forwarding", onOff(BRAID_MEMBER(router.forwarding)), kReload,
        "the host forwards between its interfaces (`net.ipv4.ip_forward`, "
        "`net.ipv6.conf.all.forwarding`) while the daemon runs"},
@@ -126,12 +130,20 @@ std::vector<Setting> hostSettings() {
       {"offloads", "sockets", onOff(BRAID_MEMBER(offloads.sockets)), kRestart,
        "up to 64 datagrams of one size to one address are one message to the kernel and from it "
        "(UDP GSO, GRO; Linux 5.0)"},
-      {"uplinks", "name", by(BRAID_OF(UplinkConfig, name), "name", "the interface", readName),
+      {"uplinks", "name",
+       by(BRAID_OF(UplinkConfig, name), "name", "the interface; with `mac` or `path` none",
+          readName),
        kReload, "for logs and reports"},
       {"uplinks", "interface",
-       by(BRAID_OF(UplinkConfig, interface), "interface", "", readInterface)
-           .required("name the interface, such as wlan0; 'ip link' lists them"),
-       kReload, "each only once"},
+       by(BRAID_OF(UplinkConfig, interface), "name or altname of an interface", "none",
+          readLinkName),
+       kReload, "each only once; an uplink has one of `interface`, `mac` and `path`"},
+      {"uplinks", "mac", by(BRAID_OF(UplinkConfig, mac), "MAC address", "none", readMac), kReload,
+       "the interface with this MAC address, whatever its name; not those that run over it "
+       "(VLANs, bridges)"},
+      {"uplinks", "path", by(BRAID_OF(UplinkConfig, path), "path", "none", readDevicePath), kReload,
+       "the interface that is plugged in there, such as `pci-0000:00:14.0-usb-0:2:1.0`: what "
+       "`networkctl status` calls its path. Tells equal modems apart, whose names change hands"},
       {"uplinks", "subflows", number(BRAID_OF(UplinkConfig, subflows), 1, 8), kReload,
        "sockets per address family, each with its own source port: more than one where a fabric "
        "hashes flows over paths (ECMP)"},
@@ -145,6 +157,14 @@ std::vector<Setting> hostSettings() {
        by(BRAID_OF(UplinkConfig, sources), "one address or one of each family",
           "the interface's best", readAddressPair),
        kReload, "local address to use"},
+      {"uplinks", "resolvers",
+       listOf(BRAID_OF(UplinkConfig, resolvers), kMaxResolvers, "addresses", readAddress,
+              Repeats::kMistake)
+           .withDefault("the interface's own"),
+       kReload,
+       "DNS servers that are asked for the peers' names over this uplink. By default those that "
+       "systemd-resolved, systemd-networkd, resolvconf or a DHCP client has for the interface, "
+       "or else the host's"},
       {"uplinks", "use",
        oneOf(BRAID_OF(UplinkConfig, preference.use), kUses)
            .withDefault("`normal`; `metered` with a section `metered`"),
@@ -213,6 +233,14 @@ std::vector<Setting> hostSettings() {
        kRestart, "group of the socket (mode 0660)"},
       {"log", "level", choice(BRAID_MEMBER(logLevel), kLogLevels), kReload,
        "log is written to stderr, in the journal's format when stderr is the journal"},
+      {"dns", "servers",
+       listOf(BRAID_MEMBER(dns.servers), kMaxResolvers, "addresses", readAddress, Repeats::kMistake)
+           .required("name the servers, such as 10.2.0.53"),
+       kReload, "their addresses; never asked for the peers' own names"},
+      {"dns", "domains",
+       listOf(BRAID_MEMBER(dns.domains), 32, "domains", readDomain).withDefault("all names"),
+       kReload,
+       "the only names that they are asked for, with all below these; needs systemd-resolved"},
       {"forwards", "protocol",
        oneOf(BRAID_OF(PortForward, protocol), kForwardProtocols).withDefault("`tcp`"), kReload,
        "of the port"},

@@ -94,6 +94,8 @@ struct UplinkStatus {
   unsigned weight = 1;
   uint64_t upLimit = 0, downLimit = 0;
   std::optional<MeterPeriodStatus> meter = std::nullopt;
+  std::vector<std::string> resolvers{};
+  std::string resolversFrom{};
 };
 template <>
 inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
@@ -108,7 +110,11 @@ inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
                  "ceiling of what is sent; 0: none", &UplinkStatus::upLimit),
     field::gauge("down_limit_bytes_per_s", FieldUnit::kBytesPerSecond,
                  "ceiling of what the peers send; 0: none", &UplinkStatus::downLimit),
-    field::object("metered", "its meter; null: none", &UplinkStatus::meter));
+    field::object("metered", "its meter; null: none", &UplinkStatus::meter),
+    field::text("resolvers", "DNS servers that were asked for the peers' names over it, a list",
+                &UplinkStatus::resolvers),
+    field::remark("resolvers_from", "who names them; null: nobody was asked",
+                  &UplinkStatus::resolversFrom));
 
 /// What was lost between the kernel and the tunnel since the daemon started.
 struct HostDrops : SocketDrops, DeviceDrops {

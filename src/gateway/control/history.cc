@@ -189,8 +189,16 @@ void History::add(const Event& event, double wall) {
     ++e.count;
     return;
   }
+  push(std::move(past));
+}
+
+void History::add(const char* kind, const std::string& path, const std::string& text, double wall) {
+  push({wall, kind, {}, path, text, wall});
+}
+
+void History::push(PastEvent event) {
   if (events_.size() == kMostEvents) events_.popFront();
-  events_.pushBack(std::move(past));
+  events_.pushBack(std::move(event));
 }
 
 }  // namespace braid

@@ -65,7 +65,7 @@ inline constexpr auto kFieldsOf<PastEvent> = field::table<PastEvent>(
         "`peer_up`, `peer_down`, `handshake_failed`, `path_up`, `path_silent`, `path_gone`, "
         "`path_duty`, "
         "`cap_reached`, `new_period`, `address_changed`, `forged_ack`, `inner_mtu`, `peer_in_use`, "
-        "`peer_replaced`",
+        "`peer_replaced`, `portal` (an uplink's name servers lie)",
         &PastEvent::kind),
     field::text("peer", "name of the peer; empty: of none", &PastEvent::peer),
     field::text("path", "name of the path; empty: of none", &PastEvent::path),
@@ -102,6 +102,9 @@ class History {
   /// `wall`: seconds since 1970. Rekeys are not recorded. Of unknown peers only the last event is
   /// kept, so that they cannot push out other events.
   void add(const Event& event, double wall);
+  /// Records something that the gateway saw of its host. `kind`: as PastEvent::kind; `path`: the
+  /// uplink's name.
+  void add(const char* kind, const std::string& path, const std::string& text, double wall);
 
   const std::vector<Path>& paths() const { return paths_; }
   const std::vector<Peer>& peers() const { return peers_; }
@@ -116,6 +119,7 @@ class History {
   uint64_t untold() const { return untold_; }
 
  private:
+  void push(PastEvent event);
   Path* takePath(const std::string& peer, const std::string& name, int64_t wall);
   Peer* takePeer(const std::string& name, int64_t wall);
 

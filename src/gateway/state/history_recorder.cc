@@ -21,6 +21,10 @@ void HistoryRecorder::keep(Time now) {
   deadline_ = done ? std::max(step_ + History::kStep, now + 1ms) : now + 1ms;
 }
 
+void HistoryRecorder::onPortal(const std::string& uplink, const std::string& text) {
+  history_.add("portal", uplink, text, wallSeconds());
+}
+
 void HistoryRecorder::onEvent(const Event& event) {
   history_.add(event, wallSeconds());
 }

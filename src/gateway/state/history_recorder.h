@@ -17,6 +17,7 @@ class HistoryRecorder {
   /// Call at deadline().
   void keep(Time now);
   void onEvent(const Event& event);
+  void onPortal(const std::string& uplink, const std::string& text);
   Time deadline() const { return deadline_; }
   const History& history() const { return history_; }
 

@@ -24,20 +24,26 @@ bool uniqueLocal(const Address& a) {
 
 // Smaller is better. The address in use is preferred among equals, but not when it is deprecated
 // and another is not.
-auto rank(const LinkAddress& a, const Address& current) {
-  return std::tuple(a.deprecated, a.address != current, uniqueLocal(a.address), a.temporary,
-                    a.address);
+// An address whose paths were all dead comes after all others; of several such the one that was
+// given up first.
+auto rank(const LinkAddress& a, const Address& current, const DeadSources& dead) {
+  auto at = dead.find(a.address);
+  return std::tuple(at == dead.end() ? Time::min() : at->second, a.deprecated, a.address != current,
+                    uniqueLocal(a.address), a.temporary, a.address);
+}
+
+bool mayBeSource(const UplinkConfig& config, const LinkAddress& a, Family family) {
+  if (a.address.family != family || !a.usable) return false;
+  if (config.sources.empty()) return a.scope < kLinkScope;
+  return std::find(config.sources.begin(), config.sources.end(), a.address) != config.sources.end();
 }
 
 Address chooseSource(const UplinkConfig& config, const Link& link, Family family,
-                     const Address& current) {
+                     const Address& current, const DeadSources& dead) {
   const LinkAddress* best = nullptr;
   for (const LinkAddress& a : link.addresses) {
-    if (a.address.family != family || !a.usable) continue;
-    bool named =
-        std::find(config.sources.begin(), config.sources.end(), a.address) != config.sources.end();
-    if (config.sources.empty() ? a.scope >= kLinkScope : !named) continue;
-    if (!best || rank(a, current) < rank(*best, current)) best = &a;
+    if (!mayBeSource(config, a, family)) continue;
+    if (!best || rank(a, current, dead) < rank(*best, current, dead)) best = &a;
   }
   return best ? best->address : Address{};
 }
@@ -50,42 +56,45 @@ Prefix defaultPrefix(Family family) {
 
 // Sockets of this interface first use the main table's routes of the interface, except its default
 // routes, and then the configured gateway.
-void routeByGateway(const UplinkConfig& config, unsigned slot, const Address& gateway,
-                    UplinkDecision& out) {
+void routeByGateway(unsigned slot, const Address& gateway, UplinkDecision& out) {
   uint32_t table = kUplinkTable + slot;
   uint32_t priority = kUplinkRulePriority + 2 * slot;
-  out.routes.push_back({defaultPrefix(gateway.family), config.interface, gateway, table, 0, true});
-  out.rules.push_back({gateway.family, priority, config.interface, {}, kMainTable, 0});
-  out.rules.push_back({gateway.family, priority + 1, config.interface, {}, table, std::nullopt});
+  out.routes.push_back({defaultPrefix(gateway.family), out.interface, gateway, table, 0, true});
+  out.rules.push_back({gateway.family, priority, out.interface, {}, kMainTable, 0});
+  out.rules.push_back({gateway.family, priority + 1, out.interface, {}, table, std::nullopt});
 }
 
 // Whether the settings that sockets and routes depend on are equal.
 bool sameSettings(const UplinkConfig& a, const UplinkConfig& b) {
-  return a.name == b.name && a.interface == b.interface && a.subflows == b.subflows &&
+  return a.name == b.name && a.selector() == b.selector() && a.subflows == b.subflows &&
          a.gateway == b.gateway && a.gateways == b.gateways && a.sources == b.sources;
 }
 
 }  // namespace
 
 UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetworkTable& table,
-                            const Address& v4, const Address& v6) {
+                            const Address& v4, const Address& v6, const DeadSources& dead) {
   UplinkDecision out;
-  const Link* link = table.find(config.interface);
+  std::string several;
+  const Link* link = table.find(config.selector(), &several);
   if (!link) {
-    out.reason = "there is no interface " + config.interface;
+    out.reason = several.empty() ? "there is no " + config.selector().toString()
+                                 : "more than one " + config.selector().toString() + " (" +
+                                       several + "); name it by `path`, where it is plugged in";
     return out;
   }
   out.link = link->index;
-  out.v4 = chooseSource(config, *link, Family::kV4, v4);
-  out.v6 = chooseSource(config, *link, Family::kV6, v6);
+  out.interface = link->name;
+  out.v4 = chooseSource(config, *link, Family::kV4, v4, dead);
+  out.v6 = chooseSource(config, *link, Family::kV6, v6, dead);
   if (!link->up) {
-    out.reason = "the link " + config.interface + " is down";
+    out.reason = "the link " + out.interface + " is down";
     return out;
   }
   if (!out.v4.bits() && !out.v6.bits()) {
     out.reason = config.sources.empty()
-                     ? config.interface + " has no usable address"
-                     : config.interface + " does not have the configured source address";
+                     ? out.interface + " has no usable address"
+                     : out.interface + " does not have the configured source address";
     return out;
   }
   out.up = true;
@@ -94,12 +103,12 @@ UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const Net
     if (!chosen(out, family).bits()) continue;
     for (const Address& gateway : config.gateways) {
       bool used = config.gateway == UplinkConfig::Gateway::kAddress && gateway.family == family;
-      if (used) routeByGateway(config, slot, gateway, out);
+      if (used) routeByGateway(slot, gateway, out);
     }
     missing |= family == Family::kV4 && !table.hasDefaultRoute(link->index, family);
   }
   if (config.gateway == UplinkConfig::Gateway::kAuto && missing) {
-    out.reason = config.interface +
+    out.reason = out.interface +
                  " has no IPv4 default route: only peers on its own network can be reached; " +
                  "set `gateway` to the router's address";
   }
@@ -157,9 +166,9 @@ bool Uplinks::update(const NetworkTable& table) {
 
 bool Uplinks::refresh(Uplink& uplink, const NetworkTable& table) {
   UplinkDecision wanted =
-      decideUplink(uplink.config, uplink.slot, table, uplink.now.v4, uplink.now.v6);
+      decideUplink(uplink.config, uplink.slot, table, uplink.now.v4, uplink.now.v6, uplink.dead);
   UplinkDecision before = uplink.now;
-  const Link* link = table.find(uplink.config.interface);
+  const Link* link = table.find(uplink.config.selector());
   unsigned switchedOff = link ? link->switchedOff : 0;
   if (!wanted.up || wanted.link != before.link || switchedOff != uplink.switchedOff)
     uplink.routed = false;
@@ -170,20 +179,31 @@ bool Uplinks::refresh(Uplink& uplink, const NetworkTable& table) {
   auto attempt = [&](auto&& action) {
     try {
       action();
+      return true;
     } catch (const SystemError& e) {
       uplink.failed = true;
       wanted.reason = e.what();
+      return false;
     }
   };
-  if (wanted.up) attempt([&] { applyRouting(uplink, wanted); });
-  wanted.up = wanted.up && !uplink.failed;
-  // A refusal for one address family does not affect the sockets of the other.
+  // A refusal for one address family does not affect the routes and sockets of the other.
+  if (wanted.up && attempt([&] { clearRouting(uplink, wanted); })) {
+    for (Family family : {Family::kV4, Family::kV6}) {
+      if (!attempt([&] { applyRouting(uplink, wanted, family); }))
+        (family == Family::kV4 ? wanted.v4 : wanted.v6) = {};
+    }
+    uplink.routed = !uplink.failed;
+    wanted.up = wanted.v4.bits() || wanted.v6.bits();
+  } else {
+    wanted.up = false;
+  }
   for (Family family : {Family::kV4, Family::kV6}) {
     attempt([&] { applySockets(uplink, wanted, family, changed); });
   }
   wanted.up = wanted.up && !uplink.sockets.empty();
-  // The rules stay while the link is down; they match nothing then.
-  if (!wanted.up) {
+  // The rules stay while the link is down; they match nothing then. Of a family that was refused
+  // only what was set is remembered.
+  if (!wanted.up || uplink.failed) {
     wanted.routes = uplink.now.routes;
     wanted.rules = uplink.now.rules;
   }
@@ -192,29 +212,39 @@ bool Uplinks::refresh(Uplink& uplink, const NetworkTable& table) {
   return changed || uplink.now.up != before.up;
 }
 
-void Uplinks::applyRouting(Uplink& uplink, const UplinkDecision& wanted) {
+// Removes what is not wanted any more.
+void Uplinks::clearRouting(Uplink& uplink, const UplinkDecision& wanted) {
   bool same = wanted.routes == uplink.now.routes && wanted.rules == uplink.now.rules;
   if (uplink.routed && same) return;
-  if (!same) dropRouting(uplink);
+  // What stays wanted is left alone: one family's trouble must not open a gap for the other.
+  if (!same) dropRouting(uplink, &wanted);
   if (!wanted.routes.empty()) network_.removeStaleRoutes(kUplinkTable + uplink.slot);
+}
+
+void Uplinks::applyRouting(Uplink& uplink, const UplinkDecision& wanted, Family family) {
+  if (uplink.routed) return;
   // Each item is remembered at once, and earlier ones stay remembered. So when an item is refused
   // in the middle, everything that was set can still be removed.
   auto put = [](auto& known, const auto& item, auto&& add) {
     add(item);
     if (std::find(known.begin(), known.end(), item) == known.end()) known.push_back(item);
   };
-  for (const RouteSpec& r : wanted.routes)
-    put(uplink.now.routes, r, [&](const RouteSpec& route) { network_.addRoute(route); });
-  for (const RuleSpec& r : wanted.rules)
-    put(uplink.now.rules, r, [&](const RuleSpec& rule) { network_.addRule(rule); });
-  uplink.routed = true;
+  for (const RouteSpec& r : wanted.routes) {
+    if (r.destination.address.family == family)
+      put(uplink.now.routes, r, [&](const RouteSpec& route) { network_.addRoute(route); });
+  }
+  for (const RuleSpec& r : wanted.rules) {
+    if (r.family == family)
+      put(uplink.now.rules, r, [&](const RuleSpec& rule) { network_.addRule(rule); });
+  }
 }
 
 // An item that cannot be removed stays remembered, and the others are removed all the same.
-void Uplinks::dropRouting(Uplink& uplink) {
+void Uplinks::dropRouting(Uplink& uplink, const UplinkDecision* except) {
   std::optional<SystemError> refusal;
-  auto drop = [&](auto& known, auto&& remove) {
+  auto drop = [&](auto& known, const auto* kept, auto&& remove) {
     std::erase_if(known, [&](const auto& item) {
+      if (kept && std::find(kept->begin(), kept->end(), item) != kept->end()) return false;
       try {
         remove(item);
         return true;
@@ -224,8 +254,10 @@ void Uplinks::dropRouting(Uplink& uplink) {
       }
     });
   };
-  drop(uplink.now.rules, [&](const RuleSpec& r) { network_.removeRule(r); });
-  drop(uplink.now.routes, [&](const RouteSpec& r) { network_.removeRoute(r); });
+  drop(uplink.now.rules, except ? &except->rules : nullptr,
+       [&](const RuleSpec& r) { network_.removeRule(r); });
+  drop(uplink.now.routes, except ? &except->routes : nullptr,
+       [&](const RouteSpec& r) { network_.removeRoute(r); });
   uplink.routed = false;
   if (refusal) throw *refusal;
 }
@@ -250,7 +282,7 @@ void Uplinks::applySockets(Uplink& uplink, const UplinkDecision& wanted, Family 
     try {
       SocketOptions options;
       options.local = source;
-      options.interface = uplink.config.interface;
+      options.interface = wanted.interface;
       sockets_.open(id, options);
     } catch (...) {
       ids_.release(id);
@@ -259,6 +291,48 @@ void Uplinks::applySockets(Uplink& uplink, const UplinkDecision& wanted, Family 
     uplink.sockets.push_back({id, family});
     changed = true;
   }
+}
+
+bool Uplinks::hasAlternatives(const NetworkTable& table) const {
+  return std::ranges::any_of(uplinks_, [&](const Uplink& u) {
+    return sourcesOf(u, table, Family::kV4) > 1 || sourcesOf(u, table, Family::kV6) > 1;
+  });
+}
+
+size_t Uplinks::sourcesOf(const Uplink& uplink, const NetworkTable& table, Family family) const {
+  const Link* link = table.find(uplink.config.selector());
+  if (!link) return 0;
+  return static_cast<size_t>(
+      std::count_if(link->addresses.begin(), link->addresses.end(),
+                    [&](const LinkAddress& a) { return mayBeSource(uplink.config, a, family); }));
+}
+
+bool Uplinks::judgeSources(const std::set<SocketId>& working, const std::set<Family>& called,
+                           const NetworkTable& table, Time now) {
+  bool changed = false;
+  for (Uplink& u : uplinks_) {
+    bool retired = false;
+    for (Family family : {Family::kV4, Family::kV6}) {
+      auto& [source, lived] = family == Family::kV4 ? u.lived4 : u.lived6;
+      bool works = std::ranges::any_of(u.sockets, [&](const UplinkSpec::Socket& s) {
+        return s.family == family && working.contains(s.id);
+      });
+      const Address& present = chosen(u.now, family);
+      if (works) u.dead.erase(present);
+      if (works || !u.now.up || present != source || !called.contains(family)) {
+        source = present;
+        lived = now;
+      } else if (present.bits() && now - lived >= kSourceTrial && sourcesOf(u, table, family) > 1) {
+        u.dead[present] = now;
+        notes_.push_back("uplink " + u.config.name + ": nothing comes back to " +
+                         present.toString() + ", another address of " + u.now.interface +
+                         " is tried");
+        retired = true;
+      }
+    }
+    if (retired) changed |= refresh(u, table);
+  }
+  return changed;
 }
 
 void Uplinks::closeSockets(Uplink& uplink, Family family) {
@@ -292,12 +366,22 @@ std::vector<UplinkSpec> Uplinks::specs() const {
   return out;
 }
 
+std::vector<LookupWay> Uplinks::ways(const std::vector<Address>& inside) const {
+  std::vector<LookupWay> out;
+  for (const Uplink& u : uplinks_) {
+    if (!u.now.up) continue;
+    out.push_back({u.config.name, u.now.interface, u.now.link, u.now.v4, u.now.v6,
+                   u.config.resolvers, inside});
+  }
+  return out;
+}
+
 std::vector<UplinkStatus> Uplinks::status() const {
   std::vector<UplinkStatus> out;
   for (const Uplink& u : uplinks_) {
     UplinkStatus s;
     s.name = u.config.name;
-    s.interface = u.config.interface;
+    s.interface = u.now.interface.empty() ? u.config.interface : u.now.interface;
     s.up = u.now.up;
     s.use = useName(u.config.preference.use);
     s.weight = u.config.preference.weight;

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gateway/config/config.h"
@@ -20,19 +23,23 @@ inline constexpr uint32_t kUplinkRulePriority = 6600;
 
 /// What the state of the host means for one uplink.
 struct UplinkDecision {
-  bool up = false;     ///< can be used now
-  std::string reason;  ///< why it is down; when up, a warning or empty
-  int link = 0;        ///< interface index; 0: there is none
-  Address v4, v6;      ///< local addresses to bind to; unset: this family cannot be used
+  bool up = false;        ///< can be used now
+  std::string reason;     ///< why it is down; when up, a warning or empty
+  int link = 0;           ///< interface index; 0: there is none
+  std::string interface;  ///< its present name
+  Address v4, v6;         ///< local addresses to bind to; unset: this family cannot be used
   std::vector<RouteSpec> routes;
   std::vector<RuleSpec> rules;
 };
 
+/// Addresses whose paths were all dead, and when they were given up.
+using DeadSources = std::map<Address, Time>;
+
 /// The policy, without I/O. `v4` and `v6` are the addresses in use. They are kept while they are
-/// good, so a new address beside them changes nothing. `slot` (0 to 31) selects routing table and
-/// rule priorities.
+/// good, so a new address beside them changes nothing. An address in `dead` is taken only where all
+/// are. `slot` (0 to 31) selects routing table and rule priorities.
 UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetworkTable& table,
-                            const Address& v4, const Address& v6);
+                            const Address& v4, const Address& v6, const DeadSources& dead = {});
 
 /// Keeps the sockets and source routes of the configured uplinks in step with the host's
 /// interfaces.
@@ -50,11 +57,23 @@ class Uplinks {
   void configure(std::vector<UplinkConfig> configs, const NetworkTable& table);
   /// Follows the host's state. Returns true when specs() changed.
   bool update(const NetworkTable& table);
+  /// How long an address may be without a path that works before another one of its interface is
+  /// tried. Chosen: longer than the handshakes of a slow path and the silence of a short outage.
+  static constexpr Duration kSourceTrial = 15s;
+  /// Whether some interface has several addresses of a family, so that judgeSources() has a choice.
+  bool hasAlternatives(const NetworkTable& table) const;
+  /// Gives up addresses without a path that works, as those of an IPv6 prefix that the provider has
+  /// replaced. `working`: the sockets of paths that work; `called`: the families of the peers'
+  /// endpoints. Call it every few seconds. Returns true when specs() changed.
+  bool judgeSources(const std::set<SocketId>& working, const std::set<Address::Family>& called,
+                    const NetworkTable& table, Time now);
   /// Closes all sockets and removes all source routes.
   void close();
 
   /// For Tunnel::setUplinks, in the order of the configuration.
   std::vector<UplinkSpec> specs() const;
+  /// Over which uplinks names can be looked up now. `inside`: LookupWay::inside.
+  std::vector<LookupWay> ways(const std::vector<Address>& inside = {}) const;
   /// The state of each uplink to show to people, in the same order.
   std::vector<UplinkStatus> status() const;
   /// Something was refused that may work later, or warn() has something to report: call update()
@@ -78,10 +97,16 @@ class Uplinks {
     std::string warned;     // the warning that was reported
     std::string noted;      // the last line reported
     std::vector<UplinkSpec::Socket> sockets;
+    DeadSources dead;
+    /// The address of a family, and when it was new or last had a path that works.
+    std::pair<Address, Time> lived4, lived6;
   };
   bool refresh(Uplink& uplink, const NetworkTable& table);
-  void applyRouting(Uplink& uplink, const UplinkDecision& wanted);
-  void dropRouting(Uplink& uplink);
+  void clearRouting(Uplink& uplink, const UplinkDecision& wanted);
+  void applyRouting(Uplink& uplink, const UplinkDecision& wanted, Address::Family family);
+  size_t sourcesOf(const Uplink& uplink, const NetworkTable& table, Address::Family family) const;
+  /// Removes the uplink's routes and rules, except for those of `except`.
+  void dropRouting(Uplink& uplink, const UplinkDecision* except = nullptr);
   void applySockets(Uplink& uplink, const UplinkDecision& wanted, Address::Family family,
                     bool& changed);
   void closeSockets(Uplink& uplink, Address::Family family);

@@ -169,13 +169,17 @@ bool isAny(const Address& a) {
 
 class FakeResolver final : public Resolver {
  public:
-  explicit FakeResolver(std::vector<HostPort>& asked) : asked_(asked) {}
-  void request(const HostPort& name) override {
-    if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) asked_.push_back(name);
+  using Lookups = std::vector<std::pair<LookupWay, HostPort>>;
+  explicit FakeResolver(Lookups& lookups) : lookups_(lookups) {}
+  void request(const LookupWay& way, const HostPort& name) override {
+    std::erase_if(lookups_, [&](const auto& known) {
+      return known.first.uplink == way.uplink && known.second == name;
+    });
+    lookups_.emplace_back(way, name);
   }
 
  private:
-  std::vector<HostPort>& asked_;
+  Lookups& lookups_;
 };
 
 }  // namespace
@@ -244,9 +248,40 @@ bool FakeHost::deliver(const FakeDatagram& datagram) {
   return true;
 }
 
+std::vector<HostPort> FakeHost::asked() const {
+  std::vector<HostPort> out;
+  for (const auto& [way, name] : lookups_) {
+    if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+  }
+  return out;
+}
+
+std::vector<std::string> FakeHost::askedOver(const HostPort& name) const {
+  std::vector<std::string> out;
+  for (const auto& [way, each] : lookups_) {
+    if (each == name) out.push_back(way.uplink);
+  }
+  return out;
+}
+
 void FakeHost::answer(const HostPort& name, const std::vector<Endpoint>& found) {
-  std::erase(asked_, name);
-  onResolved_(name, found);
+  for (const std::string& uplink : askedOver(name)) answer(uplink, name, found);
+}
+
+void FakeHost::answer(const std::string& uplink, const HostPort& name,
+                      const std::vector<Endpoint>& found) {
+  auto known = std::find_if(lookups_.begin(), lookups_.end(), [&](const auto& l) {
+    return l.first.uplink == uplink && l.second == name;
+  });
+  if (known == lookups_.end()) throw std::logic_error("nobody has asked for this name there");
+  LookupResult result;
+  result.uplink = uplink;
+  result.name = name;
+  result.found = found;
+  if (found.empty()) result.problem = "no server answers";
+  result.asked = {known->first.resolvers, "configuration", false};
+  lookups_.erase(known);
+  onResolved_(result);
 }
 
 NetworkMonitor& FakeHost::watchNetwork(Callback onChange) {
@@ -257,7 +292,7 @@ NetworkMonitor& FakeHost::watchNetwork(Callback onChange) {
 
 std::unique_ptr<Resolver> FakeHost::openResolver(Resolver::OnResult onResult) {
   onResolved_ = std::move(onResult);
-  return std::make_unique<FakeResolver>(asked_);
+  return std::make_unique<FakeResolver>(lookups_);
 }
 
 }  // namespace braid

@@ -152,9 +152,15 @@ class FakeHost final : public Host {
   /// Delivers a datagram to the socket that it is addressed to. False when there is none.
   bool deliver(const FakeDatagram& datagram);
 
-  /// Names whose lookup was requested and is not answered yet.
-  const std::vector<HostPort>& asked() const { return asked_; }
+  /// Names whose lookup was requested and is not answered yet, each once.
+  std::vector<HostPort> asked() const;
+  /// The uplinks over which the lookup of the name was requested and is not answered yet.
+  std::vector<std::string> askedOver(const HostPort& name) const;
+  /// Answers the lookups of a name over all uplinks, or over one.
   void answer(const HostPort& name, const std::vector<Endpoint>& found);
+  void answer(const std::string& uplink, const HostPort& name, const std::vector<Endpoint>& found);
+  /// The lookups that were requested and are not answered yet.
+  const std::vector<std::pair<LookupWay, HostPort>>& lookups() const { return lookups_; }
 
   const Clock& clock() const override { return clock_; }
   RandomKey randomKey() override { return knownKey(seed_); }
@@ -183,7 +189,7 @@ class FakeHost final : public Host {
   int refusal_ = EADDRNOTAVAIL;
   std::vector<FakeDatagram> sent_;
   Resolver::OnResult onResolved_;
-  std::vector<HostPort> asked_;
+  std::vector<std::pair<LookupWay, HostPort>> lookups_;
 };
 
 }  // namespace braid

@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "host/linux/link_resolver.h"
 #include "host/linux/linux_stream_host.h"
 #include "host/linux/linux_tun_device.h"
 #include "host/linux/nft_rules.h"
-#include "host/linux/system_resolver.h"
 #include "host/linux/udp_socket.h"
 #include "host/system.h"
 
@@ -51,7 +51,7 @@ NetworkMonitor& LinuxHost::watchNetwork(Callback onChange) {
 }
 
 std::unique_ptr<Resolver> LinuxHost::openResolver(Resolver::OnResult onResult) {
-  return std::make_unique<SystemResolver>(loop_, std::move(onResult));
+  return std::make_unique<LinkResolver>(loop_, std::move(onResult));
 }
 
 }  // namespace braid

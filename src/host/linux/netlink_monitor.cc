@@ -7,11 +7,15 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "host/linux/device_path.h"
 #include "host/system.h"
 
 namespace braid {
@@ -64,6 +68,25 @@ std::string kindOf(const nlattr* linkInfo) {
   return kind;
 }
 
+// A MAC address as text; empty for an address of another length.
+std::string macOf(const nlattr* a) {
+  if (mnl_attr_get_payload_len(a) != 6) return {};
+  const auto* bytes = static_cast<const uint8_t*>(mnl_attr_get_payload(a));
+  std::array<char, 18> text;
+  std::snprintf(text.data(), text.size(), "%02x:%02x:%02x:%02x:%02x:%02x", bytes[0], bytes[1],
+                bytes[2], bytes[3], bytes[4], bytes[5]);
+  return text.data();
+}
+
+std::set<std::string> altnamesOf(const nlattr* list) {
+  std::set<std::string> out;
+  forEachNested(list, [&](const nlattr* a) {
+    if (mnl_attr_get_type(a) == IFLA_ALT_IFNAME && mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0)
+      out.insert(mnl_attr_get_str(a));
+  });
+  return out;
+}
+
 bool operational(uint8_t state) {
   return state == IF_OPER_UP || state == IF_OPER_UNKNOWN;
 }
@@ -82,17 +105,25 @@ void applyLink(const nlmsghdr& message, NetworkTable& table) {
   link.space = -1;
   uint8_t state = IF_OPER_UNKNOWN;
   uint32_t master = 0;
+  std::set<std::string> altnames;
+  bool isWhole = false;  // wireless events tell a few properties only
   forAttributes(message, sizeof *info, [&](uint16_t type, const nlattr* a) {
     if (type == IFLA_IFNAME && mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0)
       link.name = mnl_attr_get_str(a);
     if (type == IFLA_MTU) link.mtu = u32(a).value_or(link.mtu);
+    isWhole |= type == IFLA_MTU;
+    if (type == IFLA_ADDRESS) link.mac = macOf(a);
+    if (type == IFLA_PERM_ADDRESS) link.ownMac = macOf(a);
+    if (type == IFLA_PROP_LIST) altnames = altnamesOf(a);
     if (type == IFLA_MASTER) master = u32(a).value_or(0);
     if (type == IFLA_LINKINFO) link.kind = kindOf(a);
     if (type == IFLA_LINK) link.lower = static_cast<int>(u32(a).value_or(0));
     if (type == IFLA_LINK_NETNSID) link.space = static_cast<int>(u32(a).value_or(UINT32_MAX));
     if (type == IFLA_OPERSTATE && mnl_attr_get_payload_len(a) >= 1) state = mnl_attr_get_u8(a);
   });
+  if (isWhole) link.altnames = std::move(altnames);
   bool off = !(info->ifi_flags & IFF_UP);
+  link.on = !off;
   if (off) ++link.switchedOff;
   if (off || (link.master != 0 && master != link.master)) table.noteLoss();
   link.master = master;
@@ -295,6 +326,7 @@ NetlinkMonitor::NetlinkMonitor(int receiveBytes)
   if (error != 0 && error != EINTR)
     throw SystemError(error,
                       std::string("cannot list the host's network: ") + std::strerror(error));
+  findPaths();
 }
 
 int NetlinkMonitor::readRoutes(NetworkTable& table) {
@@ -347,6 +379,20 @@ void NetlinkMonitor::readAnew(Time now) {
   if (!whole) return;
   fresh.continueFrom(table_);
   table_ = std::move(fresh);
+  looked_.clear();
+}
+
+// The kernel's messages do not say where a device is plugged in. A name that is out of date,
+// because the interface was renamed since, finds nothing; the message about that follows.
+void NetlinkMonitor::findPaths() {
+  for (const auto& [index, known] : table_.links()) {
+    std::string& looked = looked_[index];
+    if (!known.path.empty() || known.name == looked) continue;
+    looked = known.name;
+    std::string path = devicePathOf(known.name);
+    if (!path.empty()) table_.link(index).path = path;
+  }
+  std::erase_if(looked_, [&](const auto& l) { return !table_.links().contains(l.first); });
 }
 
 std::vector<NetworkChange> NetlinkMonitor::process(Time now) {
@@ -363,6 +409,7 @@ std::vector<NetworkChange> NetlinkMonitor::process(Time now) {
     }
     changes = table_.changesSince(before);
   }
+  findPaths();
   return changes;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "host/linux/netlink.h"
@@ -29,10 +31,12 @@ class NetlinkMonitor final : public NetworkMonitor {
   /// Returns an errno; 0: done. EINTR: something may be missing or outdated.
   int readRoutes(NetworkTable& table);
   int readAll(NetworkTable& table);
+  void findPaths();
 
   NetlinkSocket events_;
   NetlinkSocket requests_;
   NetworkTable table_;
+  std::map<int, std::string> looked_;  // the name by which a link's path was last looked for
   uint64_t overruns_ = 0;
   Time readAt_ = kNever;         // when everything must be read again
   Time earliest_ = Time::min();  // everything is not read again before this time

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,13 +50,18 @@ struct TunnelOptions : SessionOptions {
 struct PeerOptions {
   std::string name;
   Pin pin{};
-  std::vector<Endpoint> endpoints;  ///< where to reach the peer; empty: the peer must connect to us
+  std::vector<Endpoint> endpoints;  ///< where to reach the peer, over any uplink
   /// Inner addresses behind the peer: packets for them are routed to it, and the source addresses
   /// of what it sends are checked against them.
   std::vector<Prefix> prefixes;
   Duration keepalive = 10s;  ///< idle subflows send a PING at this interval; 0: never
   /// Peers with the same group name replace each other on failure (PeerGroups); empty: no group.
   std::string group{};
+  /// Where to reach the peer over one uplink only, by the uplink's name: what the peer's host name
+  /// means there.
+  std::map<std::string, std::vector<Endpoint>> endpointsOver{};
+  /// Without any endpoint the peer must connect to us.
+  bool hasEndpoints() const { return !endpoints.empty() || !endpointsOver.empty(); }
 };
 
 /// A local interface from which an initiator may start subflows. Each of its sockets carries one

@@ -80,7 +80,14 @@ bool ConnectionRace::begin(const std::vector<NamedRoute>& routes, Time now) {
   return true;
 }
 
+// New routes do not wait for the next round: those that are tried already may all be dead.
 void ConnectionRace::keepOnly(const std::vector<NamedRoute>& routes) {
+  if (!isTrying()) return;
+  for (const NamedRoute& r : routes) {
+    bool known =
+        std::ranges::any_of(attempts_, [&](const Attempt& a) { return a.route == r.route; });
+    if (!known) attempts_.push_back({r.route, nullptr, attempts_.back().startAt + kAttemptDelay});
+  }
   std::erase_if(attempts_, [&](Attempt& a) {
     bool kept = std::any_of(routes.begin(), routes.end(),
                             [&](const NamedRoute& r) { return r.route == a.route; });

@@ -160,7 +160,7 @@ class ConnectionRace {
   /// Begins a round, unless one is under way or it is too early. True when it did; call step()
   /// then.
   bool begin(const std::vector<NamedRoute>& routes, Time now);
-  /// Ends the attempts on all routes that are not in `routes`.
+  /// A round that is under way tries `routes`, new ones among them, and keeps only these.
   void keepOnly(const std::vector<NamedRoute>& routes);
   /// Ends the round without a result.
   void cancel();

@@ -33,7 +33,8 @@ Peer::~Peer() {
 }
 
 void Peer::setOptions(PeerOptions options, Time now) {
-  bool moved = options.endpoints != options_.endpoints;
+  bool moved =
+      options.endpoints != options_.endpoints || options.endpointsOver != options_.endpointsOver;
   options_ = std::move(options);
   forEachSession([&](Session& s) { s.paths().setKeepalive(options_.keepalive); });
   if (moved) race_.setNextRound(now);
@@ -44,7 +45,7 @@ void Peer::setTunables() {
 }
 
 void Peer::setUplinks(const std::vector<UplinkMeterEntry>& uplinks, Time now) {
-  std::vector<NamedRoute> before = std::exchange(routes_, routesTo(options_.endpoints, uplinks));
+  std::vector<NamedRoute> before = std::exchange(routes_, routesTo(options_, uplinks));
   if (session_ && session_->role() == KeySchedule::Role::kInitiator) {
     for (const NamedRoute& old : before) {
       bool stays = std::any_of(routes_.begin(), routes_.end(),
@@ -130,7 +131,7 @@ bool Peer::onRestartNotice(const RestartNotice& notice, Time now) {
 
 std::optional<KnownInitiator> Peer::knownInitiator(Time now) const {
   const Session* used = session();
-  if (!used || used->role() != KeySchedule::Role::kResponder || !options_.endpoints.empty())
+  if (!used || used->role() != KeySchedule::Role::kResponder || options_.hasEndpoints())
     return std::nullopt;
   KnownInitiator known{options_.pin, context_.sessions.find(used->id()).notice, {}};
   SessionStatus status;

@@ -59,9 +59,9 @@ struct NamedRoute {
   std::shared_ptr<Pacer> ceiling{};  ///< limits what this side sends on the uplink; null: no limit
 };
 
-/// The routes from each socket of each usable uplink to each endpoint of the same address family.
-/// The best uplinks come first.
-std::vector<NamedRoute> routesTo(const std::vector<Endpoint>& endpoints,
+/// The routes from each socket of each usable uplink to each of the peer's endpoints there that is
+/// of the same address family. The best uplinks come first.
+std::vector<NamedRoute> routesTo(const PeerOptions& peer,
                                  const std::vector<UplinkMeterEntry>& uplinks);
 
 inline void UplinkMeters::set(std::vector<UplinkSpec> specs) {
@@ -107,12 +107,24 @@ inline const UplinkMeterEntry* UplinkMeters::count(const Route& route, size_t by
   return account.meter->add(bytes + outerHeaders(route), now) ? &account : nullptr;
 }
 
+// The peer's endpoints that are tried over the uplink of this name: those for all uplinks, then
+// those that only this one found.
+inline std::vector<Endpoint> endpointsOver(const PeerOptions& peer, const std::string& uplink) {
+  std::vector<Endpoint> endpoints = peer.endpoints;
+  auto own = peer.endpointsOver.find(uplink);
+  if (own == peer.endpointsOver.end()) return endpoints;
+  for (const Endpoint& e : own->second) {
+    if (std::ranges::find(endpoints, e) == endpoints.end()) endpoints.push_back(e);
+  }
+  return endpoints;
+}
+
 // Whether there are routes over several uplinks, and several over one of them. An uplink that is
 // down counts, so that the numbers stay when it comes and goes.
-inline bool needNumbers(const std::vector<Endpoint>& endpoints,
-                        const std::vector<UplinkMeterEntry>& uplinks) {
+inline bool needNumbers(const PeerOptions& peer, const std::vector<UplinkMeterEntry>& uplinks) {
   size_t most = 0, used = 0;
   for (const UplinkMeterEntry& uplink : uplinks) {
+    const std::vector<Endpoint> endpoints = endpointsOver(peer, uplink.spec.name);
     size_t routes = 0;
     for (const UplinkSpec::Socket& socket : uplink.spec.sockets) {
       routes += static_cast<size_t>(std::ranges::count_if(endpoints, [&](const Endpoint& remote) {
@@ -125,7 +137,7 @@ inline bool needNumbers(const std::vector<Endpoint>& endpoints,
   return most > 1 && used > 1;
 }
 
-inline std::vector<NamedRoute> routesTo(const std::vector<Endpoint>& endpoints,
+inline std::vector<NamedRoute> routesTo(const PeerOptions& peer,
                                         const std::vector<UplinkMeterEntry>& uplinks) {
   std::vector<NamedRoute> routes;
   // The peer is told preferences only if some uplink has one, or if it cannot know otherwise which
@@ -133,7 +145,7 @@ inline std::vector<NamedRoute> routesTo(const std::vector<Endpoint>& endpoints,
   bool telling = std::any_of(uplinks.begin(), uplinks.end(), [](const UplinkMeterEntry& u) {
     return u.spec.preference != PathPreference{} || u.spec.peerCeiling > 0;
   });
-  telling |= needNumbers(endpoints, uplinks);
+  telling |= needNumbers(peer, uplinks);
   for (size_t number = 1; number <= uplinks.size(); ++number) {
     const UplinkMeterEntry& account = uplinks[number - 1];
     const UplinkSpec& uplink = account.spec;
@@ -142,12 +154,16 @@ inline std::vector<NamedRoute> routesTo(const std::vector<Endpoint>& endpoints,
     if (telling) own.uplink = static_cast<uint8_t>(number);
     PathPreference peers = own;
     peers.ceiling = uplink.peerCeiling;
-    for (size_t i = 0; i < uplink.sockets.size(); ++i) {
+    const std::vector<Endpoint> endpoints = endpointsOver(peer, uplink.name);
+    // Sockets are counted for each family, so that one family's sockets do not change the names of
+    // the other's routes.
+    size_t ofV4 = 0, ofV6 = 0;
+    for (const UplinkSpec::Socket& socket : uplink.sockets) {
+      size_t place = socket.family == Address::Family::kV4 ? ofV4++ : ofV6++;
       for (const Endpoint& remote : endpoints) {
-        if (remote.address.family != uplink.sockets[i].family) continue;
-        std::string name = uplink.name + "#" + std::to_string(i) + ">" + remote.toString();
-        routes.push_back(
-            {name, uplink.name, {uplink.sockets[i].id, {}, remote}, own, peers, account.ceiling});
+        if (remote.address.family != socket.family) continue;
+        std::string name = uplink.name + "#" + std::to_string(place) + ">" + remote.toString();
+        routes.push_back({name, uplink.name, {socket.id, {}, remote}, own, peers, account.ceiling});
       }
     }
   }

@@ -69,10 +69,12 @@ braid_name() {
 
 # A network of OpenWrt ("wan") stands for its device, where the system knows it; a device for itself.
 braid_uplink() {
-	local network interface
+	local network interface mac path
 	config_get interface "$1" interface
 	config_get network "$1" network
-	if [ -z "$interface" ] && [ -n "$network" ]; then
+	config_get mac "$1" mac
+	config_get path "$1" path
+	if [ -z "$interface$mac$path" ] && [ -n "$network" ]; then
 		network_get_device interface "$network" || {
 			echo "braid: uplink $1: network $network has no device yet, left out" >&2
 			return 0
@@ -80,8 +82,10 @@ braid_uplink() {
 	fi
 	braid_uplinks=$((braid_uplinks + 1))
 	[ "$braid_uplinks" -gt 1 ] || echo "uplinks:"
-	echo "  - interface: $(braid_quoted "$interface")"
-	braid_name "$1" '    '
+	braid_name "$1" '  - '
+	[ -n "$mac$path" ] || echo "    interface: $(braid_quoted "$interface")"
+	braid_options "$1" '    ' mac path
+	braid_list "$1" '    ' resolver resolvers
 	braid_options "$1" '    ' gateway source subflows use weight
 	braid_map "$1" '    ' metered cap:cap period:period reset_day:reset-day reset_hour:reset-hour
 	braid_map "$1" '    ' rate-limit limit_up:up limit_down:down
@@ -186,6 +190,12 @@ braid_class() {
 		sed 's/- class: /- /'
 }
 
+braid_dns() {
+	echo "dns:"
+	braid_list "$1" '  ' server servers
+	braid_list "$1" '  ' domain domains
+}
+
 braid_recovery() {
 	echo "recovery:"
 	braid_options "$1" '  ' $(braid_settings recovery)
@@ -202,6 +212,7 @@ braid_yaml() {
 	config_foreach braid_tunnel tunnel
 	config_foreach braid_shim ack_shim
 	config_foreach braid_streams streams
+	config_foreach braid_dns dns
 	config_foreach braid_forward forward
 	config_foreach braid_recovery recovery
 }

@@ -2,6 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "ctl/doctor/doctor.h"
 
@@ -14,6 +20,26 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr int kUplink = 2, kDevice = 7;
+
+/// A folder that stands for the root of a machine.
+class TemporaryRoot {
+ public:
+  TemporaryRoot() {
+    std::string name = std::filesystem::temp_directory_path() / "braid-root-XXXXXX";
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TemporaryRoot() { std::filesystem::remove_all(path_); }
+  TemporaryRoot(const TemporaryRoot&) = delete;
+  TemporaryRoot& operator=(const TemporaryRoot&) = delete;
+  const std::string& path() const { return path_; }
+  void write(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(path_ + file).parent_path());
+    std::ofstream(path_ + file) << text;
+  }
+
+ private:
+  std::string path_;
+};
 
 struct DoctorNetworkTest : testing::Test {
   DoctorNetworkTest() {
@@ -85,6 +111,31 @@ TEST_F(DoctorNetworkTest, ARouteInTheWayHasTheMetricOfTheDevices) {
   EXPECT_THAT(found(),
               ElementsAre(HasSubstr("has 0.0.0.0/0, and the host has a route for it already"),
                           HasSubstr("has ::/0, and the host has a route for it already")));
+}
+
+// A provider's name server is on the uplink's side. With a route for everything it is asked through
+// the tunnel.
+TEST_F(DoctorNetworkTest, NameServersThatTheTunnelTakesAwayAreFound) {
+  TemporaryRoot root;
+  root.write("/etc/resolv.conf", "nameserver 10.64.0.1\nnameserver 10.2.0.53\n");
+  auto findings = [&] {
+    DoctorReport report;
+    checkResolvers({config, nullptr, Machine(root.path()), table, routes}, report);
+    std::vector<std::string> out;
+    for (const Finding& f : report.findings()) out.push_back(f.what + "; " + f.remedy);
+    return out;
+  };
+  PeerConfig& peer = config.peers.emplace_back();
+  peer.options.prefixes = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse("10.2.0.0/16")};
+  EXPECT_THAT(findings(), ElementsAre(AllOf(HasSubstr("10.64.0.1 (/etc/resolv.conf)"),
+                                            HasSubstr("dns: {servers:"))));
+  Link near = table.links().at(kUplink);
+  near.addresses.insert({*Address::parse("10.64.0.9"), 24, 0, true, false, false});
+  table.setLink(near);
+  EXPECT_THAT(findings(), IsEmpty()) << "it is on the uplink's own network";
+  config.device.routes.clear();
+  link("wwan0", kUplink);
+  EXPECT_THAT(findings(), IsEmpty()) << "no route takes it";
 }
 
 }  // namespace

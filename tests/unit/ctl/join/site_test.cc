@@ -72,6 +72,21 @@ TEST(Ipv6, IsLeftOutOfAnAnswerForAMachineWithoutIt) {
   EXPECT_THAT(left.networks, ElementsAre(answer.networks[1]));
 }
 
+TEST_F(SiteTest, ALanWithoutACarrierIsKnownAsSuch) {
+  add("eth0", {"192.0.2.5/24"});
+  route(100);
+  add("lan0", {"192.168.10.1/24"}, false);
+  add("lan1", {}, false);
+  Link switchedOn = host.edit().links().at(last);
+  switchedOn.on = true;
+  host.edit().setLink(switchedOn);
+  add("spare", {}, false);
+  EXPECT_THAT(findLans(table(), {"eth0"}, "braid0"), IsEmpty());
+  EXPECT_THAT(
+      findDarkLans(table(), {"eth0"}, "braid0"),
+      ElementsAre(DarkLan{"lan0", {*Prefix::parse("192.168.10.0/24")}}, DarkLan{"lan1", {}}));
+}
+
 TEST_F(SiteTest, UplinksAreTheInterfacesWithADefaultRouteBestFirst) {
   add("lo", {"127.0.0.1/8"});
   add("wwan0", {"100.70.1.2/30"});

@@ -128,6 +128,13 @@ TEST(Views, Status) {
       << text;
   EXPECT_TRUE(text.ends_with("\ndropped:  " + std::string(dropName(Drop::kReplay)) + " 7\n"))
       << text;
+  gateway.uplinks[0].resolvers = {"192.0.2.53", "2001:db8::53"};
+  gateway.uplinks[0].resolversFrom = "systemd-resolved";
+  text = statusText(statusJson(gateway, exampleTunnel()));
+  EXPECT_NE(text.find("pin     sha256:y\nnames   over wifi by 192.0.2.53, 2001:db8::53 "
+                      "(systemd-resolved)\n\n"),
+            std::string::npos)
+      << text;
   gateway.drops.overflowed = 3;
   text = statusText(statusJson(gateway, exampleTunnel()));
   EXPECT_TRUE(text.ends_with("\ndropped between kernel and tunnel:  socket_overflow 3\n")) << text;

@@ -128,15 +128,27 @@ TEST(ConfigErrors, Device) {
 TEST(ConfigErrors, Uplinks) {
   expectError(
       "{name: wifi, interface: wlan0}", "{name: wifi}",
-      "e.yaml:6:5: uplinks[0].interface: is missing; name the interface, such as wlan0; 'ip link' "
-      "lists them");
+      "e.yaml:6:5: uplinks[0]: names no interface; add interface, such as wlan0; 'ip link' lists "
+      "them. Or mac, or path");
+  expectError("interface: wlan0", "interface: wlan0, path: pci-0000:03:00.0",
+              "e.yaml:6:42: uplinks[0].path: is a second way to name the interface; keep one of "
+              "interface, mac and path");
+  expectError("interface: wlan0", "mac: \"02:00:5e:00:53\"",
+              "e.yaml:6:23: uplinks[0].mac: '02:00:5e:00:53' is no MAC address; write it as 'ip "
+              "link' does, in quotes: \"02:00:5e:00:53:01\"");
+  expectError("interface: wlan0", "path: usb1",
+              "e.yaml:6:24: uplinks[0].path: 'usb1' is no path of a device; 'networkctl status "
+              "INTERFACE' shows it, such as pci-0000:00:14.0-usb-0:2:1.0");
+  expectError("name: wifi, interface: wlan0", "mac: \"02:00:5e:00:53:01\"",
+              "e.yaml:6:5: uplinks[0]: has no name; give the uplink a name for messages and "
+              "reports");
   expectError("name: wifi,", "name: my wifi,",
               "e.yaml:6:12: uplinks[0].name: 'my wifi' is no name; use 1 to 32 letters, digits, "
               "dots, dashes "
               "or underscores");
   expectError(
       "interface: wlan0", "interface: a/b",
-      "e.yaml:6:29: uplinks[0].interface: 'a/b' is no interface name; use 1 to 15 bytes without "
+      "e.yaml:6:29: uplinks[0].interface: 'a/b' is no interface name; use 1 to 127 bytes without "
       "spaces, slashes "
       "and colons");
   expectError(

@@ -33,6 +33,22 @@ TEST(ConfigValues, MinimalFileGivesTheDefaults) {
   EXPECT_EQ(c.tunnel.repairTime, TunnelOptions{}.repairTime);
 }
 
+TEST(ConfigValues, AnUplinkIsNamedByInterfaceMacOrPath) {
+  auto with = [](const std::string& uplink) {
+    std::string text = edgeText();
+    std::string before = "{name: wifi, interface: wlan0}";
+    text.replace(text.find(before), before.size(), uplink);
+    return configOf(text).uplinks.at(0);
+  };
+  UplinkConfig byMac = with("{name: wifi, mac: \"02:00:5E:00:53:01\", resolvers: [192.0.2.53]}");
+  EXPECT_EQ(byMac.selector().toString(), "interface with MAC 02:00:5e:00:53:01");
+  EXPECT_THAT(byMac.resolvers, ElementsAre(*Address::parse("192.0.2.53")));
+  UplinkConfig byPath = with("{name: wifi, path: \"pci-0000:00:14.0-usb-0:2:1.0\"}");
+  EXPECT_EQ(byPath.selector().toString(), "interface at pci-0000:00:14.0-usb-0:2:1.0");
+  UplinkConfig byAltname = with("{interface: wan-behind-the-cupboard}");
+  EXPECT_EQ(byAltname.name, "wan-behind-the-cupboard");
+}
+
 TEST(ConfigValues, OffloadsAreOnUnlessTurnedOff) {
   EXPECT_TRUE(configOf(edgeText()).offloads.device);
   EXPECT_TRUE(configOf(edgeText()).offloads.sockets);

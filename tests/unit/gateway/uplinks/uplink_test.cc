@@ -356,6 +356,143 @@ TEST_F(UplinkTest, ReloadKeepsWhatDidNotChange) {
   EXPECT_EQ(host_.net().configured().size(), 6u);
 }
 
+// Two equal modems: what each of them is called depends on which one is found first.
+TEST_F(UplinkTest, ModemsThatSwapTheirNamesKeepTheirUplinks) {
+  auto modem = [](int index, const char* name, const char* port, const char* address) {
+    Link l = link(index, name, {on(address)});
+    l.mac = "0c:5b:8f:27:9a:64";  // the maker gives it to all
+    l.path = std::string("pci-0000:00:14.0-usb-0:") + port + ":1.0";
+    return l;
+  };
+  auto at = [](const char* name, const char* port) {
+    UplinkConfig c = uplink(name, "");
+    c.path = std::string("pci-0000:00:14.0-usb-0:") + port + ":1.0";
+    return c;
+  };
+  table_.setLink(modem(3, "usb0", "1", "192.0.2.5"));
+  table_.setLink(modem(4, "usb1", "2", "198.51.100.5"));
+  UplinkConfig capped = at("capped", "1");
+  capped.preference.use = PathUse::kMetered;
+  uplinks_.configure({capped, at("free", "2")}, table_);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@usb0", "198.51.100.5@usb1"));
+
+  table_.removeLink(3);
+  table_.removeLink(4);
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_THAT(locals(), IsEmpty());
+  table_.setLink(modem(5, "usb0", "2", "198.51.100.5"));
+  table_.setLink(modem(6, "usb1", "1", "192.0.2.5"));
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@usb1", "198.51.100.5@usb0"));
+  EXPECT_EQ(uplinks_.specs()[0].name, "capped");
+  EXPECT_EQ(uplinks_.specs()[0].preference.use, PathUse::kMetered);
+  EXPECT_EQ(uplinks_.status()[0].interface, "usb1");
+}
+
+TEST_F(UplinkTest, AnInterfaceIsFoundByItsMacOrByAnAltname) {
+  Link eth = link(3, "enp3s0", {on("192.0.2.5")});
+  eth.mac = eth.ownMac = "02:00:5e:00:53:01";
+  eth.altnames = {"wan-left"};
+  Link vlan = link(4, "enp3s0.7", {on("198.51.100.5")});
+  vlan.mac = eth.mac;
+  vlan.kind = "vlan";
+  vlan.lower = 3;
+  table_.setLink(vlan);
+  table_.setLink(eth);
+  UplinkConfig byMac = uplink("mac", "");
+  byMac.mac = "02:00:5e:00:53:01";
+  uplinks_.configure({byMac}, table_);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@enp3s0"));
+  uplinks_.configure({uplink("alt", "wan-left")}, table_);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@enp3s0"));
+}
+
+TEST_F(UplinkTest, OneMacOfTwoInterfacesNamesNeither) {
+  Link a = link(3, "usb0", {on("192.0.2.5")}), b = link(4, "usb1", {on("198.51.100.5")});
+  a.mac = b.mac = "0c:5b:8f:27:9a:64";
+  table_.setLink(a);
+  table_.setLink(b);
+  UplinkConfig c = uplink("lte", "");
+  c.mac = a.mac;
+  uplinks_.configure({c}, table_);
+  EXPECT_THAT(locals(), IsEmpty());
+  EXPECT_THAT(uplinks_.takeNotes(),
+              ElementsAre("uplink lte is down: more than one interface with MAC "
+                          "0c:5b:8f:27:9a:64 (usb0, usb1); name it by `path`, where it is plugged "
+                          "in"));
+}
+
+TEST_F(UplinkTest, ARenamedInterfaceKeepsItsSocketsAndGetsItsRulesAnew) {
+  Link l = link(3, "eth1", {on("192.0.2.5")});
+  l.mac = "02:00:5e:00:53:01";
+  table_.setLink(l);
+  UplinkConfig c = withGateway(uplink("dsl", ""), "192.0.2.1");
+  c.mac = l.mac;
+  uplinks_.configure({c}, table_);
+  SocketId id = uplinks_.specs()[0].sockets.at(0).id;
+  l.name = "wan0";
+  table_.setLink(l);
+  uplinks_.update(table_);
+  EXPECT_EQ(uplinks_.specs()[0].sockets.at(0).id, id) << "the kernel binds to the interface";
+  EXPECT_THAT(host_.net().configured(),
+              ElementsAre("IPv4 rule 6600: oif wan0 lookup 254 suppress_prefixlength 0",
+                          "IPv4 rule 6601: oif wan0 lookup 6600",
+                          "route default via 192.0.2.1 dev wan0 table 6600"));
+}
+
+TEST_F(UplinkTest, RefusedRoutesOfOneFamilyLeaveTheOther) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  UplinkConfig c = withGateway(uplink("dsl", "eth1"), "192.0.2.1");
+  c.gateways.push_back(ip("2001:db8::1"));
+  host_.net().refuseLines({"IPv6 rule 6601: oif eth1 lookup 6600"});
+  uplinks_.configure({c}, table_);
+  EXPECT_TRUE(uplinks_.specs()[0].up);
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1"));
+  SocketId id = uplinks_.specs()[0].sockets.at(0).id;
+  EXPECT_TRUE(uplinks_.wantsRetry());
+  host_.net().refuseLines({});
+  EXPECT_TRUE(uplinks_.update(table_));
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1", "2001:db8::5@eth1"));
+  EXPECT_EQ(uplinks_.specs()[0].sockets.at(0).id, id);
+  EXPECT_FALSE(uplinks_.wantsRetry());
+}
+
+// The provider has replaced the prefix, and the router has not taken the old one back.
+TEST_F(UplinkTest, AnAddressWhosePathsAreAllDeadGivesWay) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8:1::5"), on("2001:db8:2::5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  ASSERT_THAT(locals(), ElementsAre("192.0.2.5@eth1", "2001:db8:1::5@eth1"));
+  SocketId v4 = uplinks_.specs()[0].sockets.at(0).id;
+  EXPECT_TRUE(uplinks_.hasAlternatives(table_));
+  const std::set<Family> both{Family::kV4, Family::kV6};
+  Time now{1h};
+  EXPECT_FALSE(uplinks_.judgeSources({v4}, both, table_, now));
+  EXPECT_FALSE(uplinks_.judgeSources({v4}, both, table_, now + 14s));
+  uplinks_.takeNotes();
+  EXPECT_TRUE(uplinks_.judgeSources({v4}, both, table_, now + 15s));
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1", "2001:db8:2::5@eth1"));
+  EXPECT_EQ(uplinks_.specs()[0].sockets.at(0).id, v4) << "the other family goes on";
+  EXPECT_THAT(uplinks_.takeNotes(),
+              testing::Contains("uplink dsl: nothing comes back to 2001:db8:1::5, another address "
+                                "of eth1 is tried"));
+  // What the kernel prefers does not bring the dead one back.
+  EXPECT_FALSE(uplinks_.update(table_));
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1", "2001:db8:2::5@eth1"));
+  // When nothing comes back to the new one either, the first is tried again.
+  EXPECT_FALSE(uplinks_.judgeSources({v4}, both, table_, now + 16s));
+  EXPECT_TRUE(uplinks_.judgeSources({v4}, both, table_, now + 31s));
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1", "2001:db8:1::5@eth1"));
+}
+
+TEST_F(UplinkTest, AnAddressIsNotJudgedWithoutACallInItsFamily) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8:1::5"), on("2001:db8:2::5")}));
+  uplinks_.configure({uplink("dsl", "eth1")}, table_);
+  Time now{1h};
+  for (Duration at : {0s, 20s, 40s})
+    EXPECT_FALSE(uplinks_.judgeSources({}, {Family::kV4}, table_, now + at));
+  EXPECT_THAT(locals(), ElementsAre("192.0.2.5@eth1", "2001:db8:1::5@eth1"));
+}
+
 TEST(SocketIdsTest, NamesAreUniqueNotReusedSoonAndNeverZero) {
   SocketIds ids;
   SocketId kept = ids.take();

@@ -393,6 +393,41 @@ TEST_F(NetlinkApplyTest, AnAddressWhoseLifetimeRanOutIsNoLossOfOurs) {
   }
 }
 
+TEST_F(NetlinkApplyTest, TellsMacAndAltnames) {
+  auto told = [&](const std::vector<std::string>& altnames, bool whole) {
+    NetlinkRequest m(RTM_NEWLINK, 0);
+    auto& body = m.body<ifinfomsg>();
+    body.ifi_index = 3;
+    body.ifi_flags = kOn;
+    m.put(IFLA_IFNAME, std::string("eth1"));
+    if (whole) {
+      m.put(IFLA_MTU, uint32_t{1500});
+      const uint8_t mac[] = {0x02, 0, 0x5e, 0, 0x53, 0xff}, own[] = {0x02, 0, 0x5e, 0, 0x53, 1};
+      mnl_attr_put(&m.header(), IFLA_ADDRESS, sizeof mac, mac);
+      mnl_attr_put(&m.header(), IFLA_PERM_ADDRESS, sizeof own, own);
+    }
+    if (!altnames.empty()) {
+      nlattr* nest = mnl_attr_nest_start(&m.header(), IFLA_PROP_LIST);
+      for (const std::string& name : altnames)
+        mnl_attr_put_strz(&m.header(), IFLA_ALT_IFNAME, name.c_str());
+      mnl_attr_nest_end(&m.header(), nest);
+    }
+    applyNetlink(m.header(), table_);
+  };
+  told({"wan-left", "enx02005e005301"}, true);
+  const Link& l = table_.links().at(3);
+  EXPECT_EQ(l.mac, "02:00:5e:00:53:ff");
+  EXPECT_EQ(l.ownMac, "02:00:5e:00:53:01");
+  EXPECT_THAT(l.altnames, ElementsAre("enx02005e005301", "wan-left"));
+  EXPECT_EQ(table_.find(LinkSelector{"wan-left", "", ""}), &l);
+  EXPECT_EQ(table_.find(LinkSelector{"", "02:00:5e:00:53:01", ""}), &l);
+  EXPECT_EQ(table_.find(LinkSelector{"", "02:00:5e:00:53:02", ""}), nullptr);
+  told({}, false);
+  EXPECT_THAT(l.altnames, testing::SizeIs(2)) << "the message does not tell all";
+  told({}, true);
+  EXPECT_THAT(l.altnames, IsEmpty());
+}
+
 TEST_F(NetlinkApplyTest, WhatIsReadAnewMayHaveHappened) {
   link(RTM_NEWLINK, 3, "eth1");
   changes();

@@ -121,6 +121,27 @@ TEST_F(AttemptsTest, AttemptsOnRoutesThatAreGoneEnd) {
   EXPECT_EQ(known(2), 1u);
 }
 
+// The name of a peer may be answered with an address that is dead, and a moment later, over another
+// uplink, with one that lives.
+TEST_F(AttemptsTest, ANewRouteIsTriedInTheRoundThatIsUnderWay) {
+  NamedRoute late = routes.back();
+  routes.pop_back();
+  begin();
+  step();
+  routes.push_back(late);
+  attempts.keepOnly(routes);
+  now += ConnectionRace::kAttemptDelay;
+  step();
+  EXPECT_EQ(known(2), 1u);
+  EXPECT_EQ(known(3), 0u) << "after the others, and the usual delay";
+  now += ConnectionRace::kAttemptDelay;
+  step();
+  EXPECT_EQ(known(3), 1u);
+  attempts.cancel();
+  attempts.keepOnly(routes);
+  EXPECT_FALSE(attempts.isTrying()) << "no round is under way";
+}
+
 TEST_F(AttemptsTest, PausesGrowToTheLongestAndAreShortAgainAfterSuccess) {
   Duration before{};
   for (int round = 0; round < 8; ++round) {

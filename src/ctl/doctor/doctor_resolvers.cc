@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ctl/doctor/doctor.h"
+#include "gateway/join/address_plan.h"
+#include "host/linux/link_resolver.h"
+#include "host/linux/loop.h"
+
+namespace braid {
+namespace {
+
+bool contains(const std::vector<Prefix>& networks, const Address& a) {
+  return std::ranges::any_of(networks, [&](const Prefix& p) { return p.contains(a); });
+}
+
+// Whether a peer is known to lead to this address: not only because it takes everything.
+bool isBehindPeer(const Config& config, const Address& a) {
+  return std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
+    return std::ranges::any_of(peer.options.prefixes,
+                               [&](const Prefix& p) { return !p.isEverything() && p.contains(a); });
+  });
+}
+
+bool isConnected(const Patient& patient, const Address& a) {
+  return std::ranges::any_of(patient.table.links(), [&](const auto& entry) {
+    const Link& link = entry.second;
+    return link.name != patient.config.device.name &&
+           std::ranges::any_of(link.addresses, [&](const LinkAddress& own) {
+             return networkOf({own.address, own.prefixLength}).contains(a);
+           });
+  });
+}
+
+// The name servers of which one does not answer. They are asked as any program of this host asks,
+// for a name that is nowhere (RFC 6761 section 6.4): a server that works says so.
+std::vector<Address> silentOf(const std::vector<Address>& servers) {
+  constexpr Duration kPatience = 8s;
+  std::map<std::string, bool> answers;
+  Loop loop;
+  LinkResolver resolver(loop, [&](const LookupResult& result) {
+    answers[result.uplink] = result.reached;
+    if (answers.size() == servers.size()) loop.stop();
+  });
+  Timer timer(loop, [&] { loop.stop(); });
+  timer.arm(monotonicNow() + kPatience);
+  for (const Address& server : servers) {
+    LookupWay way;
+    way.uplink = server.toString();
+    way.resolvers = {server};
+    resolver.request(way, {"braid.invalid", 1});
+  }
+  if (!servers.empty()) loop.run();
+  std::vector<Address> out = servers;
+  std::erase_if(out, [&](const Address& a) { return answers[a.toString()]; });
+  return out;
+}
+
+}  // namespace
+
+void checkResolvers(const Patient& patient, DoctorReport& report) {
+  const Config& config = patient.config;
+  LinkResolvers host = LinkResolverFiles(patient.machine.path("")).ofHost();
+  if (host.local || config.tunnel.mode != TunnelOptions::Mode::kTun) return;
+  std::vector<Address> inside;
+  for (const Address& server : host.servers) {
+    bool isOurs = std::ranges::find(config.dns.servers, server) != config.dns.servers.end();
+    if (contains(config.device.routes, server) && !isConnected(patient, server) && !isOurs &&
+        !isBehindPeer(config, server))
+      inside.push_back(server);
+  }
+  // Without a daemon only what cannot be elsewhere is certain: a private address is of an uplink's
+  // own network.
+  std::vector<Address> silent;
+  if (patient.daemon) {
+    silent = silentOf(inside);
+  } else {
+    std::ranges::copy_if(inside, std::back_inserter(silent),
+                         [](const Address& a) { return isPrivate(a); });
+  }
+  for (const Address& server : silent)
+    report.wrong({"dns",
+                  "the name server " + server.toString() + " (" + host.source +
+                      ") is asked through the tunnel, and " +
+                      (patient.daemon ? "does not answer there"
+                                      : "its address is behind no peer in particular"),
+                  "this host, and those that ask it, find no names while the tunnel has the routes",
+                  "name servers that the tunnel reaches by 'dns: {servers: [ADDRESS]}' in the "
+                  "configuration (braidctl dns set), or give the host public ones"});
+  if (silent.empty() && !inside.empty())
+    report.fine("dns", "the host's name servers answer through the tunnel");
+}
+
+}  // namespace braid
