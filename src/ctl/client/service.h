@@ -30,9 +30,9 @@ class Interruption {
 
 /// Whether systemd runs this machine (sd_booted(3)).
 bool hasSystemd();
-/// Runs a program, found by PATH, without a shell. Its output is that of this process. Returns its
-/// exit status; 127: it could not be started.
-int runProgram(const std::vector<std::string>& words);
+/// Runs a program, found by PATH, without a shell. Its output is that of this process, or is added
+/// to `output`; it then reads nothing. Returns its exit status; 127: it could not be started.
+int runProgram(const std::vector<std::string>& words, std::string* output = nullptr);
 /// Enables and starts the unit braid@NAME; stopUnit() stops and disables it. False when systemctl
 /// fails.
 bool startUnit(const std::string& name);
