@@ -18,16 +18,16 @@ std::string lineOf(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-std::string zoneOf(const std::string& interface, const std::string& fallback) {
-  std::string own = lineOf(runOr({"firewall-cmd", "--get-zone-of-interface=" + interface}, ""));
-  return own.empty() ? fallback : own;
+// Empty: none, the default zone is for it.
+std::string askForZone(const std::string& interface) {
+  return lineOf(runOr({"firewall-cmd", "--get-zone-of-interface=" + interface}, ""));
 }
 
 class Plan {
  public:
   explicit Plan(const FirewallTask& task)
       : usual_(lineOf(runOr({"firewall-cmd", "--get-default-zone"}, "public"))),
-        zone_(zoneOf(task.device, "")),
+        zone_(askForZone(task.device)),
         device_(task.device) {
     if (!zone_.empty()) return;
     // Names of zones have 17 characters at most, those of interfaces 15.
@@ -39,14 +39,15 @@ class Plan {
 
   void pass(const PassRule& rule) {
     bool isOut = rule.out == device_;
-    std::string other = zoneOf(isOut ? rule.in : rule.out, usual_);
-    add({"--policy=" + policyFor(isOut, other), "--add-rich-rule=" + richRule(rule)}, {});
+    std::string policy = policyFor(isOut, zoneOf(isOut ? rule.in : rule.out));
+    add({"--policy=" + policy, "--add-rich-rule=" + richRule(rule)}, {});
   }
 
   void listen(const PassRule& rule, const std::string& interface) {
-    std::string zone = zoneOf(interface, usual_),
+    std::string zone = askForZone(interface),
                 port = std::to_string(rule.firstPort) + "/" +
                        (rule.protocol == IPPROTO_TCP ? "tcp" : "udp");
+    if (zone.empty()) zone = usual_;
     add({"--zone=" + zone, "--add-port=" + port}, {"--zone=" + zone, "--remove-port=" + port});
   }
 
@@ -56,6 +57,16 @@ class Plan {
   }
 
  private:
+  // A policy holds for the interfaces that its zones name. One that is in the default zone without
+  // being named there is named, which changes nothing else for it.
+  std::string zoneOf(const std::string& interface) {
+    std::string zone = askForZone(interface);
+    if (!zone.empty()) return zone;
+    add({"--zone=" + usual_, "--add-interface=" + interface},
+        {"--zone=" + usual_, "--remove-interface=" + interface});
+    return usual_;
+  }
+
   // One policy for each direction and zone: packets from the zone to the tunnel, and back.
   std::string policyFor(bool isOut, const std::string& other) {
     auto [known, isNew] = policies_.try_emplace({isOut, other});
