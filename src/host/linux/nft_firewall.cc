@@ -141,7 +141,8 @@ struct NftFirewall::Reader {
     auto use = [&](uint8_t, const NftAttributes& message) {
       const nlattr* list = message.get(NFTA_SET_ELEM_LIST_ELEMENTS);
       if (!list || !set.isKnown) return;
-      for (const auto& [type, element] : NftAttributes(list).all()) {
+      const NftAttributes elements(list);
+      for (const auto& [type, element] : elements.all()) {
         if (set.elements.size() == kMostElements) set.isKnown = false;
         if (set.isKnown) set.elements.push_back(elementOf(NftAttributes(element)));
       }
