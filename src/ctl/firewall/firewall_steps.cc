@@ -12,6 +12,7 @@
 #include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 #include "ctl/client/service.h"
 #include "host/linux/files.h"
@@ -24,11 +25,14 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kFileMode = 0644, kProgramMode = 0755;
 
+// Lines around those of a gateway; its name, "braid NAME", stands behind them.
+constexpr std::string_view kBegin = "# begin of ", kEnd = "# end of ";
+
 std::string begin(const std::string& name) {
-  return "# begin of " + name + "\n";
+  return std::string(kBegin) + name + "\n";
 }
 std::string end(const std::string& name) {
-  return "# end of " + name + "\n";
+  return std::string(kEnd) + name + "\n";
 }
 
 std::optional<std::string> textOfFile(const std::string& path) {
@@ -48,14 +52,26 @@ void write(const std::string& path, const std::string& text, mode_t mode) {
   if (!problem.empty()) throw std::runtime_error(problem);
 }
 
+// Where the first line begins that begins so, and is none of another gateway's.
+size_t placeBefore(const std::string& text, const std::string& start) {
+  bool isOurs = false;
+  for (size_t at = 0, end; at < text.size(); at = end) {
+    end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    std::string_view line = std::string_view(text).substr(at, end - at);
+    if (line.starts_with(kBegin)) isOurs = true;
+    if (!isOurs && line.starts_with(start)) return at;
+    if (line.starts_with(kEnd)) isOurs = false;
+  }
+  return std::string::npos;
+}
+
 void insertLines(const FirewallStep& step, const std::string& name) {
   std::optional<std::string> text = textOfFile(step.file);
   if (!text) throw std::runtime_error(step.file + ": cannot be read: " + std::strerror(errno));
-  size_t at = text->starts_with(step.before) ? 0 : text->find("\n" + step.before);
+  size_t at = placeBefore(*text, step.before);
   if (at == std::string::npos)
     throw std::runtime_error(step.file + " has no line that begins with '" + step.before +
                              "': add the rules by hand ('braidctl firewall show')");
-  if (at != 0) ++at;
   write(step.file, text->insert(at, begin(name) + step.text + end(name)), modeOf(step.file));
 }
 
