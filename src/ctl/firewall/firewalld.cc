@@ -57,14 +57,11 @@ class Plan {
   }
 
  private:
-  // A policy holds for the interfaces that its zones name. One that is in the default zone without
-  // being named there is named, which changes nothing else for it.
-  std::string zoneOf(const std::string& interface) {
+  // A policy holds for the interfaces that its zones name. To name an interface that is in the
+  // default zone unnamed would let others of that zone forward to it (zones have `forward`).
+  static std::string zoneOf(const std::string& interface) {
     std::string zone = askForZone(interface);
-    if (!zone.empty()) return zone;
-    add({"--zone=" + usual_, "--add-interface=" + interface},
-        {"--zone=" + usual_, "--remove-interface=" + interface});
-    return usual_;
+    return zone.empty() ? "ANY" : zone;
   }
 
   // One policy for each direction and zone: packets from the zone to the tunnel, and back.
