@@ -436,7 +436,9 @@ class Joining(PairCase):
         told = self.join(self.invite("van"))
         self.assertRegex(told, r"IPv4 packets from lan0 .*dropped by chain FORWARD of table ip filter, by its policy")
         self.assertIn("ufw lets them through", told)
-        self.verify(self.download(self.file(100_000)))
+        for address in (V4, V6):
+            with self.subTest(address=address):
+                self.verify(self.download(self.file(100_000), address))
         self.assertRegex(self.ufw("status verbose"), r"on braid0 +ALLOW FWD +192\.168\.10\.0/24 on lan0")
         self.edge.ctl("firewall", "remove", "edge")
         self.assertNotIn("braid0", self.ufw("status verbose"))
