@@ -100,7 +100,7 @@ class Firewalls(FirewallCase):
             self.assertEqual(self.web(V4), (True, 1), "streams do not pass `forward`")
             self.firewall("allow")
             self.assertTrue(self.connects(self.lab.client, V4, OTHER))
-            # What Docker does at its reload: it makes all its chains anew, but DOCKER-USER.
+            # What Docker does at its reload: it makes all its chains again, but DOCKER-USER.
             rules = "".join(line for line in self.recorded("docker-20.10.24.v4").splitlines(True)
                             if "DOCKER-USER" not in line or line.startswith("-A FORWARD"))
             self.edge.run("iptables-nft-restore", "--noflush", self.rules_file(rules))
@@ -122,7 +122,7 @@ class Firewalls(FirewallCase):
             self.assertTrue(self.connects(self.lab.server, CLIENT[V4], OTHER, source=(V4, 0)))
             hook = self.upper / "libvirt/hooks/network.d" / f"braid-{self.gateway.name}"
             self.assertEqual(hook.stat().st_mode & 0o777, 0o755)
-            # libvirt makes its chains anew at a network's start, and calls the hook.
+            # libvirt makes its chains again at a network's start, and calls the hook.
             self.edge.run("iptables", "-F", "FORWARD")
             self.restore(rules)
             self.assertFalse(self.connects(self.lab.server, CLIENT[V4], OTHER, 1, (V4, 0)))

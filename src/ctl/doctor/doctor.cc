@@ -175,7 +175,8 @@ DoctorReport examine(const std::string& file) {
   std::optional<Config> config = load(file, report, whole);
   if (!config) return report;
   std::optional<RunningDaemon> daemon = daemonOf(*config, report);
-  Patient patient{*config, daemon ? &*daemon : nullptr, Machine(), NetlinkMonitor().table(),
+  Patient patient{*config,          daemon ? &*daemon : nullptr,
+                  Machine(),        NetlinkMonitor().table(),
                   readMainRoutes(), file};
   checkHost(patient, report);
   checkFiles(patient, report);

@@ -91,8 +91,9 @@ void checkFiles(const Patient& patient, DoctorReport& report);
 void checkNetwork(const Patient& patient, DoctorReport& report);
 /// Checks the host names of the peers' endpoints.
 void checkNames(const Patient& patient, DoctorReport& report);
-/// Checks whether what the gateway needs passes the host's own firewall: datagrams to the ports that
-/// it listens on, packets between its LANs and the tunnel, and connections that become streams.
+/// Checks whether what the gateway needs passes the host's own firewall: datagrams to the ports
+/// that it listens on, packets between its LANs and the tunnel, and connections that become
+/// streams.
 void checkFirewall(const Patient& patient, DoctorReport& report);
 /// Checks what the running daemon knows of its peers and paths.
 void checkDaemon(const Patient& patient, DoctorReport& report);

@@ -230,8 +230,8 @@ void checkFirewall(const Patient& patient, DoctorReport& report) {
         continue;
       }
       isOpen = false;
-      report.wrong({"firewall", what, consequenceOf(obstacle),
-                    remedyFor(obstacle, wall, patient.file)});
+      report.wrong(
+          {"firewall", what, consequenceOf(obstacle), remedyFor(obstacle, wall, patient.file)});
     }
     if (isOpen) report.fine("firewall", "nothing of nf_tables is known to drop what must pass");
   } catch (const SystemError& e) {

@@ -110,9 +110,8 @@ std::vector<std::string> unreadFilters(const std::string& root) {
     std::ifstream in(root + "/proc/net/ip" + version + "_tables_names");
     for (std::string table; std::getline(in, table);) {
       if (table == "filter")
-        out.push_back("rules of ip" + std::string(version) +
-                      "tables-legacy are not read: ip" + version +
-                      "tables-legacy -S shows them (INPUT and FORWARD)");
+        out.push_back("rules of ip" + std::string(version) + "tables-legacy are not read: ip" +
+                      version + "tables-legacy -S shows them (INPUT and FORWARD)");
     }
   }
   return out;
@@ -130,8 +129,8 @@ std::vector<std::string> firewallWarnings(const std::string& file, const Config&
     for (const Obstacle& obstacle : obstaclesNow(config, wall)) {
       if (isHarmless(obstacle, wall)) continue;
       out.push_back(obstacle.opening.toString() + ": dropped by " + obstacle.drop.toString() +
-                    "; " + consequenceOf(obstacle) + ". Remedy: " +
-                    remedyFor(obstacle, wall, file));
+                    "; " + consequenceOf(obstacle) +
+                    ". Remedy: " + remedyFor(obstacle, wall, file));
     }
   } catch (const SystemError&) {
     // Without the right to read the filter, nothing is said about it.

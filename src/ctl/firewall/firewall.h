@@ -19,14 +19,14 @@ struct FirewallState {
     std::vector<Obstacle> obstacles;
     std::vector<FirewallStep> steps;  ///< empty: the program cannot let these through
   };
-  std::vector<Part> parts;      ///< by program
+  std::vector<Part> parts;          ///< by program
   std::vector<std::string> unread;  ///< parts of the filter that cannot be read, with the reason
 };
 
 /// Options of the verb.
 struct FirewallWish {
-  std::string file;          ///< the configuration
-  bool intoChains = false;   ///< adds rules to chains of no known program as well
+  std::string file;         ///< the configuration
+  bool intoChains = false;  ///< adds rules to chains of no known program as well
 };
 
 /// A remedy for what drops these packets, as a sentence.

@@ -151,7 +151,7 @@ std::vector<FirewallStep> dockerSteps(const std::vector<Obstacle>& obstacles,
   return steps;
 }
 
-// libvirt makes its chains anew when a network starts, and calls the hook then.
+// libvirt makes its chains again when a network starts, and calls the hook then.
 std::vector<FirewallStep> libvirtSteps(const std::vector<Obstacle>& obstacles,
                                        const FirewallTask& task) {
   std::string kept;

@@ -11,7 +11,7 @@
 
 namespace braid {
 
-/// Who made the chain that drops something.
+/// The program that made a chain which drops something.
 enum class FirewallProgram : uint8_t {
   kUfw,
   kFirewalld,

@@ -217,11 +217,10 @@ std::string toText(const FirewallStep& step) {
 std::string runOrThrow(const std::vector<std::string>& words) {
   std::string output;
   int status = runProgram(words, &output);
-  if (status == 127)
-    throw std::runtime_error("'" + words[0] + "' cannot be run: is it installed?");
+  if (status == 127) throw std::runtime_error("'" + words[0] + "' cannot be run: is it installed?");
   if (status != 0)
-    throw std::runtime_error("'" + shellText(words) + "' fails: " +
-                             output.substr(0, output.find_last_not_of(" \n") + 1));
+    throw std::runtime_error("'" + shellText(words) +
+                             "' fails: " + output.substr(0, output.find_last_not_of(" \n") + 1));
   return output;
 }
 

@@ -44,9 +44,8 @@ class Plan {
   }
 
   void listen(const PassRule& rule, const std::string& interface) {
-    std::string zone = askForZone(interface),
-                port = std::to_string(rule.firstPort) + "/" +
-                       (rule.protocol == IPPROTO_TCP ? "tcp" : "udp");
+    std::string zone = askForZone(interface), port = std::to_string(rule.firstPort) + "/" +
+                                                     (rule.protocol == IPPROTO_TCP ? "tcp" : "udp");
     if (zone.empty()) zone = usual_;
     add({"--zone=" + zone, "--add-port=" + port}, {"--zone=" + zone, "--remove-port=" + port});
   }
@@ -76,7 +75,7 @@ class Plan {
     return name;
   }
 
-  // What a policy or a zone has goes with it, and needs no undoing.
+  // What a policy or a zone has is removed with it, and needs no undoing.
   void add(const Words& run, const Words& undo) {
     FirewallStep step;
     step.run = {"firewall-cmd", "--permanent"};

@@ -63,7 +63,7 @@ std::vector<Lan> lansOf(const Config& config, const NetworkTable& table,
   return out;
 }
 
-// An address of the network that is no address of this host.
+// An address of the network that is not one of this host.
 std::optional<Address> hostIn(const Prefix& network, const NetworkTable& table) {
   if (network.length == 0) return std::nullopt;
   if (network.length >= network.address.bits()) return network.address;
@@ -136,8 +136,8 @@ class Finder {
     std::vector<const Link*> found = outer(at.address.family);
     if (!found.empty()) return found;
     for (const auto& [index, link] : table_.links()) {
-      bool has = std::ranges::any_of(
-          link.addresses, [&](const LinkAddress& a) { return a.address == at.address; });
+      bool has = std::ranges::any_of(link.addresses,
+                                     [&](const LinkAddress& a) { return a.address == at.address; });
       if (link.name == "lo" || link.name == config_.device.name) continue;
       if (has) return {&link};
       if (found.empty()) found.push_back(&link);
@@ -174,7 +174,7 @@ class Finder {
   void add(Opening::Kind kind, PassRule rule, std::vector<NftPacket> samples) {
     rule.hook = samples.front().hook;
     rule.family = samples.front().family;
-    // A listening port is for all who may come, by whichever interface.
+    // A listening port is open by all interfaces.
     if (kind != Opening::Kind::kListen) rule.in = samples.front().in;
     rule.out = samples.front().out;
     rule.isForAnswers = samples.front().isAnswer;
@@ -222,8 +222,7 @@ class Finder {
   void addStreams(const Lan& lan, const std::optional<Address>& near) {
     std::set<uint16_t> ports;
     for (const StreamRule& match : config_.streams.match) {
-      bool isMeant =
-          !match.network || match.network->address.family == lan.network.address.family;
+      bool isMeant = !match.network || match.network->address.family == lan.network.address.family;
       if (isMeant && ports.size() < kMostPorts) ports.insert(match.firstPort);
     }
     if (ports.empty()) return;

@@ -296,8 +296,11 @@ FirewallAnswer openFirewall(const NewGateway& options, const GatewayFiles& files
   out << std::flush;
   if (!programs.empty() &&
       agrees(options, "Shall " + programs + " let them through, and nothing else?", terminal)) {
-    all.step([&] { allowInFirewall({files.yaml(), false}, *config); },
-             [file = files.yaml()] { removeFromFirewall(file); });
+    all.step(
+        [&] {
+          allowInFirewall({files.yaml(), false}, *config);
+        },
+        [file = files.yaml()] { removeFromFirewall(file); });
     answer.allowed = true;
     out << programs << " lets them through; 'braidctl firewall remove " << files.yaml()
         << "' takes that back\n";

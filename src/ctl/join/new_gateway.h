@@ -97,8 +97,8 @@ struct FirewallAnswer {
   bool allowed = false;               ///< its program was told to let the gateway's packets through
   std::vector<std::string> warnings;  ///< what is still dropped
 };
-/// Has the host's firewall let the gateway's packets through when it drops them and the user agrees;
-/// `all` takes that back. `out` says what is dropped, by which chain.
+/// Has the host's firewall let the gateway's packets through when it drops them and the user
+/// agrees; `all` takes that back. `out` says what is dropped, by which chain.
 FirewallAnswer openFirewall(const NewGateway& options, const GatewayFiles& files, Transaction& all,
                             UserTerminal& terminal, std::ostream& out);
 /// Starts the unit when systemd runs; `all` stops it. Returns false when the user must start it;

@@ -238,13 +238,13 @@ class CommandLine {
     CLI::App* firewall = app_.add_subcommand(
         "firewall", "Let the gateway's packets through ufw, firewalld, Docker's rules and others");
     firewall->require_subcommand(1);
-    CLI::App* verb = addFirewallVerb(
-        firewall, "show", "What is dropped, by which chain, and what lets it through");
+    CLI::App* verb = addFirewallVerb(firewall, "show",
+                                     "What is dropped, by which chain, and what lets it through");
     verb->callback([this] {
       status_ = showFirewall(configPath(file_, socket_), json_, out_) ? kExitOk : kExitFailure;
     });
-    verb = addFirewallVerb(firewall, "allow",
-                           "Have the firewall's own program let it through (root)");
+    verb =
+        addFirewallVerb(firewall, "allow", "Have the firewall's own program let it through (root)");
     verb->add_flag("--into-chains", intoChains_,
                    "Add rules to chains of no known program, too; its next reload loses them");
     verb->callback([this] {

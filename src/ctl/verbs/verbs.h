@@ -59,8 +59,8 @@ bool check(const std::string& file, bool json, std::ostream& out);
 /// Returns false when there are errors.
 bool checkFleet(const std::string& folder, bool json, std::ostream& out);
 
-/// Prints what the host's packet filter drops of a gateway's packets, and the commands that let them
-/// through. Returns false when something is dropped.
+/// Prints what the host's packet filter drops of a gateway's packets, and the commands that let
+/// them through. Returns false when something is dropped.
 bool showFirewall(const std::string& file, bool json, std::ostream& out);
 /// Has the filter's own program let them through. `intoChains`: adds rules to chains of no known
 /// program as well. Returns false when something is still dropped.

@@ -42,7 +42,8 @@ bool isIn(const std::vector<AddressRange>& ranges, const Address& address) {
 
 namespace {
 
-// Chosen: a host with more interfaces is no router of a few LANs, but has a container behind each.
+// Chosen: a host with more interfaces is not a router of a few LANs, but has a container behind
+// each.
 constexpr size_t kMostApproaches = 256;
 
 // The interfaces that are not outside, each with a host of its network, for each address family.
@@ -54,7 +55,7 @@ std::vector<StreamApproach> approachesOf(const NetworkTable& table,
     if (link.name == "lo" || link.name == device || outside.contains(link.name)) continue;
     bool has[2] = {false, false};
     for (const LinkAddress& a : link.addresses) {
-      bool v6 = a.address.isV6(), isHost = a.prefixLength + 1 >= a.address.bits();
+      bool v6 = a.address.isV6(), isHost = a.prefixLength + 1u >= a.address.bits();
       if (has[v6] || isHost || a.scope != 0 || out.size() == kMostApproaches) continue;
       has[v6] = true;
       Address neighbour = a.address;
@@ -173,7 +174,7 @@ void InterceptPolicy::listBarred(Time now) {
     log_.warn(LogKind::kNetwork, now,
               std::string("streams: ") + (barrier.v6 ? "IPv6" : "IPv4") + " connections from " +
                   barrier.interface + " stay packets: " + barrier.by +
-                  " would drop them ('braidctl firewall allow' lets them in)");
+                  " would drop them ('braidctl firewall show' has more)");
 }
 
 void InterceptPolicy::update(bool room, Time now) {

@@ -17,8 +17,8 @@ namespace braid {
 
 /// Decides which new TCP connections of hosts behind this gateway become streams: those that the
 /// configuration names, to peers that can open streams now, while there is room, and unless the
-/// host's packet filter would drop them. All other connections are carried as packets. Hosts do not notice the difference, because such connections
-/// are never accepted here.
+/// host's packet filter would drop them. All other connections are carried as packets. Hosts do not
+/// notice the difference, because such connections are never accepted here.
 class InterceptPolicy {
  public:
   /// Time between two checks of which peers can open streams.
@@ -97,7 +97,7 @@ class InterceptPolicy {
   Interception wanted_, applied_;
   std::vector<StreamApproach> approaches_;  ///< by which connections can come in
   bool isNewApproach_ = false;              ///< they have changed since the filter was looked at
-  bool steered_ = false;  ///< rules and routes for the packet mark are set
+  bool steered_ = false;                    ///< rules and routes for the packet mark are set
   bool made_ = false, open_ = false;
   Time deadline_ = kNever;
   Time again_ = Time::min();

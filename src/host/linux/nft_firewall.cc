@@ -46,7 +46,8 @@ struct Changed {};
 struct NftFirewall::Reader {
   Reader() : socket(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC)) {
     if (!socket || mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0) fail(errno);
-    ::setsockopt(mnl_socket_get_fd(socket), SOL_SOCKET, SO_RCVTIMEO, &kFilterPatience, sizeof kFilterPatience);
+    ::setsockopt(mnl_socket_get_fd(socket), SOL_SOCKET, SO_RCVTIMEO, &kFilterPatience,
+                 sizeof kFilterPatience);
   }
   ~Reader() {
     if (socket) mnl_socket_close(socket);
@@ -129,8 +130,8 @@ struct NftFirewall::Reader {
     uint32_t flags = set.number(NFTA_SET_FLAGS).value_or(0);
     Set out{.family = family, .table = set.text(NFTA_SET_TABLE), .name = set.text(NFTA_SET_NAME)};
     out.isInterval = (flags & NFT_SET_INTERVAL) != 0;
-    out.isVerdictMap = (flags & NFT_SET_MAP) != 0 &&
-                       set.number(NFTA_SET_DATA_TYPE) == uint32_t{NFT_DATA_VERDICT};
+    out.isVerdictMap =
+        (flags & NFT_SET_MAP) != 0 && set.number(NFTA_SET_DATA_TYPE) == uint32_t{NFT_DATA_VERDICT};
     out.isKnown = (flags & (NFT_SET_OBJECT | NFT_SET_CONCAT)) == 0 &&
                   set.number(NFTA_SET_KEY_LEN).value_or(UINT32_MAX) <= kWidestKey;
     wall.sets_.push_back(std::move(out));
@@ -220,10 +221,7 @@ bool NftFirewall::hasChain(uint8_t family, const std::string& table, const std::
 }
 
 std::string NftDrop::tableWords() const {
-  return (family == NFPROTO_INET   ? "inet "
-          : family == NFPROTO_IPV4 ? "ip "
-                                   : "ip6 ") +
-         table;
+  return (family == NFPROTO_INET ? "inet " : family == NFPROTO_IPV4 ? "ip " : "ip6 ") + table;
 }
 
 std::string NftDrop::toString() const {

@@ -9,7 +9,7 @@
 
 namespace braid {
 
-/// A packet whose way through the host's packet filter is predicted.
+/// A packet. Its way through the host's packet filter is predicted.
 struct NftPacket {
   enum class Hook : uint8_t {
     kInput,    ///< delivered to a socket of this host

@@ -19,10 +19,10 @@ namespace braid {
 
 namespace {
 
-constexpr int kDeepest = 16;  // the kernel's limit on nested jumps (NFT_JUMP_STACK_SIZE)
-constexpr uint32_t kStatusDnat = 0x20;                            // IPS_DST_NAT
-constexpr uint32_t kEtherV4 = 0x0800, kEtherV6 = 0x86dd;    // of Ethernet
-constexpr uint32_t kLocalType = 2, kUnicastType = 1;        // RTN_LOCAL, RTN_UNICAST
+constexpr int kDeepest = 16;            // the kernel's limit on nested jumps (NFT_JUMP_STACK_SIZE)
+constexpr uint32_t kStatusDnat = 0x20;  // IPS_DST_NAT
+constexpr uint32_t kEtherV4 = 0x0800, kEtherV6 = 0x86dd;  // of Ethernet
+constexpr uint32_t kLocalType = 2, kUnicastType = 1;      // RTN_LOCAL, RTN_UNICAST
 constexpr uint32_t kPortAt = 2, kTcpFlagsAt = 13;         // offsets in the transport header
 
 }  // namespace
@@ -118,7 +118,8 @@ struct NftFirewall::Walk {
 
   Value connection(uint32_t key) const {
     if (key == NFT_CT_STATE) return number32(connectionState(packet));
-    if (key == NFT_CT_STATUS && !packet.isAnswer) return number32(packet.isTranslated ? kStatusDnat : 0);
+    if (key == NFT_CT_STATUS && !packet.isAnswer)
+      return number32(packet.isTranslated ? kStatusDnat : 0);
     if (key == NFT_CT_DIRECTION) return number8(packet.isAnswer ? 1 : 0);
     return {};
   }
@@ -224,7 +225,8 @@ struct NftFirewall::Walk {
     } else if (name == "match") {
       const nlattr* info = data.get(NFTA_MATCH_INFO);
       if (!info) return Answer::kMaybe;
-      std::vector<uint8_t> bytes = bytesAt(mnl_attr_get_payload(info), mnl_attr_get_payload_len(info));
+      std::vector<uint8_t> bytes =
+          bytesAt(mnl_attr_get_payload(info), mnl_attr_get_payload_len(info));
       return xtMatch(data.text(NFTA_MATCH_NAME), at(NFTA_MATCH_REV), bytes, packet);
     } else if (name == "immediate") {
       return immediate(data, verdict);

@@ -37,7 +37,7 @@ std::optional<Info> xtInfo(std::span<const uint8_t> bytes) {
 
 // `ports`: the first and last destination port; `sources`: the source ports, which are unknown.
 NftAnswer portsMatch(const NftPacket& packet, const uint16_t* sources, const uint16_t* ports,
-                  bool isSourceInverted, bool isInverted) {
+                     bool isSourceInverted, bool isInverted) {
   if (sources[0] != 0 || sources[1] != 0xffff || isSourceInverted) return NftAnswer::kMaybe;
   bool inside = ports[0] <= packet.port && packet.port <= ports[1];
   return answerOf(inside != isInverted);
@@ -74,7 +74,8 @@ NftAnswer multiportMatch(std::span<const uint8_t> info, const NftPacket& packet)
   return answerOf(found != (ports->invert != 0));
 }
 
-NftAnswer conntrackMatch(uint32_t revision, std::span<const uint8_t> info, const NftPacket& packet) {
+NftAnswer conntrackMatch(uint32_t revision, std::span<const uint8_t> info,
+                         const NftPacket& packet) {
   uint32_t flags = 0, inverted = 0, states = 0;
   if (auto at = xtInfo<xt_conntrack_mtinfo3>(info); at && revision == 3) {
     flags = at->match_flags, inverted = at->invert_flags, states = at->state_mask;
@@ -92,7 +93,8 @@ NftAnswer conntrackMatch(uint32_t revision, std::span<const uint8_t> info, const
 }
 
 // The source's type is that of a host somewhere else.
-NftAnswer addressTypeMatch(uint32_t revision, std::span<const uint8_t> info, const NftPacket& packet) {
+NftAnswer addressTypeMatch(uint32_t revision, std::span<const uint8_t> info,
+                           const NftPacket& packet) {
   std::optional<xt_addrtype_info_v1> type = xtInfo<xt_addrtype_info_v1>(info);
   constexpr uint32_t kLimited = XT_ADDRTYPE_LIMIT_IFACE_IN | XT_ADDRTYPE_LIMIT_IFACE_OUT;
   if (!type || revision != 1 || (type->flags & kLimited) != 0) return NftAnswer::kMaybe;
@@ -101,9 +103,8 @@ NftAnswer addressTypeMatch(uint32_t revision, std::span<const uint8_t> info, con
   if (type->dest != 0 &&
       ((type->dest & own) != 0) == ((type->flags & XT_ADDRTYPE_INVERT_DEST) != 0))
     return NftAnswer::kNo;
-  return answerOf(type->source == 0 ||
-                ((type->source & XT_ADDRTYPE_UNICAST) != 0) !=
-                    ((type->flags & XT_ADDRTYPE_INVERT_SOURCE) != 0));
+  return answerOf(type->source == 0 || ((type->source & XT_ADDRTYPE_UNICAST) != 0) !=
+                                           ((type->flags & XT_ADDRTYPE_INVERT_SOURCE) != 0));
 }
 
 bool isOneOf(const std::string& name, std::initializer_list<std::string_view> names) {
@@ -144,7 +145,7 @@ NftAnswer xtMatch(const std::string& name, uint32_t revision, std::span<const ui
 XtTarget xtTarget(const std::string& name) {
   if (name == "REJECT") return XtTarget::kDrop;
   return isOneOf(name, {"LOG", "NFLOG", "MARK", "CONNMARK", "TCPMSS", "TRACE", "CLASSIFY", "AUDIT",
-                     "DSCP", "TOS", "HL", "TTL", "CHECKSUM", "SECMARK", "CONNSECMARK", "SET"})
+                        "DSCP", "TOS", "HL", "TTL", "CHECKSUM", "SECMARK", "CONNSECMARK", "SET"})
              ? XtTarget::kContinue
              : XtTarget::kUnknown;
 }

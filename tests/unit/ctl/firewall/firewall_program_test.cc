@@ -82,8 +82,9 @@ TEST(FirewallWords, OfIptables) {
 }
 
 TEST(FirewallWords, OfNft) {
-  EXPECT_EQ(joined(nftWords(fromLan(), "braid edge")),
-            R"(iifname "lan0" oifname "braid0" ip saddr 192.168.1.0/24 accept comment "braid edge")");
+  EXPECT_EQ(
+      joined(nftWords(fromLan(), "braid edge")),
+      R"(iifname "lan0" oifname "braid0" ip saddr 192.168.1.0/24 accept comment "braid edge")");
   EXPECT_EQ(joined(nftWords(port(4433, 4433), "")), "udp dport 4433 accept");
   EXPECT_EQ(joined(nftWords(streams(), "")),
             R"(iifname "lan0" ip saddr 192.168.1.0/24 meta l4proto tcp meta mark & 0xff000000 == )"
@@ -96,8 +97,7 @@ TEST(FirewallWords, OfNft) {
 }
 
 TEST(FirewallWords, OfFirewalld) {
-  EXPECT_EQ(richRule(fromLan()),
-            R"(rule family="ipv4" source address="192.168.1.0/24" accept)");
+  EXPECT_EQ(richRule(fromLan()), R"(rule family="ipv4" source address="192.168.1.0/24" accept)");
   EXPECT_EQ(richRule(toLan()), R"(rule family="ipv6" destination address="fd01::/64" accept)");
 }
 

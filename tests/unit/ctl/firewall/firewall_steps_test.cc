@@ -69,8 +69,11 @@ TEST_F(FirewallStepsTest, ProgramsAreRunAndTakenBack) {
 TEST_F(FirewallStepsTest, OneThatFailsLeavesNothing) {
   FirewallStep bad;
   bad.run = {"sh", "-c", "echo no such chain >&2; exit 3"};
-  EXPECT_THAT([&] { makeChanges({touch("a"), bad}, "braid edge", record); },
-              ThrowsMessage<std::runtime_error>(HasSubstr("no such chain")));
+  EXPECT_THAT(
+      [&] {
+        makeChanges({touch("a"), bad}, "braid edge", record);
+      },
+      ThrowsMessage<std::runtime_error>(HasSubstr("no such chain")));
   EXPECT_FALSE(fs::exists(path("a")));
   EXPECT_THAT(record, IsEmpty());
   bad.run = {"/no/such/program"};

@@ -48,7 +48,8 @@ TEST(XtMatch, Ports) {
   many.ports[1] = 80;
   many.pflags[1] = 1;
   many.ports[2] = 443;
-  for (auto [port, meant] : {std::pair{22, true}, {23, false}, {80, true}, {200, true}, {444, false}})
+  for (auto [port, meant] :
+       {std::pair{22, true}, {23, false}, {80, true}, {200, true}, {444, false}})
     EXPECT_EQ(ask("multiport", 1, many, syn(static_cast<uint16_t>(port))),
               meant ? NftAnswer::kYes : NftAnswer::kNo)
         << port;
@@ -70,7 +71,8 @@ TEST(XtMatch, FlagsOfTcp) {
 TEST(XtMatch, StateOfTheConnection) {
   xt_conntrack_mtinfo3 info{};
   info.match_flags = XT_CONNTRACK_STATE;
-  info.state_mask = XT_CONNTRACK_STATE_BIT(IP_CT_ESTABLISHED) | XT_CONNTRACK_STATE_BIT(IP_CT_RELATED);
+  info.state_mask =
+      XT_CONNTRACK_STATE_BIT(IP_CT_ESTABLISHED) | XT_CONNTRACK_STATE_BIT(IP_CT_RELATED);
   NftPacket packet = syn(80);
   EXPECT_EQ(ask("conntrack", 3, info, packet), NftAnswer::kNo);
   packet.isAnswer = true;
