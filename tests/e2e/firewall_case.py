@@ -13,11 +13,13 @@ from lab.links import Wire
 from lab.netns import run
 from pair_case import V4, V6, PairCase
 
+RULESETS = pathlib.Path(__file__).resolve().parent / "firewalls"
 LAN = {V4: "192.168.10.0/24", V6: "fd00:0:0:10::/64"}
 CLIENT = {V4: "192.168.10.2", V6: "fd00:0:0:10::2"}
 EDGE = {V4: "192.168.10.1", V6: "fd00:0:0:10::1"}  # the gateway's addresses in the LAN
 FAR = {V4: "10.0.0.2", V6: "fd01:0:0:0::2"}  # the router of the uplink
 OTHER = 5001  # a port that is not for streams
+LOOKS = 15  # seconds until the daemon has seen a change of the rules at the latest
 
 
 class FirewallCase(PairCase):
@@ -129,10 +131,12 @@ class FirewallCase(PairCase):
             answered = False
         return answered, self.gateway.status()["streams"]["accepted"] - before
 
-    @staticmethod
-    def settle():
-        """Until the daemon has seen the rules: it looks once a second."""
-        time.sleep(2.4)
+    def assert_web(self, address, answered, streams, why=""):
+        """The daemon looks once a second at the rules, and less often where reading them takes long."""
+        deadline = time.monotonic() + LOOKS
+        while (found := self.web(address)) != (answered, streams) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        self.assertEqual(found, (answered, streams), f"{address} {why}")
 
     def assert_nothing_else(self, address):
         """LAN to uplink, uplink to LAN, and LAN to the gateway itself stay shut."""
@@ -151,20 +155,18 @@ class FirewallCase(PairCase):
     def assert_let_through(self, addresses, streams, *words, shut=True):
         """Packets and web connections die; after `allow` they pass, and nothing else; `remove` leaves nothing."""
         before = self.ruleset()
-        self.settle()
         with self.listening(self.lab.server, OTHER):
             for address in addresses:
                 self.assertFalse(self.connects(self.lab.client, address, OTHER, 1), address)
-                self.assertEqual(self.web(address), (False, 0), address)
+                self.assert_web(address, False, 0)
             self.firewall("show", status=1)
             self.firewall("allow", *words)
             self.assertEqual(self.findings(), [])
             self.firewall("show")
-            self.settle()
             for address in addresses:
                 with self.subTest("after allow", address=address):
                     self.assertTrue(self.connects(self.lab.client, address, OTHER))
-                    self.assertEqual(self.web(address), (True, streams))
+                    self.assert_web(address, True, streams)
                     if shut:
                         self.assert_nothing_else(address)
         with self.listening(self.lab.client, OTHER):

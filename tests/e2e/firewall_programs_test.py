@@ -96,7 +96,6 @@ class Programs(FirewallCase):
         self.run_daemon("firewalld", "--nofork", "--nopid")
         self.eventually(lambda: self.host("firewall-cmd", "--state", check=False)[0] == 0, "firewalld", 60)
         before = self.host("firewall-cmd", "--list-all-zones")[1]
-        self.settle()
         with self.listening(self.lab.server, OTHER):
             for address in (V4, V6):
                 self.assertTrue(self.dies(address))
@@ -107,7 +106,7 @@ class Programs(FirewallCase):
                 for address in (V4, V6):
                     with self.subTest(when, address=address):
                         self.assertFalse(self.dies(address))
-                        self.assertEqual(self.web(address), (True, 0), "as packets")
+                        self.assert_web(address, True, 0, "as packets")
                         self.assert_nothing_else(address)
                 self.host("firewall-cmd", "--reload")
             with self.listening(self.lab.client, OTHER):

@@ -2,7 +2,6 @@
 named with chain and remedy, `braidctl firewall` lets it through and nothing else, and streams stay packets where they
 would be dropped."""
 
-import pathlib
 import re
 import subprocess
 import unittest
@@ -11,7 +10,6 @@ from firewall_case import CLIENT, LAN, OTHER, FirewallCase
 from lab.gateway import PORT, binary
 from pair_case import V4, V6
 
-RULESETS = pathlib.Path(__file__).resolve().parent / "firewalls"
 DROP = """*filter
 :INPUT DROP [0:0]
 :FORWARD DROP [0:0]
@@ -84,9 +82,8 @@ class Firewalls(FirewallCase):
             "dropped by chain pass of table inet fw, by a rule of chain zones", what)], found)
         self.assertFalse([1 for what, _ in found if "streams" in what], "nothing is dropped at input")
         self.firewall("allow", "--into-chains")
-        self.settle()
         for address in (V4, V6):
-            self.assertEqual(self.web(address), (True, 1))
+            self.assert_web(address, True, 1)
 
     def test_docker(self):
         self.restore(self.recorded("docker-20.10.24.v4"))
@@ -97,7 +94,7 @@ class Firewalls(FirewallCase):
         self.assertFalse([1 for what, _ in found if "table ip6" in what], found)
         with self.listening(self.lab.server, OTHER):
             self.assertFalse(self.connects(self.lab.client, V4, OTHER, 1))
-            self.assertEqual(self.web(V4), (True, 1), "streams do not pass `forward`")
+            self.assert_web(V4, True, 1, "streams do not pass `forward`")
             self.firewall("allow")
             self.assertTrue(self.connects(self.lab.client, V4, OTHER))
             # What Docker does at its reload: it makes all its chains again, but DOCKER-USER.
@@ -141,14 +138,13 @@ class Firewalls(FirewallCase):
                 "by a rule of chain filter_FWD_public", what) and
                 re.search("braidctl firewall allow .*firewalld", remedy)], found)
         self.assertFalse([1 for what, _ in found if "streams" in what], "they are carried as packets")
-        self.settle()
         with self.listening(self.lab.server, OTHER):
             self.assertFalse(self.connects(self.lab.client, V4, OTHER, 1))
             self.edge.run("nft", "add", "rule", "inet", "firewalld", "filter_FWD_public_allow", "iifname", "lan0",
                           "oifname", "braid0", "accept")
             for address in (V4, V6):
                 self.assertTrue(self.connects(self.lab.client, address, OTHER))
-                self.assertEqual(self.web(address), (True, 0), "as packets")
+                self.assert_web(address, True, 0, "as packets")
 
     def test_ufw_as_recorded(self):
         self.restore(self.recorded("ufw-0.36.2.v4"), self.recorded("ufw-0.36.2.v6"))
@@ -167,10 +163,9 @@ class Firewalls(FirewallCase):
         self.assert_let_through((V4, V6), 1)
         self.firewall("allow")
         self.host("ufw", "reload")
-        self.settle()
         for address in (V4, V6):
             with self.subTest("after a reload of ufw", address=address):
-                self.assertEqual(self.web(address), (True, 1))
+                self.assert_web(address, True, 1)
         self.firewall("remove")
         self.assertNotIn("braid", (self.upper / "ufw/before.rules").read_text())
         self.assertNotIn("braid", (self.upper / "ufw/user.rules").read_text())
@@ -179,24 +174,21 @@ class Firewalls(FirewallCase):
 
     def test_connections_stay_packets_where_input_drops_them(self):
         for address in (V4, V6):
-            self.assertEqual(self.web(address), (True, 1), "before")
+            self.assert_web(address, True, 1, "before")
         self.nft(NFT_INPUT)
-        self.settle()
         for address in (V4, V6):
             with self.subTest("dropped", address=address):
-                self.assertEqual(self.web(address), (True, 0), address)
+                self.assert_web(address, True, 0)
         found = self.findings()
         self.assertTrue([1 for what, remedy in found if re.search(
             r"TCP connections of lan0 .*dropped by chain input of table inet filter, by its policy", what) and
             "nft insert rule inet filter input" in remedy], found)
         self.edge.run("nft", "insert", "rule", "inet", "filter", "input", "iifname", "lan0", "ip", "saddr", LAN[V4],
                       "tcp", "dport", "{ 80, 443, 8080, 8443 }", "accept")
-        self.settle()
-        self.assertEqual(self.web(V4), (True, 1))
-        self.assertEqual(self.web(V6), (True, 0), "of the other family still")
+        self.assert_web(V4, True, 1)
+        self.assert_web(V6, True, 0, "of the other family still")
         self.firewall("allow", "--into-chains")
-        self.settle()
-        self.assertEqual(self.web(V6), (True, 1))
+        self.assert_web(V6, True, 1)
 
     def test_check_names_them_as_well(self):
         self.nft(NFT_DROP)

@@ -67,7 +67,7 @@ class BarredStreams : public testing::Test {
   FakeClock clock_;
   FakeHost host_{clock_, 1};
   LogLimiter log_;
-  LoopLanes lanes_;
+  gateway_test::LoopLanes lanes_;
   Config config_;
   std::unique_ptr<TcpProxy> streams_;
 };
