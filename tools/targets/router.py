@@ -44,7 +44,8 @@ def situations_value(rows, run=passes):
 
 
 @target("router.1", "situations of real hosts (routes, firewalls, DHCP, IPv6, containers; tests/situations.yaml) in "
-        "which something leaks, dies, is undiagnosed or stays changed: their test fails, or they have none", "situations",
+        "which something leaks, dies, is undiagnosed or stays changed: their test fails, or they have none",
+        "situations",
         at_most=0, programs=["braidd", "braidctl", "linkemu"],
         options=[option("--kind", type=int, default=0, metavar="N", help="those of this kind only")])
 def situations(kind):
