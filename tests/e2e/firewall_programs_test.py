@@ -92,7 +92,8 @@ class Programs(FirewallCase):
         return not self.connects(self.lab.client, address, OTHER, 1)
 
     def test_firewalld(self):
-        self.host("dbus-daemon", "--system", "--fork")
+        self.run_daemon("dbus-daemon", "--system", "--nofork")
+        self.eventually(lambda: self.host("test", "-S", "/run/dbus/system_bus_socket", check=False)[0] == 0, "the bus")
         self.run_daemon("firewalld", "--nofork", "--nopid")
         self.eventually(lambda: self.host("firewall-cmd", "--state", check=False)[0] == 0, "firewalld", 60)
         before = self.host("firewall-cmd", "--list-all-zones")[1]
