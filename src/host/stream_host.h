@@ -113,6 +113,22 @@ struct StreamPair {
   bool operator==(const StreamPair&) const = default;
 };
 
+/// Connections of one address family that come in by one interface.
+struct StreamApproach {
+  std::string interface;
+  uint32_t index = 0;  ///< of the interface
+  Address source;      ///< a host behind it
+  bool operator==(const StreamApproach&) const = default;
+};
+
+/// Connections that the host's packet filter would drop if they were intercepted.
+struct StreamBarrier {
+  std::string interface;
+  bool v6 = false;
+  std::string by;  ///< "chain INPUT of table ip filter, by its policy"
+  bool operator==(const StreamBarrier&) const = default;
+};
+
 /// Which new TCP connections through this host are intercepted, that is, end at it.
 struct Interception {
   std::string device;  ///< only connections routed into this interface that did not come from it
@@ -124,6 +140,7 @@ struct Interception {
   std::vector<StreamRule> match;           ///< at least one must match, and
   std::vector<StreamRule> exclude;         ///< none may match
   std::vector<StreamPair> avoid;           ///< nor connections between these hosts
+  std::vector<StreamBarrier> barred;       ///< nor those that would be dropped
   bool operator==(const Interception&) const = default;
 };
 
@@ -141,6 +158,11 @@ class StreamHost {
   /// `takeNew` only packets of connections already intercepted are. If it throws SystemError,
   /// nothing has changed.
   virtual void intercept(const Interception& what, bool takeNew) = 0;
+  /// Which of these the host's packet filter drops certainly when they are intercepted as `what`
+  /// says: a filter may let hosts reach no other address of this host than its own. nullopt: the
+  /// filter has not changed since the last call, and `again` is false.
+  virtual std::optional<std::vector<StreamBarrier>> barriers(
+      const Interception& what, const std::vector<StreamApproach>& approaches, bool again) = 0;
   /// Ends the interception. Open connections receive no more packets.
   virtual void stopIntercepting() = 0;
 

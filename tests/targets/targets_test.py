@@ -24,7 +24,7 @@ from lab.datagrams import DRAIN
 from lab.faults import FaultLab
 from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, aid, aid_incast, aid_openings,
                      always, at_least, eval_ns3, eval_shim, house, operate_packages, operate_web, option, order,
-                     order_shim, rate, recovery, shield, shim, shim_racks, speed, speed_load)
+                     order_shim, rate, recovery, router, shield, shim, shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -44,6 +44,42 @@ class Silent(unittest.TestCase):
         silence = contextlib.redirect_stderr(io.StringIO())
         silence.__enter__()
         self.addCleanup(silence.__exit__, None, None, None)
+
+
+class Situations(unittest.TestCase):
+    ROW = "  - {kind: 4, situation: %s, program: ufw, family: IPv4, %s}\n"
+
+    def value(self, *rows, good=True):
+        text = "situations:\n" + "".join(self.ROW % (f"s{i}", row) for i, row in enumerate(rows))
+        run = mock.Mock(return_value=good)
+        return (*router.situations_value(router.read(text), run), run)
+
+    def test_what_is_open_or_fails_counts(self):
+        value, detail, run = self.value("test: a_test.py A.b", "test: a_test.py A.b", "open: a_test.py A.c", good=False)
+        self.assertEqual(value, 3)
+        self.assertEqual(detail["kinds"], {4: {"situations": 3, "open": 1, "failed": 2}})
+        run.assert_called_once_with("a_test.py", "A.b")
+        self.assertIn("3 of at least 60", detail[MISSING])
+
+    def test_what_is_covered_does_not(self):
+        value, detail, _ = self.value(*["test: a_test.py A.b"] * router.LEAST)
+        self.assertEqual(value, 0)
+        self.assertNotIn(MISSING, detail)
+
+    def test_a_situation_is_whole(self):
+        for state in ("test: a, open: b", "kind: 4", "until: b"):
+            with self.assertRaises(ValueError, msg=state):
+                self.value(state)
+
+    def test_the_table(self):
+        rows = router.read(router.TABLE.read_text(encoding="utf-8"))
+        self.assertGreaterEqual(len(rows), router.LEAST)
+        for test in {row["test"] for row in rows if "test" in row}:
+            file, name = test.split()
+            group, _, case = name.partition(".")
+            text = (router.ROOT / "tests/e2e" / file).read_text(encoding="utf-8")
+            self.assertIn(f"class {group}(", text, test)
+            self.assertIn(f"def {case}(", text, test)
 
 
 class Verdict(Silent):

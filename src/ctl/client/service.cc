@@ -1,5 +1,6 @@
 #include "ctl/client/service.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -94,33 +95,58 @@ bool hasSystemd() {
   return std::filesystem::is_directory("/run/systemd/system", ignored);
 }
 
-int runProgram(const std::vector<std::string>& words, const std::string* input) {
+namespace {
+
+// Reads until all writers have closed the pipe.
+void readAll(int pipe, std::string& output) {
+  std::array<char, 4096> bytes;
+  for (ssize_t got; (got = ::read(pipe, bytes.data(), bytes.size())) != 0;) {
+    if (got > 0) output.append(bytes.data(), static_cast<size_t>(got));
+    if (got < 0 && errno != EINTR) return;
+  }
+}
+
+}  // namespace
+
+int runProgram(const std::vector<std::string>& words, std::string* output,
+               const std::string* input) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  int ends[2] = {-1, -1};
+  if (output && ::pipe2(ends, O_CLOEXEC) != 0) return 127;
+  UniqueFd reader(ends[0]), writer(ends[1]);
   pid_t child = 0;
   // The program must not inherit the signals that this process delays.
   posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions;
   sigset_t none;
   sigemptyset(&none);
   if (posix_spawnattr_init(&attributes) != 0) return 127;
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  // A file without a name: a pipe could be full before the program reads.
-  posix_spawn_file_actions_t actions;
-  UniqueFd text;
   posix_spawn_file_actions_init(&actions);
+  // A file without a name: a pipe could be full before the program reads.
+  UniqueFd text;
   if (input) {
     text = UniqueFd(memfd_create("input", MFD_CLOEXEC));
     bool whole = text && write(text.get(), input->data(), input->size()) ==
                              static_cast<ssize_t>(input->size());
     if (!whole || lseek(text.get(), 0, SEEK_SET) != 0) return 127;
     posix_spawn_file_actions_adddup2(&actions, text.get(), STDIN_FILENO);
+  } else if (output) {
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  }
+  if (output) {
+    posix_spawn_file_actions_adddup2(&actions, writer.get(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, writer.get(), STDERR_FILENO);
   }
   int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) return 127;
+  writer = UniqueFd();
+  if (output) readAll(reader.get(), *output);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

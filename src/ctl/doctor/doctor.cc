@@ -1,7 +1,5 @@
 #include "ctl/doctor/doctor.h"
 
-#include <linux/rtnetlink.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -14,6 +12,7 @@
 #include <stdexcept>
 
 #include "ctl/client/client.h"
+#include "ctl/firewall/openings.h"
 #include "ctl/views/format.h"
 #include "gateway/control/gateway_status.h"
 #include "host/linux/netlink_monitor.h"
@@ -90,27 +89,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigFolder = "/etc/braid";
 
-// The path of the configuration. A path stays as it is; a name means NAME.yaml in /etc/braid.
-// Without either: the running daemon's configuration, or the only file there.
-std::string configOf(const std::string& given, const std::string& socket) {
-  if (given.find('/') != std::string::npos || given.ends_with(".yaml")) return given;
-  if (!given.empty()) return std::string(kConfigFolder) + "/" + given + ".yaml";
-  try {
-    return textOf(fieldOf(ask(findSocket(socket), "status"), "gateway"),
-                  kKeyOf<&GatewayStatus::config>);
-  } catch (const std::runtime_error&) {
-    if (!socket.empty()) throw;
-  }
-  std::vector<std::string> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(kConfigFolder, error))
-    if (entry.path().extension() == ".yaml") found.push_back(entry.path().string());
-  if (found.size() == 1) return found[0];
-  throw std::runtime_error(std::string(found.empty() ? "no" : "more than one") +
-                           " configuration in " + kConfigFolder +
-                           "; name one: braidctl doctor FILE");
-}
-
 LoadOptions optionsOf() {
   LoadOptions out;
   if (const char* folder = std::getenv("CREDENTIALS_DIRECTORY")) out.credentials = folder;
@@ -165,15 +143,6 @@ std::optional<RunningDaemon> daemonOf(const Config& config, DoctorReport& report
   return std::nullopt;
 }
 
-std::vector<FoundRoute> mainRoutes() {
-  std::vector<FoundRoute> out;
-  NetlinkSocket(0).dump(RTM_GETROUTE, AF_UNSPEC, [&](const nlmsghdr& message) {
-    std::optional<FoundRoute> route = parseRoute(message);
-    if (route && route->spec.table == kMainTable) out.push_back(std::move(*route));
-  });
-  return out;
-}
-
 int statusOf(const DoctorReport& report) {
   if (!report.findings().empty()) return kExitFailure;
   return report.unknowns().empty() ? kExitOk : kExitUnknown;
@@ -181,14 +150,34 @@ int statusOf(const DoctorReport& report) {
 
 }  // namespace
 
+std::string configPath(const std::string& given, const std::string& socket) {
+  if (given.find('/') != std::string::npos || given.ends_with(".yaml")) return given;
+  if (!given.empty()) return std::string(kConfigFolder) + "/" + given + ".yaml";
+  try {
+    return textOf(fieldOf(ask(findSocket(socket), "status"), "gateway"),
+                  kKeyOf<&GatewayStatus::config>);
+  } catch (const std::runtime_error&) {
+    if (!socket.empty()) throw;
+  }
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(kConfigFolder, error))
+    if (entry.path().extension() == ".yaml") found.push_back(entry.path().string());
+  if (found.size() == 1) return found[0];
+  throw std::runtime_error(std::string(found.empty() ? "no" : "more than one") +
+                           " configuration in " + kConfigFolder +
+                           "; name one: braidctl doctor FILE");
+}
+
 DoctorReport examine(const std::string& file) {
   DoctorReport report;
   bool whole = false;
   std::optional<Config> config = load(file, report, whole);
   if (!config) return report;
   std::optional<RunningDaemon> daemon = daemonOf(*config, report);
-  Patient patient{*config, daemon ? &*daemon : nullptr, Machine(), NetlinkMonitor().table(),
-                  mainRoutes()};
+  Patient patient{*config,          daemon ? &*daemon : nullptr,
+                  Machine(),        NetlinkMonitor().table(),
+                  readMainRoutes(), file};
   checkHost(patient, report);
   checkFiles(patient, report);
   checkNetwork(patient, report);
@@ -203,7 +192,7 @@ DoctorReport examine(const std::string& file) {
 int doctor(const std::string& file, const std::string& socket, bool json, std::ostream& out,
            std::ostream& err) {
   try {
-    DoctorReport report = examine(configOf(file, socket));
+    DoctorReport report = examine(configPath(file, socket));
     out << (json ? prettyJson(report.toJson()) : report.toText());
     return statusOf(report);
   } catch (const std::runtime_error& e) {

@@ -80,6 +80,7 @@ struct Patient {
   Machine machine;
   NetworkTable table;              ///< the host's links, addresses and default routes
   std::vector<FoundRoute> routes;  ///< routes of the main table
+  std::string file{};              ///< the configuration's
 };
 
 /// Checks TUN device, capabilities, forwarding, reverse path filter and socket buffers.
@@ -92,7 +93,9 @@ void checkNetwork(const Patient& patient, DoctorReport& report);
 void checkResolvers(const Patient& patient, DoctorReport& report);
 /// Checks the host names of the peers' endpoints.
 void checkNames(const Patient& patient, DoctorReport& report);
-/// Checks whether packets to the ports that the gateway listens on pass the host's own firewall.
+/// Checks whether what the gateway needs passes the host's own firewall: datagrams to the ports
+/// that it listens on, packets between its LANs and the tunnel, and connections that become
+/// streams.
 void checkFirewall(const Patient& patient, DoctorReport& report);
 /// Checks what the running daemon knows of its peers and paths.
 void checkDaemon(const Patient& patient, DoctorReport& report);
@@ -109,6 +112,9 @@ void judgeOffloads(const nlohmann::json& traffic, DoctorReport& report);
 void judgePath(const Patient& patient, const std::string& peer, const nlohmann::json& subflow,
                DoctorReport& report);
 
+/// The path of the configuration. A path stays as it is; a name means NAME.yaml in /etc/braid.
+/// Empty: the running daemon's configuration, or the only file there. Throws std::runtime_error.
+std::string configPath(const std::string& given, const std::string& socket);
 /// Checks a gateway and its host for problems. `file`: the path of a configuration, or a name in
 /// /etc/braid. Empty: the running daemon's configuration, or the only one in /etc/braid. Returns
 /// the exit status: kExitOk, kExitFailure when something is wrong, or kExitUnknown when nothing was

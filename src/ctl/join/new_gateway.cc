@@ -16,11 +16,13 @@
 
 #include "ctl/client/client.h"
 #include "ctl/client/service.h"
+#include "ctl/firewall/firewall.h"
 #include "ctl/views/format.h"
 #include "gateway/config/config.h"
 #include "gateway/join/invitation.h"
 #include "gateway/join/join_messages.h"
 #include "host/linux/files.h"
+#include "host/system.h"
 #include "tunnel/wire/handshake_envelope.h"
 
 namespace braid {
@@ -269,6 +271,47 @@ bool isUp(const GatewayFiles& files) {
   } catch (const std::runtime_error&) {
   }
   return false;
+}
+
+FirewallAnswer openFirewall(const NewGateway& options, const GatewayFiles& files, Transaction& all,
+                            UserTerminal& terminal, std::ostream& out) {
+  FirewallAnswer answer;
+  ConfigResult result = loadConfig(files.yaml());
+  const auto* config = std::get_if<Config>(&result);
+  if (!config) return answer;
+  FirewallState state;
+  try {
+    state = lookAtFirewall(files.yaml(), *config);
+  } catch (const SystemError&) {
+    return answer;  // a kernel without nf_tables has nothing that could be read
+  }
+  std::string programs;
+  for (const FirewallState::Part& part : state.parts) {
+    bool helps = false;
+    for (const Obstacle& obstacle : part.obstacles) {
+      if (!canOpen(part.program, obstacle.opening)) continue;
+      helps = keepsRules(part.program);
+      out << "this host's firewall: " << printable(obstacle.opening.toString())
+          << " are dropped by " << printable(obstacle.drop.toString()) << "\n";
+    }
+    if (helps) programs += (programs.empty() ? "" : " and ") + std::string(nameOf(part.program));
+  }
+  out << std::flush;
+  if (!programs.empty() &&
+      agrees(options, "Shall " + programs + " let them through, and nothing else?", terminal)) {
+    all.step(
+        [&] {
+          allowInFirewall({files.yaml(), false}, *config);
+        },
+        [file = files.yaml()] { removeFromFirewall(file); });
+    answer.allowed = true;
+    out << programs << " lets them through; 'braidctl firewall remove " << files.yaml()
+        << "' takes that back\n";
+  }
+  answer.warnings = firewallWarnings(files.yaml(), *config);
+  for (const std::string& warning : answer.warnings)
+    out << "warning: this host's firewall: " << printable(warning) << "\n";
+  return answer;
 }
 
 bool startGateway(const NewGateway& options, const GatewayFiles& files, Transaction& all,

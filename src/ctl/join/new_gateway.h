@@ -93,6 +93,15 @@ nlohmann::json madeGateway(const GatewayFiles& files, const Identity& identity,
                            const std::vector<InterfaceAddress>& addresses,
                            const std::vector<Prefix>& networks, const RouterWish& wish,
                            bool started);
+/// What became of the host's firewall.
+struct FirewallAnswer {
+  bool allowed = false;               ///< its program was told to let the gateway's packets through
+  std::vector<std::string> warnings;  ///< what is still dropped
+};
+/// Has the host's firewall let the gateway's packets through when it drops them and the user
+/// agrees; `all` takes that back. `out` says what is dropped, by which chain.
+FirewallAnswer openFirewall(const NewGateway& options, const GatewayFiles& files, Transaction& all,
+                            UserTerminal& terminal, std::ostream& out);
 /// Starts the unit when systemd runs; `all` stops it. Returns false when the user must start it;
 /// `out` then says how.
 bool startGateway(const NewGateway& options, const GatewayFiles& files, Transaction& all,

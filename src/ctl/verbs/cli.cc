@@ -26,6 +26,7 @@ class CommandLine {
     addSetup();
     addDns();
     addDoctor();
+    addFirewall();
   }
 
   int run(int argc, const char* const* argv) {
@@ -246,10 +247,38 @@ class CommandLine {
     verb->callback([this] { status_ = doctor(file_, socket_, json_, out_, err_); });
   }
 
+  CLI::App* addFirewallVerb(CLI::App* firewall, const char* name, const char* help) {
+    CLI::App* verb = firewall->add_subcommand(name, help);
+    verb->add_option("FILE", file_, "Configuration, or its name in /etc/braid; else the daemon's");
+    addJsonAndSocket(verb);
+    return verb;
+  }
+
+  void addFirewall() {
+    CLI::App* firewall = app_.add_subcommand(
+        "firewall", "Let the gateway's packets through ufw, firewalld, Docker's rules and others");
+    firewall->require_subcommand(1);
+    CLI::App* verb = addFirewallVerb(firewall, "show",
+                                     "What is dropped, by which chain, and what lets it through");
+    verb->callback([this] {
+      status_ = showFirewall(configPath(file_, socket_), json_, out_) ? kExitOk : kExitFailure;
+    });
+    verb =
+        addFirewallVerb(firewall, "allow", "Have the firewall's own program let it through (root)");
+    verb->add_flag("--into-chains", intoChains_,
+                   "Add rules to chains of no known program, too; its next reload loses them");
+    verb->callback([this] {
+      bool open = allowFirewall(configPath(file_, socket_), intoChains_, json_, out_);
+      status_ = open ? kExitOk : kExitFailure;
+    });
+    verb = addFirewallVerb(firewall, "remove", "Take back what 'allow' did (root)");
+    verb->callback([this] { removeFirewall(configPath(file_, socket_), json_, out_); });
+  }
+
   std::ostream &out_, &err_;
   CLI::App app_{"Looks into a running braidd, makes keys and checks configurations.", "braidctl"};
   std::string socket_, name_, folder_ = ".", file_, peer_;
-  bool json_ = false, once_ = false;
+  bool json_ = false, once_ = false, intoChains_ = false;
   double since_ = 600;
   TestWish test_;
   InviteOptions invite_;

@@ -3,6 +3,7 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "ctl/firewall/firewall.h"
 #include "ctl/join/fleet.h"
 #include "ctl/join/gateway_yaml.h"
 #include "ctl/verbs/verbs.h"
@@ -34,6 +35,7 @@ bool check(const std::string& file, bool json, std::ostream& out) {
     nlohmann::json answer{{"file", file}, {"mistakes", jsonOf(errors ? *errors : ConfigErrors{})}};
     if (config) {
       answer["warnings"] = jsonOf(config->warnings);
+      answer["firewall"] = firewallWarnings(file, *config);
       answer["uplinks"] = config->uplinks.size();
       answer["listening"] = config->listen.size();
       answer["peers"] = config->peers.size();
@@ -44,6 +46,8 @@ bool check(const std::string& file, bool json, std::ostream& out) {
   if (errors) throw std::runtime_error(problemsOf(result));
   for (const ConfigError& warning : config->warnings)
     out << "warning: " << warning.toString() << '\n';
+  for (const std::string& warning : firewallWarnings(file, *config))
+    out << "warning: this host's firewall: " << printable(warning) << '\n';
   out << file << ": no mistakes; uplinks " << config->uplinks.size() << ", listening "
       << config->listen.size() << ", peers " << config->peers.size() << '\n';
   return true;

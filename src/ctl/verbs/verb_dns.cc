@@ -35,7 +35,7 @@ Config configOf(const std::string& file) {
 void mustRun(const std::vector<std::string>& words, const std::string* input = nullptr) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  int status = runProgram(words, input);
+  int status = runProgram(words, nullptr, input);
   if (status == 127)
     throw std::runtime_error("'" + text + "' cannot be started: install " +
                              (words[0] == "resolvectl" ? "systemd-resolved" : "resolvconf") +

@@ -118,6 +118,10 @@ std::vector<Prefix> chooseLans(const NewGateway& options, const NetworkTable& ta
   return chooseNetworks(options, found, !dark.empty(), terminal);
 }
 
+nlohmann::json firewallJson(const FirewallAnswer& answer) {
+  return {{"allowed", answer.allowed}, {"dropped", answer.warnings}};
+}
+
 }  // namespace
 
 void setup(const SetupOptions& options, std::ostream& out, std::ostream& err) {
@@ -149,6 +153,7 @@ void setup(const SetupOptions& options, std::ostream& out, std::ostream& err) {
   Identity identity = prepareIdentity(plan.files, all);
   putYaml(plan.files, yaml, all);
   steps << "the configuration is " << plan.files.yaml() << "\n" << std::flush;
+  FirewallAnswer firewall = openFirewall(options, plan.files, all, terminal, steps);
   bool started = startGateway(options, plan.files, all, steps);
   finishYaml(plan.files, yaml, options.json ? err : out);
   steps << "let UDP port " << plan.port
@@ -156,6 +161,7 @@ void setup(const SetupOptions& options, std::ostream& out, std::ostream& err) {
   if (options.json) {
     nlohmann::json made =
         madeGateway(plan.files, identity, plan.addresses, plan.networks, wish, started);
+    made["firewall"] = firewallJson(firewall);
     made["port"] = plan.port;
     made["device"] = plan.device;
     out << prettyJson(made);
@@ -297,6 +303,7 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
     steps << "warning: " << left
           << " of this machine leaves in clear, past the tunnel; 'braidctl check "
           << plan.files.yaml() << "' names the remedy\n";
+  FirewallAnswer firewall = openFirewall(options, plan.files, all, terminal, steps);
   bool started = startGateway(options, plan.files, all, steps), answered = false;
   if (started) {
     answered = waitForPacket(plan, steps);
@@ -309,6 +316,7 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   if (options.json) {
     nlohmann::json made =
         madeGateway(plan.files, identity, plan.answer.edge, plan.networks, wish, started);
+    made["firewall"] = firewallJson(firewall);
     made["name"] = plan.answer.name;
     made["uplinks"] = plan.uplinks;
     made["routes"] = textsOf(plan.answer.networks);

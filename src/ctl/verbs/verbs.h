@@ -65,6 +65,14 @@ void dnsSet(const std::string& file, bool json, std::ostream& out);
 void dnsRemove(const std::string& file, bool json, std::ostream& out);
 /// Prints the name servers for each uplink, for the whole host, and of `dns`.
 void dnsShow(const std::string& file, bool json, std::ostream& out);
+/// Prints what the host's packet filter drops of a gateway's packets, and the commands that let
+/// them through. Returns false when something is dropped.
+bool showFirewall(const std::string& file, bool json, std::ostream& out);
+/// Has the filter's own program let them through. `intoChains`: adds rules to chains of no known
+/// program as well. Returns false when something is still dropped.
+bool allowFirewall(const std::string& file, bool intoChains, bool json, std::ostream& out);
+/// Takes back what allowFirewall() has changed.
+void removeFirewall(const std::string& file, bool json, std::ostream& out);
 
 // The verbs that connect two machines: invite and setup at the concentrator, join at the edge.
 

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "gateway/config/address_ranges.h"
 #include "host/system.h"
@@ -11,9 +12,6 @@ namespace braid {
 
 namespace {
 
-// Packet mark: "B" in the upper byte, and the index of the gateway's interface, which no other
-// gateway of the host has. The routing table of these packets has the same number.
-constexpr uint32_t kMark = 0x42000000;
 // Before the uplinks' rules (kUplinkRulePriority), which are for packets that this host sends.
 constexpr uint32_t kPriority = 6500;
 
@@ -42,6 +40,34 @@ bool isIn(const std::vector<AddressRange>& ranges, const Address& address) {
 
 }  // namespace
 
+namespace {
+
+// Chosen: a host with more interfaces is not a router of a few LANs, but has a container behind
+// each.
+constexpr size_t kMostApproaches = 256;
+
+// The interfaces that are not outside, each with a host of its network, for each address family.
+std::vector<StreamApproach> approachesOf(const NetworkTable& table,
+                                         const std::set<std::string>& outside,
+                                         const std::string& device) {
+  std::vector<StreamApproach> out;
+  for (const auto& [index, link] : table.links()) {
+    if (link.name == "lo" || link.name == device || outside.contains(link.name)) continue;
+    bool has[2] = {false, false};
+    for (const LinkAddress& a : link.addresses) {
+      bool v6 = a.address.isV6(), isHost = a.prefixLength + 1u >= a.address.bits();
+      if (has[v6] || isHost || a.scope != 0 || out.size() == kMostApproaches) continue;
+      has[v6] = true;
+      Address neighbour = a.address;
+      neighbour.bytes[neighbour.view().size() - 1] ^= 3;
+      out.push_back({link.name, static_cast<uint32_t>(index), neighbour});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 void InterceptPolicy::configure(const Config& config, const std::string& device, int index) {
   wanted_.device = device;
   wanted_.mark = kMark | static_cast<uint32_t>(index);
@@ -64,6 +90,7 @@ void InterceptPolicy::configure(const Config& config, const std::string& device,
   for (const Endpoint& end : config.listen) listenedAt_.push_back(end.address);
   public_.clear();
   again_ = Time::min();
+  isNewApproach_ = true;
 }
 
 // Goes by interface names, so that the rules already cover an interface that appears later. A
@@ -90,6 +117,9 @@ void InterceptPolicy::follow(const NetworkTable& table) {
   public_ = std::move(nowPublic);
   outside.erase(wanted_.device);
   wanted_.outside.assign(outside.begin(), outside.end());
+  std::vector<StreamApproach> approaches = approachesOf(table, outside, wanted_.device);
+  isNewApproach_ |= approaches != approaches_;
+  approaches_ = std::move(approaches);
 }
 
 void InterceptPolicy::removeStale(HostNetwork& network) {
@@ -134,10 +164,27 @@ void InterceptPolicy::listAvoided(Time now) {
   for (const Avoided& a : avoided_) wanted_.avoid.push_back(a.pair);
 }
 
+void InterceptPolicy::listBarred(Time now) {
+  try {
+    auto found = host_.barriers(wanted_, approaches_, std::exchange(isNewApproach_, false));
+    if (!found || *found == wanted_.barred) return;
+    wanted_.barred = *std::move(found);
+  } catch (const SystemError& e) {
+    log_.warn(LogKind::kNetwork, now, std::string("streams: ") + e.what());
+    return;
+  }
+  for (const StreamBarrier& barrier : wanted_.barred)
+    log_.warn(LogKind::kNetwork, now,
+              std::string("streams: ") + (barrier.v6 ? "IPv6" : "IPv4") + " connections from " +
+                  barrier.interface + " stay packets: " + barrier.by +
+                  " would drop them ('braidctl firewall show' has more)");
+}
+
 void InterceptPolicy::update(bool room, Time now) {
   deadline_ = now + kLook;
   if (now < again_) return;
   listAvoided(now);
+  listBarred(now);
   // A full peer is removed from the rules at once. A peer is added at most once per kLook.
   // Otherwise two peers that fill and empty would change the rules with each connection.
   const bool mayAdd = now >= lastAdd_ + kLook;

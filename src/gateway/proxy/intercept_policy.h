@@ -16,9 +16,9 @@
 namespace braid {
 
 /// Decides which new TCP connections of hosts behind this gateway become streams: those that the
-/// configuration names, to peers that can open streams now, while there is room. All other
-/// connections are carried as packets. Hosts do not notice the difference, because such connections
-/// are never accepted here.
+/// configuration names, to peers that can open streams now, while there is room, and unless the
+/// host's packet filter would drop them. All other connections are carried as packets. Hosts do not
+/// notice the difference, because such connections are never accepted here.
 class InterceptPolicy {
  public:
   /// Time between two checks of which peers can open streams.
@@ -31,6 +31,11 @@ class InterceptPolicy {
   /// Most pairs of hosts that avoid() remembers; then the oldest is forgotten. Each pair takes one
   /// rule.
   static constexpr size_t kMostAvoided = 64;
+
+  /// The packet mark of connections that are taken over: these bits, and in the others the index of
+  /// the gateway's interface, which no other gateway of the host has. The routing table of these
+  /// packets has the same number.
+  static constexpr uint32_t kMark = 0x42000000, kMarkMask = 0xff000000;
 
   /// Removes what a killed daemon left in the host's rules. Call it even when streams are off.
   /// Throws SystemError.
@@ -74,6 +79,8 @@ class InterceptPolicy {
   };
 
   void steer();
+  /// Leaves out connections that the host's packet filter would drop.
+  void listBarred(Time now);
   void listAvoided(Time now);
   void apply(bool takeNew, Time now);
 
@@ -88,7 +95,9 @@ class InterceptPolicy {
   std::set<std::string>
       public_;  ///< outside interfaces other than the uplinks, because this gateway listens
   Interception wanted_, applied_;
-  bool steered_ = false;  ///< rules and routes for the packet mark are set
+  std::vector<StreamApproach> approaches_;  ///< by which connections can come in
+  bool isNewApproach_ = false;              ///< they have changed since the filter was looked at
+  bool steered_ = false;                    ///< rules and routes for the packet mark are set
   bool made_ = false, open_ = false;
   Time deadline_ = kNever;
   Time again_ = Time::min();

@@ -63,6 +63,16 @@ class FakeStreamHost final : public StreamHost {
   bool accepts() const { return accepts_; }
 
   void intercept(const Interception& what, bool takeNew) override;
+  std::optional<std::vector<StreamBarrier>> barriers(const Interception&,
+                                                     const std::vector<StreamApproach>& approaches,
+                                                     bool) override {
+    approaches_ = approaches;
+    return barriers_;
+  }
+  /// The packet filter drops intercepted connections of these.
+  void bar(std::vector<StreamBarrier> barriers) { barriers_ = std::move(barriers); }
+  /// Those that the gateway asked about last.
+  const std::vector<StreamApproach>& approaches() const { return approaches_; }
   void stopIntercepting() override { taking_.reset(); }
   std::optional<Accepted> accept(uint64_t tag, int& error) override;
   void wantAccept(bool on) override;
@@ -73,6 +83,8 @@ class FakeStreamHost final : public StreamHost {
   size_t most() const override { return most_; }
 
  private:
+  std::vector<StreamBarrier> barriers_;
+  std::vector<StreamApproach> approaches_;
   StreamObserver& observer_;
   std::deque<Connection> waiting_;
   std::vector<Connection> opened_;

@@ -223,6 +223,58 @@ void LinuxStreamHost::intercept(const Interception& what, bool takeNew) {
   });
 }
 
+namespace {
+
+// Chosen: a filter that others change all the time, as on a host with many containers, costs at
+// most this part of a core.
+constexpr int kFilterShare = 50;
+constexpr size_t kMostTriedPorts = 16;
+
+NftPacket packetOf(const Interception& what, const StreamApproach& approach, uint16_t port) {
+  NftPacket out;
+  out.hook = NftPacket::Hook::kInput;
+  out.family = approach.source.family;
+  out.protocol = IPPROTO_TCP;
+  out.port = port;
+  out.in = approach.interface;
+  out.inIndex = approach.index;
+  out.source = approach.source;
+  out.isForeign = true;
+  out.mark = what.mark;
+  return out;
+}
+
+}  // namespace
+
+bool LinuxStreamHost::readFilter() {
+  Time begin = monotonicNow();
+  if (begin < readAgain_) return false;
+  uint32_t generation = NftFirewall::generation();
+  if (filter_ && generation == filterGeneration_) return false;
+  filter_ = std::make_unique<NftFirewall>();
+  filterGeneration_ = generation;
+  Time end = monotonicNow();
+  readAgain_ = end + (end - begin) * kFilterShare;
+  return true;
+}
+
+std::optional<std::vector<StreamBarrier>> LinuxStreamHost::barriers(
+    const Interception& what, const std::vector<StreamApproach>& approaches, bool again) {
+  if (!readFilter() && !again) return std::nullopt;
+  std::vector<StreamBarrier> out;
+  if (!filter_) return out;
+  for (const StreamApproach& approach : approaches) {
+    std::string by;
+    for (size_t i = 0; i < what.match.size() && i < kMostTriedPorts && by.empty(); ++i) {
+      std::vector<NftDrop> drops =
+          filter_->drops(packetOf(what, approach, what.match[i].firstPort));
+      if (!drops.empty()) by = drops.front().toString();
+    }
+    if (!by.empty()) out.push_back({approach.interface, approach.source.isV6(), by});
+  }
+  return out;
+}
+
 bool LinuxStreamHost::watch(int fd, uint64_t tag, bool again) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;

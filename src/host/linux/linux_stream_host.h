@@ -8,6 +8,7 @@
 
 #include "host/linux/loop.h"
 #include "host/linux/nft_batch.h"
+#include "host/linux/nft_firewall.h"
 #include "host/stream_host.h"
 #include "host/system.h"
 
@@ -51,6 +52,9 @@ class LinuxStreamHost final : public StreamHost {
   LinuxStreamHost(Loop& loop, const std::string& device, StreamObserver& observer);
 
   void intercept(const Interception& what, bool takeNew) override;
+  std::optional<std::vector<StreamBarrier>> barriers(const Interception& what,
+                                                     const std::vector<StreamApproach>& approaches,
+                                                     bool again) override;
   void stopIntercepting() override { table_.remove(); }
   std::optional<Accepted> accept(uint64_t tag, int& error) override;
   void wantAccept(bool on) override;
@@ -69,10 +73,16 @@ class LinuxStreamHost final : public StreamHost {
   /// Adds a socket to the epoll instance, or with `again` changes its tag. False: the kernel has no
   /// memory for it.
   bool watch(int fd, uint64_t tag, bool again);
+  /// Reads the packet filter when it has changed. False: it has not, or it is too early to read it
+  /// again.
+  bool readFilter();
   void onReady();
   void turnAway(int listener, int& error);
 
   StreamObserver& observer_;
+  std::unique_ptr<NftFirewall> filter_;
+  uint32_t filterGeneration_ = 0;
+  Time readAgain_ = Time::min();  ///< not before
   size_t most_;
   UniqueFd epoll_;
   UniqueFd spare_;         ///< a descriptor in reserve, see turnAway()

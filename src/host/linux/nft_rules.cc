@@ -123,6 +123,13 @@ void putNew(NftBatch& batch, const std::string& table, const Interception& what,
     narrow(rule, r, v6);
     rule.verdict(NFT_RETURN);
   }
+  for (const StreamBarrier& barrier : what.barred) {
+    if (barrier.v6 != v6) continue;
+    NftRule(batch, table, kNew)
+        .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
+        .interfaceIs(barrier.interface)
+        .verdict(NFT_RETURN);
+  }
   for (const StreamPair& pair : what.avoid) {
     if (pair.destination.isV6() != v6) continue;
     NftRule(batch, table, kNew)

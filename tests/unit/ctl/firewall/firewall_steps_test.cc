@@ -1,0 +1,145 @@
+// Changes to files and by programs, and what takes them back.
+
+#include "ctl/firewall/firewall_steps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+namespace braid::firewall_steps_test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+struct FirewallStepsTest : testing::Test {
+  FirewallStepsTest() {
+    std::string name = (fs::temp_directory_path() / "braid-steps-XXXXXX").string();
+    root = mkdtemp(name.data());
+  }
+  ~FirewallStepsTest() override { fs::remove_all(root); }
+
+  std::string path(const std::string& name) const { return (root / name).string(); }
+  std::string text(const std::string& name) const {
+    std::ifstream in(path(name));
+    std::stringstream all;
+    all << in.rdbuf();
+    return all.str();
+  }
+  void write(const std::string& name, const std::string& content) const {
+    std::ofstream(path(name)) << content;
+  }
+  // Makes the file `made` and removes it.
+  FirewallStep touch(const std::string& made) const {
+    FirewallStep step;
+    step.run = {"touch", path(made)};
+    step.undo = {"rm", path(made)};
+    return step;
+  }
+  FirewallStep lines(const std::string& added) const {
+    FirewallStep step;
+    step.file = path("before.rules");
+    step.text = added;
+    step.before = "-A input";
+    return step;
+  }
+
+  fs::path root;
+  nlohmann::json record = nlohmann::json::array();
+};
+
+TEST_F(FirewallStepsTest, ProgramsAreRunAndTakenBack) {
+  makeChanges({touch("a"), touch("b")}, "braid edge", record);
+  EXPECT_TRUE(fs::exists(path("a")) && fs::exists(path("b")));
+  record = nlohmann::json::parse(record.dump());
+  fs::remove(path("a"));
+  EXPECT_THAT(takeChangesBack(record), IsEmpty()) << "one is gone already";
+  EXPECT_FALSE(fs::exists(path("b")));
+}
+
+TEST_F(FirewallStepsTest, OneThatFailsLeavesNothing) {
+  FirewallStep bad;
+  bad.run = {"sh", "-c", "echo no such chain >&2; exit 3"};
+  EXPECT_THAT(
+      [&] {
+        makeChanges({touch("a"), bad}, "braid edge", record);
+      },
+      ThrowsMessage<std::runtime_error>(HasSubstr("no such chain")));
+  EXPECT_FALSE(fs::exists(path("a")));
+  EXPECT_THAT(record, IsEmpty());
+  bad.run = {"/no/such/program"};
+  EXPECT_THAT([&] { makeChanges({bad}, "braid edge", record); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("is it installed?")));
+}
+
+TEST_F(FirewallStepsTest, LinesStandBeforeTheFirstOfTheirKind) {
+  const std::string whole = "*filter\n:input - [0:0]\n-A input one\n-A input two\nCOMMIT\n";
+  write("before.rules", whole);
+  ASSERT_EQ(::chmod(path("before.rules").c_str(), 0640), 0);
+  makeChanges({lines("-A input ours\n")}, "braid edge", record);
+  EXPECT_EQ(text("before.rules"),
+            "*filter\n:input - [0:0]\n# begin of braid edge\n-A input ours\n# end of braid edge\n"
+            "-A input one\n-A input two\nCOMMIT\n");
+  struct stat info {};
+  ASSERT_EQ(::stat(path("before.rules").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777u, 0640u);
+  nlohmann::json other = nlohmann::json::array();
+  makeChanges({lines("-A input theirs\n")}, "braid hub", other);
+  makeChanges({lines("-A input anew\n")}, "braid edge", record);
+  EXPECT_THAT(text("before.rules"), testing::Not(HasSubstr("ours"))) << "they take their place";
+  EXPECT_THAT(takeChangesBack(record), IsEmpty());
+  EXPECT_THAT(text("before.rules"), HasSubstr("theirs")) << "those of another gateway stay";
+  EXPECT_THAT(takeChangesBack(other), IsEmpty());
+  EXPECT_EQ(text("before.rules"), whole);
+}
+
+TEST_F(FirewallStepsTest, AFileWithoutSuchALineIsLeftAsItIs) {
+  write("before.rules", "*filter\nCOMMIT\n");
+  EXPECT_THAT([&] { makeChanges({lines("-A input ours\n")}, "braid edge", record); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("no line that begins with '-A input'")));
+  EXPECT_EQ(text("before.rules"), "*filter\nCOMMIT\n");
+}
+
+TEST_F(FirewallStepsTest, AFileOfOurOwnGoesWithItsFolder) {
+  FirewallStep step;
+  step.file = path("hooks/network.d/braid-edge");
+  step.text = "#!/bin/sh\n";
+  step.isProgram = true;
+  makeChanges({step}, "braid edge", record);
+  struct stat info {};
+  ASSERT_EQ(::stat(step.file.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777u, 0755u);
+  EXPECT_THAT(takeChangesBack(record), IsEmpty());
+  EXPECT_FALSE(fs::exists(path("hooks/network.d")));
+}
+
+TEST_F(FirewallStepsTest, TheEndIsRunOnceForAllAndAgainWhenTheyAreTakenBack) {
+  FirewallStep one = touch("a"), two = touch("b");
+  one.finish = two.finish = {"sh", "-c", "echo reloaded >> " + path("log")};
+  makeChanges({one, two}, "braid edge", record);
+  EXPECT_EQ(text("log"), "reloaded\n");
+  EXPECT_THAT(takeChangesBack(record), IsEmpty());
+  EXPECT_EQ(text("log"), "reloaded\nreloaded\n");
+}
+
+TEST_F(FirewallStepsTest, ARecordThatSomebodyElseWroteDoesNoHarm) {
+  for (const char* bad : {"7", "{}", "[1]", "[{\"undo\": 7}]", "[{\"undo\": []}]",
+                          "[{\"file\": 3, \"lines\": {}}]", "[{\"finish\": [1, 2]}]"})
+    EXPECT_THAT(takeChangesBack(nlohmann::json::parse(bad)), IsEmpty()) << bad;
+}
+
+TEST(ShellText, QuotesWhatAShellWouldRead) {
+  EXPECT_EQ(shellText({"ufw", "comment", "it's", ""}), "ufw comment 'it'\\''s' ''");
+}
+
+}  // namespace
+}  // namespace braid::firewall_steps_test
