@@ -124,15 +124,18 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
     : host_(host),
       config_(withDecodeTimes(std::move(config), host.clock())),
       loading_(std::move(loading)),
+      numbers_{config_.device.markMask, config_.device.rulePriority, host.slot()},
       started_(host.clock().now()),
       identity_(
           loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
       tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
-      pump_(host, deviceOptions(config_), config_.offloads.sockets, pool_, tunnel_, log_),
+      pump_(host, deviceOptions(config_), config_.offloads.sockets, numbers_.ownMark(),
+            pool_, tunnel_, log_),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
       device_(host_.network(), pump_.device().name()),
+      routes_(host, log_, pump_.device().name(), numbers_),
       router_(host, pump_.device().name()),
       changes_(host_.network(), log_),
       listeners_(pump_.sockets(), ids_),
@@ -142,22 +145,24 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
           [] { return std::time(nullptr); },
           [this] { return networksOfHost(monitor_.table(), host_.network(), device_.name()); }),
       meters_(tunnel_, log_),
-      uplinks_(pump_.sockets(), host_.network(), ids_),
+      uplinks_(pump_.sockets(), host_.network(), ids_, numbers_),
       history_(tunnel_, started_),
       names_(host, log_, [this] { updatePeers(); }) {
   Time now = host_.clock().now();
   makeStateFolders(config_);
   followMtu(now);
-  applyDevice(config_.device);
+  applyDevice(config_);
   router_.configure(config_);
   listeners_.open(config_.listen);
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
+  uplinks_.keepReplies(endangersReplies(config_, monitor_.table()));
   uplinks_.configure(config_.uplinks, monitor_.table());
   removeStaleRules();
   openStreams();
   updateUplinks(true);
+  followRoutes();  // with the marks of the uplinks
   initiators_.begin(config_, now);
   joins_.begin(now);
   handshakes_.setJoinHandler(&joins_);
@@ -189,7 +194,7 @@ bool Gateway::turn() {
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetry_, shrink_, monitor_.deadline(),
+  return std::min({tunnel_.nextDeadline(), uplinkRetry_, routesRetry_, routes_.deadline(), shrink_, monitor_.deadline(),
                    changes_.deadline(), names_.deadline(), meters_.deadline(),
                    initiators_.deadline(), device_.deadline(), joins_.deadline(),
                    history_.deadline(), streams_ ? streams_->deadline() : kNever});
@@ -201,6 +206,8 @@ void Gateway::onTimers(Time now) {
     changes_.onTimer(now);
     router_.note();
   }
+  if (routes_.deadline() <= now) routes_.keep(now);
+  if (routesRetry_ <= now) followRoutes();
   if (uplinkRetry_ <= now) {
     bool changed = uplinks_.update(monitor_.table());
     uplinks_.warn();
@@ -228,20 +235,40 @@ void Gateway::stop() {
   meters_.end(host_.clock().now());
   uplinks_.close();
   router_.stop();
+  routes_.stop();
   for (const std::string& line : host_.network().undo()) spdlog::warn("{}", line);
 }
 
-void Gateway::applyDevice(const DeviceConfig& device) {
-  device_.apply(device);
-  std::vector<Prefix> local = device.networks;
-  for (const InterfaceAddress& a : device.addresses) local.push_back({a.address, a.address.bits()});
+void Gateway::applyDevice(const Config& config) {
+  device_.apply(config.device);
+  applyRoutes(config);
+  std::vector<Prefix> local = config.device.networks;
+  for (const InterfaceAddress& a : config.device.addresses) local.push_back({a.address, a.address.bits()});
   tunnel_.setLocalNetworks(std::move(local));
+}
+
+void Gateway::applyRoutes(const Config& config) {
+  RouteSituation situation{device_.name(), numbers_, !peersUp_.empty(), {}};
+  if (endangersReplies(config, monitor_.table())) situation.replies = uplinks_.replyMarks();
+  routes_.apply(planRoutes(config, monitor_.table(), situation));
+  routes_.keep(host_.clock().now());
+}
+
+void Gateway::followRoutes() {
+  Time now = host_.clock().now();
+  routesRetry_ = kNever;
+  try {
+    applyRoutes(config_);
+  } catch (const SystemError& e) {
+    log_.warn(LogKind::kNetwork, now, e.what());
+    routesRetry_ = now + kUplinkRetry;
+  }
 }
 
 // Removes rules that a killed daemon left, whether this one uses streams or not.
 void Gateway::removeStaleRules() {
   try {
-    InterceptPolicy::removeStale(host_.network());
+    InterceptPolicy::removeStale(host_.network(), numbers_);
   } catch (const SystemError& e) {
     spdlog::warn("rules that a killed daemon may have left stay: {}", e.what());
   }
@@ -270,8 +297,7 @@ TunnelOptions Gateway::tunables() const {
 }
 
 void Gateway::configureStreams() {
-  const Link* device = monitor_.table().find(device_.name());
-  streams_->configure(config_, device ? device->index : 0, host_.clock().now());
+  streams_->configure(config_, numbers_, host_.clock().now());
 }
 
 void Gateway::followMtu(Time now) {
@@ -303,7 +329,9 @@ void Gateway::onNetworkChange() {
     bool appears = c.kind == Kind::kLinkAdded || c.kind == Kind::kLinkUp;
     if (appears || c.kind == Kind::kLoss || c.kind == Kind::kMtu) changes_.suspect(now);
   }
+  uplinks_.keepReplies(endangersReplies(config_, monitor_.table()));
   updateUplinks(uplinks_.update(monitor_.table()));
+  followRoutes();
   if (streams_) streams_->onChange(now);
 }
 
@@ -326,6 +354,7 @@ void Gateway::logEvents(Time now) {
   if (initiatorsChanged || polled >= EventQueue::kMost) initiators_.onChange(now);
   if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost later events
   peersUp_ = tunnel_.peersUp();
+  followRoutes();
   joins_.onPeers(peersUp_);
   if (peersUp_.size() < config_.peers.size()) names_.retryLater();
 }
@@ -358,7 +387,7 @@ std::string Gateway::apply(Config next) {
     meters_.setUp(next);
     listeners_.open(next.listen);
     router_.configure(next);
-    applyDevice(next.device);
+    applyDevice(next);
   } catch (const std::runtime_error& e) {
     listeners_.keepOnly(config_.listen);
     router_.goBackTo(config_);
@@ -381,8 +410,10 @@ std::string Gateway::apply(Config next) {
   tunnel_.setTunables(tunables());
   updatePeers();
   meters_.keep(config_.uplinks, host_.clock().now());
+  uplinks_.keepReplies(endangersReplies(config_, monitor_.table()));
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
+  followRoutes();  // with the marks of the uplinks
   initiators_.configure(config_, host_.clock().now());
   if (streams_) configureStreams();
   peersUp_ = tunnel_.peersUp();

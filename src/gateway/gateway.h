@@ -15,6 +15,7 @@
 #include "gateway/network/device_configurator.h"
 #include "gateway/network/nat_manager.h"
 #include "gateway/network/network_reconciler.h"
+#include "gateway/network/tunnel_routes.h"
 #include "gateway/proxy/tcp_proxy.h"
 #include "gateway/state/history_recorder.h"
 #include "gateway/state/initiators.h"
@@ -77,7 +78,13 @@ class Gateway {
  private:
   /// Returns what is wrong with the configuration, one line each; empty: it is in effect.
   std::string apply(Config next);
-  void applyDevice(const DeviceConfig& device);
+  void applyDevice(const Config& config);
+  /// Gives the uplinks and the routes into the tunnel what they depend on: configuration, host and
+  /// peers. Throws SystemError; the earlier routes then stay.
+  void applyRoutes(const Config& config);
+  /// Like applyRoutes() for the present configuration; what the host refuses is logged, and tried
+  /// again.
+  void followRoutes();
   void removeStaleRules();
   void openStreams();
   TunnelOptions tunables() const;
@@ -92,6 +99,7 @@ class Gateway {
   Host& host_;
   Config config_;
   LoadOptions loading_;
+  HostNumbers numbers_;
   Time started_;
   Identity identity_;
   PacketPool pool_;
@@ -103,6 +111,7 @@ class Gateway {
   NetworkMonitor& monitor_;
   SocketIds ids_;
   DeviceConfigurator device_;
+  TunnelRoutes routes_;
   NatManager router_;
   NetworkReconciler changes_;
   Listeners listeners_;
@@ -113,6 +122,7 @@ class Gateway {
   std::unique_ptr<TcpProxy> streams_;  ///< null: streams are off
   HistoryRecorder history_;
   Time uplinkRetry_ = kNever;
+  Time routesRetry_ = kNever;
   Time shrink_ = kNever;  ///< when spare packet buffers are freed; kNever: there are none
   PeerResolver names_;
   std::set<std::string> peersUp_;

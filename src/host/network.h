@@ -28,16 +28,27 @@ struct InterfaceAddress {
 
 /// A route to be added.
 struct RouteSpec {
+  enum class Kind : uint8_t {
+    kUnicast,
+    kLocal,        ///< packets to `destination` are delivered to this host
+    kThrow,        ///< the look-up ends in this table, and goes on with the next rule
+    kUnreachable,  ///< packets are refused, and their sender is told
+  };
   Prefix destination;  ///< length 0: the default route of the address's family
-  std::string device;
-  Address via;  ///< next hop; unset: on link
+  std::string device;  ///< empty for kThrow and kUnreachable
+  Address via;         ///< next hop; unset: on link
   uint32_t table = kMainTable;
   uint32_t metric = 0;  ///< 0: the kernel's default
   bool onLink = false;  ///< treat `via` as reachable on `device` even without a route to it
-  bool local = false;   ///< packets to `destination` are delivered to this host
+  Kind kind = Kind::kUnicast;
+  bool stays = false;  ///< undo() leaves it: it is to outlive the process
   std::string toString() const;
+  bool hasDevice() const { return kind == Kind::kUnicast || kind == Kind::kLocal; }
   bool operator==(const RouteSpec&) const = default;
 };
+
+/// "0x40"
+std::string hexadecimal(uint32_t value);
 
 /// A policy routing rule to be added.
 struct RuleSpec {
@@ -48,7 +59,13 @@ struct RuleSpec {
   uint32_t table = kMainTable;
   /// Ignore routes whose prefix is of this length or shorter (0: ignore default routes).
   std::optional<uint32_t> suppressPrefixLength;
-  uint32_t mark = 0;  ///< only packets with this mark; 0: any
+  uint32_t mark = 0;         ///< only packets with this mark; 0: any
+  uint32_t markMask = UINT32_MAX;  ///< the bits of the mark that are compared
+  bool localOnly = false;    ///< only packets that this host sends (`iif lo`)
+  uint8_t protocol = 0;      ///< only packets of this protocol of IP; 0: any
+  uint16_t sourcePort = 0, destinationPort = 0;  ///< 0: any
+  bool inverted = false;     ///< for the packets that do not match
+  bool stays = false;        ///< undo() leaves it: it is to outlive the process
   std::string toString() const;
   bool operator==(const RuleSpec&) const = default;
 };
@@ -76,9 +93,8 @@ class HostNetwork {
   virtual void removeRule(const RuleSpec& rule) = 0;
   /// Removes Braid's routes of this table that an earlier process left.
   virtual void removeStaleRoutes(uint32_t table) = 0;
-  /// Removes Braid's rules that an earlier process left: those for marks whose upper byte is that
-  /// of `kind` and whose lower bits are the index of an interface that does not exist.
-  virtual void removeStaleMarks(uint32_t kind) = 0;
+  /// Removes Braid's rules with this priority for this table that an earlier process left.
+  virtual void removeStaleRules(uint32_t priority, uint32_t table) = 0;
 
   /// The networks of the main table that are reached through another device than this one, except
   /// default routes.
@@ -108,7 +124,7 @@ class HostNetwork {
   /// of their own in its place, that stays.
   virtual Restored restore() = 0;
 
-  /// Undoes all changes, the last one first. Changes that are already gone, with their device or
+  /// Undoes all changes except those that are to outlive the process, the last one first. Changes that are already gone, with their device or
   /// because others removed them, are not failures. Other failures are returned as lines for the
   /// log.
   virtual std::vector<std::string> undo() = 0;

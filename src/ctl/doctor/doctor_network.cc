@@ -7,7 +7,6 @@
 
 #include "ctl/doctor/doctor.h"
 #include "gateway/join/address_plan.h"
-#include "gateway/network/device_configurator.h"
 #include "gateway/uplinks/uplink.h"
 #include "host/linux/loop.h"
 #include "host/linux/sockaddr.h"
@@ -47,7 +46,7 @@ bool reachesSomePeer(const Patient& patient, const Link& link) {
 }
 
 void checkUplink(const Patient& patient, const UplinkConfig& uplink, DoctorReport& report) {
-  UplinkDecision decision = decideUplink(uplink, 0, patient.table, {}, {});
+  UplinkDecision decision = decideUplink(uplink, {}, patient.table, {}, {});
   const Link* link = patient.table.find(uplink.interface);
   if (decision.up && decision.reason.empty()) {
     for (const Address& router : uplink.gateways) {
@@ -72,33 +71,8 @@ void checkUplink(const Patient& patient, const UplinkConfig& uplink, DoctorRepor
        remedyOf(uplink, decision)});
 }
 
-// The metric that the kernel stores: an IPv6 route without a metric gets 1024 (IP6_RT_PRIO_USER).
-uint32_t metricOf(const RouteSpec& route) {
-  constexpr uint32_t kUsualV6 = 1024;
-  return route.metric == 0 && route.destination.address.isV6() ? kUsualV6 : route.metric;
-}
-
 void checkOverlaps(const Patient& patient, DoctorReport& report) {
   const Config& config = patient.config;
-  const Link* own = patient.table.find(config.device.name);
-  for (const Prefix& route : config.device.routes) {
-    for (const FoundRoute& found : patient.routes) {
-      bool ours = found.protocol == kBraidProtocol || (own && found.device == own->index);
-      uint32_t metric = metricOf(deviceRoute(route, config.device.name));
-      if (ours || !(found.spec.destination == route) || found.spec.metric != metric) continue;
-      auto link = patient.table.links().find(found.device);
-      std::string where =
-          link == patient.table.links().end() ? "elsewhere" : "to " + link->second.name;
-      report.wrong(
-          {"routes",
-           "device.routes has " + route.toString() + ", and the host has a route for it already, " +
-               where,
-           "the daemon does not replace it, and does not start",
-           std::string("remove that one (ip ") + (route.address.isV6() ? "-6 " : "") +
-               "route del " + route.toString() +
-               "), or give it a larger metric, or route a narrower network into the tunnel"});
-    }
-  }
   for (const PeerConfig& peer : config.peers) {
     for (const Prefix& theirs : peer.options.prefixes) {
       for (const auto& [index, link] : patient.table.links()) {

@@ -13,11 +13,7 @@ namespace braid {
 /// carries (Tunnel::innerMtu).
 size_t deviceMtu(const Config& config, size_t innerMtu);
 
-/// The route for one of DeviceConfig::routes. A route for all of IPv6, or for a half or an eighth
-/// of it, gets the best metric, so that it wins over the host's own default routes.
-RouteSpec deviceRoute(const Prefix& destination, const std::string& device);
-
-/// Sets the device's addresses, routes, bridge and MTU.
+/// Sets the device's addresses, bridge and MTU.
 class DeviceConfigurator {
  public:
   /// `network` must outlive this. `device`: the name that the host gave it.

@@ -34,6 +34,8 @@ class NetlinkRequest {
   void put(uint16_t type, const std::string& text) {
     mnl_attr_put_strz(&header(), type, text.c_str());
   }
+  /// A range that is one port.
+  void putPort(uint16_t type, uint16_t port);
   void put(uint16_t type, const Address& a) {
     mnl_attr_put(&header(), type, a.view().size(), a.view().data());
   }
