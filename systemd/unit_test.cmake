@@ -16,6 +16,8 @@ endfunction()
 has(braid@.service "ExecStart=${PREFIX}/bin/braidd --config" "ExecStartPre=${PREFIX}/bin/braidd --check"
     "file:${PREFIX}/share/doc/braid/guide.md" "ConditionPathExists=/etc/braid/%i.key" "SystemCallFilter=capset"
     "RestartSec=100ms" "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "LimitCORE=0")
+has(braid-guard@.service "ExecStart=${PREFIX}/bin/braidctl guard apply" "Before=network-pre.target"
+    "file:${PREFIX}/share/doc/braid/guide.md")
 if(WEB)
   has(braid-web@.service "ExecStart=${PREFIX}/bin/braid-web --socket %i" "DynamicUser=yes" "SupplementaryGroups=braid"
       "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "CapabilityBoundingSet=\n"

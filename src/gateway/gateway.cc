@@ -95,6 +95,7 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
     case Event::Kind::kSubflowFailed:
     case Event::Kind::kCapReached:
     case Event::Kind::kForgedAck:
+    case Event::Kind::kDirect:
       return spdlog::level::warn;
     case Event::Kind::kRekeyed:
       return spdlog::level::debug;
@@ -116,6 +117,12 @@ bool changesInitiators(Event::Kind kind) {
     default:
       return false;
   }
+}
+
+// Whether the last path that answers may have fallen silent, or a first one may answer.
+bool changesPaths(Event::Kind kind) {
+  return changesInitiators(kind) || kind == Event::Kind::kSubflowSuspect ||
+         kind == Event::Kind::kSubflowFailed;
 }
 
 }  // namespace
@@ -194,7 +201,7 @@ bool Gateway::turn() {
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetry_, routesRetry_, routes_.deadline(), shrink_, monitor_.deadline(),
+  return std::min({tunnel_.nextDeadline(), uplinkRetry_, routesRetry_, routes_.deadline(), watch_.deadline(), shrink_, monitor_.deadline(),
                    changes_.deadline(), names_.deadline(), meters_.deadline(),
                    initiators_.deadline(), device_.deadline(), joins_.deadline(),
                    history_.deadline(), streams_ ? streams_->deadline() : kNever});
@@ -208,6 +215,7 @@ void Gateway::onTimers(Time now) {
   }
   if (routes_.deadline() <= now) routes_.keep(now);
   if (routesRetry_ <= now) followRoutes();
+  if (watch_.deadline() <= now) followTunnel(now);
   if (uplinkRetry_ <= now) {
     bool changed = uplinks_.update(monitor_.table());
     uplinks_.warn();
@@ -248,7 +256,7 @@ void Gateway::applyDevice(const Config& config) {
 }
 
 void Gateway::applyRoutes(const Config& config) {
-  RouteSituation situation{device_.name(), numbers_, !peersUp_.empty(), {}};
+  RouteSituation situation{device_.name(), numbers_, watch_.carries(), {}};
   if (endangersReplies(config, monitor_.table())) situation.replies = uplinks_.replyMarks();
   routes_.apply(planRoutes(config, monitor_.table(), situation));
   routes_.keep(host_.clock().now());
@@ -263,6 +271,22 @@ void Gateway::followRoutes() {
     log_.warn(LogKind::kNetwork, now, e.what());
     routesRetry_ = now + kUplinkRetry;
   }
+}
+
+void Gateway::followTunnel(Time now) {
+  bool before = watch_.carries();
+  watch_.onChange(tunnel_.answers(), now);
+  watch_.onTimer(now);
+  bool carries = watch_.carries();
+  if (carries == before) return;
+  followRoutes();
+  if (config_.device.whenDown != DeviceConfig::WhenDown::kDirect) return;
+  Event e{carries ? Event::Kind::kRouted : Event::Kind::kDirect, {},
+          carries ? "packets to device.routes go through the tunnel"
+                  : "no peer answers: packets to device.routes leave by the host's own routes, in "
+                    "clear"};
+  spdlog::log(levelOf(e.kind), "{}", e.text);
+  history_.onEvent(e);
 }
 
 // Removes rules that a killed daemon left, whether this one uses streams or not.
@@ -338,12 +362,13 @@ void Gateway::onNetworkChange() {
 void Gateway::logEvents(Time now) {
   Event e;
   size_t polled = 0;
-  bool peersChanged = false, initiatorsChanged = false;
+  bool peersChanged = false, initiatorsChanged = false, pathsChanged = false;
   while (tunnel_.pollEvent(e)) {
     ++polled;
     history_.onEvent(e);
     peersChanged |= e.kind == Event::Kind::kPeerUp || e.kind == Event::Kind::kPeerDown;
     initiatorsChanged |= changesInitiators(e.kind);
+    pathsChanged |= changesPaths(e.kind);
     uint64_t suppressed = 0;
     bool handshake = e.kind == Event::Kind::kHandshakeFailed;
     if (!log_.allow(handshake ? LogKind::kHandshake : LogKind::kSubflow, now, suppressed)) continue;
@@ -352,9 +377,9 @@ void Gateway::logEvents(Time now) {
   }
   if (initiatorsChanged && streams_) streams_->onChange(now);
   if (initiatorsChanged || polled >= EventQueue::kMost) initiators_.onChange(now);
+  if (pathsChanged || polled >= EventQueue::kMost) followTunnel(now);
   if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost later events
   peersUp_ = tunnel_.peersUp();
-  followRoutes();
   joins_.onPeers(peersUp_);
   if (peersUp_.size() < config_.peers.size()) names_.retryLater();
 }

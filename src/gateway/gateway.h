@@ -16,6 +16,7 @@
 #include "gateway/network/nat_manager.h"
 #include "gateway/network/network_reconciler.h"
 #include "gateway/network/tunnel_routes.h"
+#include "gateway/network/tunnel_watch.h"
 #include "gateway/proxy/tcp_proxy.h"
 #include "gateway/state/history_recorder.h"
 #include "gateway/state/initiators.h"
@@ -85,6 +86,8 @@ class Gateway {
   /// Like applyRoutes() for the present configuration; what the host refuses is logged, and tried
   /// again.
   void followRoutes();
+  /// Follows whether the tunnel carries packets, and announces what `when-down: direct` makes of it.
+  void followTunnel(Time now);
   void removeStaleRules();
   void openStreams();
   TunnelOptions tunables() const;
@@ -123,6 +126,7 @@ class Gateway {
   HistoryRecorder history_;
   Time uplinkRetry_ = kNever;
   Time routesRetry_ = kNever;
+  TunnelWatch watch_;
   Time shrink_ = kNever;  ///< when spare packet buffers are freed; kNever: there are none
   PeerResolver names_;
   std::set<std::string> peersUp_;

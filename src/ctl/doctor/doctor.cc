@@ -88,13 +88,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kConfigFolder = "/etc/braid";
-
-// The path of the configuration. A path stays as it is; a name means NAME.yaml in /etc/braid.
-// Without either: the running daemon's configuration, or the only file there.
+// The path of the configuration. Without one or a name: the running daemon's, or the only file
+// there.
 std::string configOf(const std::string& given, const std::string& socket) {
-  if (given.find('/') != std::string::npos || given.ends_with(".yaml")) return given;
-  if (!given.empty()) return std::string(kConfigFolder) + "/" + given + ".yaml";
+  if (!given.empty()) return configFile(given);
   try {
     return textOf(fieldOf(ask(findSocket(socket), "status"), "gateway"),
                   kKeyOf<&GatewayStatus::config>);

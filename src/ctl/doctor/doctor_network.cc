@@ -99,7 +99,7 @@ void checkOverlaps(const Patient& patient, DoctorReport& report) {
 // another way, unencrypted.
 void checkInClear(const Patient& patient, DoctorReport& report) {
   std::string left = familyLeftOut(patient.config.device.routes);
-  if (left.empty()) return;
+  if (left.empty() || patient.config.device.whenDown == DeviceConfig::WhenDown::kBlock) return;
   const Link* own = patient.table.find(patient.config.device.name);
   const FoundRoute* best = nullptr;
   for (const FoundRoute& found : patient.routes) {

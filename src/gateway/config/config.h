@@ -178,6 +178,9 @@ struct Config {
 /// global unicast).
 std::string familyLeftOut(const std::vector<Prefix>& routes);
 
+/// Whether these routes cover all of an address family.
+bool takeAFamily(const std::vector<Prefix>& routes);
+
 /// What the reader takes from its environment.
 struct LoadOptions {
   /// Folder in which the identity's relative paths are looked up first ($CREDENTIALS_DIRECTORY

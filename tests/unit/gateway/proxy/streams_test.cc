@@ -318,15 +318,16 @@ TEST_F(StreamsTest, WhatPeersHaveIsTakenOver) {
   const Interception* taking = tcp().taking();
   ASSERT_TRUE(taking);
   EXPECT_EQ(taking->device, "braid0");
-  EXPECT_EQ(taking->mark, 0x42000005u);
+  EXPECT_EQ(taking->mark, 0x80u);
+  EXPECT_EQ(taking->markMask, 0xffu);
   EXPECT_THAT(taking->destinations, SizeIs(2));
   EXPECT_EQ(taking->destinations[0].first, *Address::parse("10.2.0.0"));
   EXPECT_EQ(taking->match, config_.streams.match);
   EXPECT_THAT(host_.net().configured(),
-              testing::IsSupersetOf({"local route 0.0.0.0/0 dev braid0 table 1107296261",
-                                     "local route ::/0 dev braid0 table 1107296261",
-                                     "IPv4 rule 6500: fwmark 1107296261 lookup 1107296261",
-                                     "IPv6 rule 6500: fwmark 1107296261 lookup 1107296261"}));
+              testing::IsSupersetOf({"local route 0.0.0.0/0 dev braid0 table 6500",
+                                     "local route ::/0 dev braid0 table 6500",
+                                     "IPv4 rule 6100: fwmark 0x80/0xff lookup 6500",
+                                     "IPv6 rule 6100: fwmark 0x80/0xff lookup 6500"}));
 }
 
 TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
