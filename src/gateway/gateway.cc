@@ -249,7 +249,12 @@ void Gateway::stop() {
 
 void Gateway::applyDevice(const Config& config) {
   device_.apply(config.device);
-  applyRoutes(config);
+  try {
+    applyRoutes(config);
+  } catch (const SystemError&) {
+    device_.goBackTo(config_.device);
+    throw;
+  }
   std::vector<Prefix> local = config.device.networks;
   for (const InterfaceAddress& a : config.device.addresses) local.push_back({a.address, a.address.bits()});
   tunnel_.setLocalNetworks(std::move(local));

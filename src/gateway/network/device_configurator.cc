@@ -63,6 +63,10 @@ void DeviceConfigurator::apply(const DeviceConfig& next) {
   applied_ = next;
 }
 
+void DeviceConfigurator::goBackTo(const DeviceConfig& before) {
+  orWarn([&] { apply(before); });
+}
+
 void DeviceConfigurator::setMtu(size_t mtu, LogLimiter& log, Time now) {
   if (mtu == mtu_ && now < mtuAgain_) return;
   mtu_ = mtu;

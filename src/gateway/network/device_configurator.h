@@ -24,6 +24,9 @@ class DeviceConfigurator {
   /// Throws SystemError when something cannot be added; the earlier settings then stay. What cannot
   /// be removed is logged.
   void apply(const DeviceConfig& next);
+  /// apply() with the earlier configuration, after the new one could not be put into effect.
+  /// Failures are logged.
+  void goBackTo(const DeviceConfig& before);
   /// When the host refuses, logs it; call again when deadline() has passed.
   void setMtu(size_t mtu, LogLimiter& log, Time now);
   /// When to call setMtu() again.

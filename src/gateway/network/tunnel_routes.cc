@@ -126,7 +126,7 @@ void TunnelRoutes::setFilter(const FilterRules& next) {
     filter_->set(next);
   } catch (const SystemError& e) {
     if (next.guard) throw;
-    spdlog::warn("{}", e.what());
+    if (!next.isEmpty()) spdlog::warn("{}", e.what());
   }
 }
 
