@@ -30,7 +30,7 @@ std::string InterfaceAddress::toString() const {
 
 std::string RouteSpec::toString() const {
   constexpr const char* kKinds[] = {"", "local ", "throw ", "unreachable "};
-  bool plain = kind == Kind::kUnicast && destination.length == 0;
+  bool plain = kind == Kind::kUnicast && destination.length == 0 && destination.address.isV4();
   return kKinds[static_cast<size_t>(kind)] + std::string("route ") +
          (plain ? "default" : destination.toString()) + where(via, device, table, metric);
 }

@@ -14,13 +14,12 @@ using Family = Address::Family;
 using Kind = RouteSpec::Kind;
 
 constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDns = 53;
-constexpr Family kFamilies[] = {Family::kV4, Family::kV6};
+constexpr Family kBothFamilies[] = {Family::kV4, Family::kV6};
 // Networks that may be those of a LAN whose addresses are not known yet, because the guard is made
 // before the host's network: private (RFC 1918, RFC 6598, RFC 4193), link-local, and multicast.
-constexpr const char* kMaybeHere[] = {"10.0.0.0/8",      "172.16.0.0/12",     "192.168.0.0/16",
-                                      "100.64.0.0/10",   "169.254.0.0/16",    "224.0.0.0/4",
-                                      "255.255.255.255", "fc00::/7",          "fe80::/10",
-                                      "ff00::/8"};
+constexpr const char* kMaybeHere[] = {
+    "10.0.0.0/8",  "172.16.0.0/12",   "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16",
+    "224.0.0.0/4", "255.255.255.255", "fc00::/7",       "fe80::/10",     "ff00::/8"};
 
 bool isAmong(const std::vector<Prefix>& list, const Prefix& item) {
   return std::ranges::find(list, item) != list.end();
@@ -159,7 +158,7 @@ void addGuard(const Config& config, const RouteSituation& situation,
   for (const Prefix& network : guarded)
     if (!isAmong(here, network)) out.routes.push_back(routeOf(Kind::kUnreachable, network, table));
   for (const Prefix& network : here) out.routes.push_back(routeOf(Kind::kThrow, network, table));
-  for (Family family : kFamilies) {
+  for (Family family : kBothFamilies) {
     if (std::ranges::none_of(guarded, [&](const Prefix& p) { return isOfFamily(p, family); }))
       continue;
     RuleSpec pass = ruleOf(family, numbers.passRule(), kMainTable);
@@ -230,8 +229,9 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
     if (isHeldByOne(wanted, lan))
       out.routes.push_back(routeOf(Kind::kThrow, lan, numbers.tunnelTable()));
   bool direct = config.device.whenDown == DeviceConfig::WhenDown::kDirect && !situation.peerUp;
-  for (Family family : kFamilies) {
-    bool isMeant = std::ranges::any_of(wanted, [&](const Prefix& p) { return isOfFamily(p, family); });
+  for (Family family : kBothFamilies) {
+    bool isMeant =
+        std::ranges::any_of(wanted, [&](const Prefix& p) { return isOfFamily(p, family); });
     if (!isMeant || direct) continue;
     addExceptions(config, situation, family, out);
     RuleSpec tunnel = ruleOf(family, numbers.tunnelRule(), numbers.tunnelTable());

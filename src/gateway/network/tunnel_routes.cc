@@ -95,17 +95,18 @@ void TunnelRoutes::removeStale(bool guards) {
   network.removeStaleRoutes(HostNumbers::guardTable(device_));
 }
 
-// Routes that another one with the same key replaces go first. The rules come after the routes that
-// they lead to, and old things go last, so that no packet takes another way in between.
+// Routes that another one with the same key replaces are removed first. The rules come after the
+// routes that they lead to, and old things are removed last, so that no packet takes another way in
+// between.
 void TunnelRoutes::apply(RoutePlan next) {
   if (begun_ && next == applied_) return;
   HostNetwork& network = host_.network();
   if (!begun_) removeStale(next.filter.guard);
   Transaction all;
   for (const RouteSpec& old : applied_.routes) {
-    bool isReplaced = !holdsItem(next.routes, old) && std::ranges::any_of(next.routes, [&](const auto& r) {
-      return sameKey(r, old);
-    });
+    bool isReplaced =
+        !holdsItem(next.routes, old) &&
+        std::ranges::any_of(next.routes, [&](const auto& r) { return sameKey(r, old); });
     if (isReplaced)
       all.step([&] { network.removeRoute(old); }, [&network, old] { network.addRoute(old); });
   }

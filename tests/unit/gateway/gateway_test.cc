@@ -305,7 +305,7 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
       edge_.host.net().configured(),
       IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name,
                     "route 10.2.0.0/24 dev " + name + " table 6599",
-                    "route default dev " + name + " table 6599",
+                    "route ::/0 dev " + name + " table 6599",
                     std::string("IPv4 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
                     std::string("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
                     name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
