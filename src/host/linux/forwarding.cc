@@ -114,14 +114,18 @@ bool Forwarding::isNeededByOthers() const {
   std::vector<std::string> known = wordsOf(before_);
   if (std::ranges::none_of(known, [](const std::string& word) { return word[0] == '/'; }))
     return false;
-  std::set<int> ours;
-  socket_.dump(RTM_GETADDR, AF_UNSPEC, [&](const nlmsghdr& m) {
-    auto address = parseAddress(m);
-    if (address && address->protocol == kBraidProtocol) ours.insert(address->device);
-  });
+  std::set<int> ours;  // devices of gateways, which switch it on themselves
   known.insert(known.end(), hosts_.begin(), hosts_.end());
   NetworkTable table;
-  socket_.dump(RTM_GETLINK, AF_UNSPEC, [&](const nlmsghdr& m) { applyNetlink(m, table); });
+  socket_.dump(RTM_GETLINK, AF_UNSPEC, [&](const nlmsghdr& m) {
+    applyNetlink(m, table);
+    forEachAttribute(m, sizeof(ifinfomsg), [&](const nlattr* a) {
+      bool isAlias = mnl_attr_get_type(a) == IFLA_IFALIAS &&
+                     mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0;
+      if (isAlias && std::string_view(mnl_attr_get_str(a)) == kDeviceAlias)
+        ours.insert(static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&m))->ifi_index);
+    });
+  });
   return std::ranges::any_of(table.links(), [&](const auto& entry) {
     const Link& link = entry.second;
     auto isMeant = [&](const std::string& word) {

@@ -17,6 +17,9 @@ namespace braid {
 /// is not assigned in /etc/iproute2/rt_protos.
 inline constexpr uint8_t kBraidProtocol = 66;
 
+/// The alias (`ip link` shows it) by which other gateways know a gateway's device.
+inline constexpr const char* kDeviceAlias = "Braid";
+
 /// Builds a netlink request. The buffer is large enough for every request of this project.
 class NetlinkRequest {
  public:
