@@ -112,7 +112,7 @@ class GuardCase(PairCase):
 
     def host(self):
         """Routes, rules and packet filter."""
-        return [re.sub(r" expires \S+", "", self.edge.run(*words)) for words in (
+        return [sorted(re.sub(r" expires \S+", "", self.edge.run(*words)).splitlines()) for words in (
             ("ip", "route", "show", "table", "all"), ("ip", "-6", "route", "show", "table", "all"),
             ("ip", "rule"), ("ip", "-6", "rule"), ("nft", "list", "ruleset"))]
 
@@ -259,8 +259,7 @@ class Block(GuardCase):
                 far.sendall(b"answer")
                 return near.recv(100) == b"answer"
 
-    def test_a_network_without_the_name_of_a_tunnel(self):
-        """A lease can be had and renewed, and neighbours are found, while the guard is there."""
+    def test_leases_are_renewed_and_neighbours_found(self):
         self.braidctl("guard", "apply")
         self.edge.ip("neighbour", "flush", "dev", "wifi0")
         with self.edge.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM) as client, \
