@@ -127,6 +127,7 @@ class Joining(PairCase):
     def leave(self):
         """Makes the edge a bare machine again."""
         self.edge.call("systemctl", "disable", "--now", "braid@edge")
+        self.edge.call(binary("braidctl"), "release", "edge")
         self.edge.call("sh", "-c", "rm -f /etc/braid/*")
 
     def tearDown(self):

@@ -295,8 +295,11 @@ std::vector<Prefix> NetlinkConfig::networksElsewhere(const std::string& device) 
   for (uint8_t family : {AF_INET, AF_INET6}) {
     socket_.dump(RTM_GETROUTE, family, [&](const nlmsghdr& m) {
       auto found = parseRoute(m);
-      bool counts = found && found->unicast && found->spec.table == kMainTable &&
-                    found->spec.destination.length > 0 && (own == 0 || found->device != own);
+      // Other gateways of the host have theirs in tables of their own.
+      bool isMeant =
+          found && (found->spec.table == kMainTable || found->protocol == kBraidProtocol);
+      bool counts = isMeant && found->unicast && found->spec.destination.length > 0 &&
+                    (own == 0 || found->device != own);
       if (counts) out.push_back(found->spec.destination);
     });
   }
