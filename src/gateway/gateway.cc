@@ -138,8 +138,8 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
       tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
-      pump_(host, deviceOptions(config_), config_.offloads.sockets, numbers_.ownMark(),
-            pool_, tunnel_, log_),
+      pump_(host, deviceOptions(config_), config_.offloads.sockets, numbers_.ownMark(), pool_,
+            tunnel_, log_),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
       device_(host_.network(), pump_.device().name()),
       routes_(host, log_, pump_.device().name(), numbers_),
@@ -201,10 +201,11 @@ bool Gateway::turn() {
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetry_, routesRetry_, routes_.deadline(), watch_.deadline(), shrink_, monitor_.deadline(),
-                   changes_.deadline(), names_.deadline(), meters_.deadline(),
-                   initiators_.deadline(), device_.deadline(), joins_.deadline(),
-                   history_.deadline(), streams_ ? streams_->deadline() : kNever});
+  return std::min({tunnel_.nextDeadline(), uplinkRetry_, routesRetry_, routes_.deadline(),
+                   watch_.deadline(), shrink_, monitor_.deadline(), changes_.deadline(),
+                   names_.deadline(), meters_.deadline(), initiators_.deadline(),
+                   device_.deadline(), joins_.deadline(), history_.deadline(),
+                   streams_ ? streams_->deadline() : kNever});
 }
 
 void Gateway::onTimers(Time now) {
@@ -256,7 +257,8 @@ void Gateway::applyDevice(const Config& config) {
     throw;
   }
   std::vector<Prefix> local = config.device.networks;
-  for (const InterfaceAddress& a : config.device.addresses) local.push_back({a.address, a.address.bits()});
+  for (const InterfaceAddress& a : config.device.addresses)
+    local.push_back({a.address, a.address.bits()});
   tunnel_.setLocalNetworks(std::move(local));
 }
 
@@ -286,7 +288,8 @@ void Gateway::followTunnel(Time now) {
   if (carries == before) return;
   followRoutes();
   if (config_.device.whenDown != DeviceConfig::WhenDown::kDirect) return;
-  Event e{carries ? Event::Kind::kRouted : Event::Kind::kDirect, {},
+  Event e{carries ? Event::Kind::kRouted : Event::Kind::kDirect,
+          {},
           carries ? "packets to device.routes go through the tunnel"
                   : "no peer answers: packets to device.routes leave by the host's own routes, in "
                     "clear"};

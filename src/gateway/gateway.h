@@ -86,7 +86,8 @@ class Gateway {
   /// Like applyRoutes() for the present configuration; what the host refuses is logged, and tried
   /// again.
   void followRoutes();
-  /// Follows whether the tunnel carries packets, and announces what `when-down: direct` makes of it.
+  /// Follows whether the tunnel carries packets, and announces what `when-down: direct` makes of
+  /// it.
   void followTunnel(Time now);
   void removeStaleRules();
   void openStreams();

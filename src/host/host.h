@@ -45,7 +45,8 @@ class Resolver {
   virtual void request(const HostPort& name) = 0;
 };
 
-/// The most gateways of one host (network namespace) that have marks and routing tables of their own.
+/// The most gateways of one host (network namespace) that have marks and routing tables of their
+/// own.
 inline constexpr unsigned kMostGateways = 32;
 
 /// A gateway's interface to its operating system: linux/ has the real implementation, fake/ the one

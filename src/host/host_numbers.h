@@ -22,7 +22,7 @@ struct HostNumbers {
   uint32_t replyMark(unsigned uplink) const { return field(0x40 + (8 * slot + uplink) % 32); }
   /// Packets of TCP connections that end at this gateway (streams).
   uint32_t interceptedMark() const { return field(0x80 + slot); }
-  /// In these bits of the mark, Braid's own packets and replies have this value: they go past the
+  /// In these bits of the mark, Braid's own packets and replies have this value. They bypass the
   /// tunnel.
   uint32_t outsideMask() const { return field(0xc0); }
   uint32_t outsideMark() const { return field(0x40); }

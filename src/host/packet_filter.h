@@ -26,12 +26,12 @@ struct FilterRules {
 
   bool guard = false;
   std::vector<std::string> uplinks;  ///< interfaces by which nothing guarded may leave
-  /// A packet whose mark has this value in the bits of `outsideMask` may pass.
+  /// Packets may pass if their mark has this value in the bits of `outsideMask`.
   uint32_t outside = 0, outsideMask = 0;
   /// Destinations that may be reached by the tunnel only. Like `here`: in ascending order, not
   /// adjacent.
   std::vector<AddressRange> guarded;
-  /// Of these, destinations that may be reached by interfaces other than the uplinks: the LAN.
+  /// Guarded destinations that may be reached by interfaces other than the uplinks: the LAN.
   std::vector<AddressRange> here;
   /// This host may ask name servers past the tunnel.
   bool names = false;

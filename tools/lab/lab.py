@@ -121,7 +121,8 @@ class Lab:
             site.client.route("::/0", "via", v6[:-1] + "1")
             for index in range(len(site.links)):
                 for family, address in zip(("-4", "-6"), self.server_addresses(index)):
-                    site.edge.ip(family, "rule", "add", "to", address, "lookup", "main", "priority", DIRECT_RULE + index)
+                    site.edge.ip(family, "rule", "add", "to", address, "lookup", "main",
+                                 "priority", DIRECT_RULE + index)
                 for prefix, (near, _) in zip(site.lan, site.link_addresses(index)):
                     self.concentrator.route(prefix, "via", near, "dev", site.far_device(index),
                                             "table", DIRECT_TABLE + index)

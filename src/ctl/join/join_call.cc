@@ -17,9 +17,9 @@
 #include "ctl/views/format.h"
 #include "gateway/dtls/dtls.h"
 #include "gateway/dtls/join.h"
+#include "host/host_numbers.h"
 #include "host/linux/loop.h"
 #include "host/linux/sockaddr.h"
-#include "host/host_numbers.h"
 #include "host/system.h"
 #include "tunnel/peer/dialing.h"
 

@@ -283,7 +283,8 @@ bool takeAll(const std::vector<Prefix>& routes, const Prefix& whole) {
 }  // namespace
 
 bool takeAFamily(const std::vector<Prefix>& routes) {
-  return takeAll(routes, *Prefix::parse("0.0.0.0/0")) || takeAll(routes, *Prefix::parse("2000::/3"));
+  return takeAll(routes, *Prefix::parse("0.0.0.0/0")) ||
+         takeAll(routes, *Prefix::parse("2000::/3"));
 }
 
 std::string familyLeftOut(const std::vector<Prefix>& routes) {

@@ -20,8 +20,8 @@ constexpr Named<MeterPeriod::Unit> kPeriods[] = {{"day", MeterPeriod::Unit::kDay
                                                  {"week", MeterPeriod::Unit::kWeek},
                                                  {"month", MeterPeriod::Unit::kMonth}};
 constexpr Named<uint8_t> kForwardProtocols[] = {{"tcp", ip::kTcp}, {"udp", ip::kUdp}};
-constexpr Named<DeviceConfig::WhenDown> kWhenDown[] = {
-    {"block", DeviceConfig::WhenDown::kBlock}, {"direct", DeviceConfig::WhenDown::kDirect}};
+constexpr Named<DeviceConfig::WhenDown> kWhenDown[] = {{"block", DeviceConfig::WhenDown::kBlock},
+                                                       {"direct", DeviceConfig::WhenDown::kDirect}};
 constexpr Named<bool> kForwardSources[] = {{"client", false}, {"own", true}};
 constexpr size_t kMaxNetworks = 1024;
 /// There is a limit because each new connection is compared with all forwards.
@@ -96,8 +96,8 @@ std::vector<Setting> hostSettings() {
        "routed into the device, by a routing table of Braid's own that comes before the host's. "
        "Networks of this host's LAN that are as long or longer stay there. In `tun` mode each must "
        "overlap a peer's prefixes; not allowed in `tap` mode"},
-      {"device", "when-down",
-       oneOf(BRAID_MEMBER(device.whenDown), kWhenDown).withDefault("none"), kReload,
+      {"device", "when-down", oneOf(BRAID_MEMBER(device.whenDown), kWhenDown).withDefault("none"),
+       kReload,
        "what becomes of packets to `routes` while no peer is up. `block`: refused, in both "
        "families if all of one is routed, also while no daemon runs; `braidctl release` ends that. "
        "`direct`: they take the host's own routes, with masquerade at the uplinks. Without it they "

@@ -34,7 +34,8 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
 
 /// The part of it that outlives the gateway: the guard of `when-down: block`. Empty for another
 /// configuration.
-RoutePlan planGuard(const Config& config, const NetworkTable& host, const RouteSituation& situation);
+RoutePlan planGuard(const Config& config, const NetworkTable& host,
+                    const RouteSituation& situation);
 
 /// Whether replies to what comes in by the uplinks could go into the tunnel.
 bool endangersReplies(const Config& config, const NetworkTable& host);

@@ -157,8 +157,7 @@ Uplinks::Uplinks(SocketTable& sockets, HostNetwork& network, SocketIds& ids,
 
 std::vector<FilterRules::Reply> Uplinks::replyMarks() const {
   std::vector<FilterRules::Reply> out;
-  for (const Uplink& u : uplinks_)
-    out.push_back({u.config.interface, numbers_.replyMark(u.slot)});
+  for (const Uplink& u : uplinks_) out.push_back({u.config.interface, numbers_.replyMark(u.slot)});
   return out;
 }
 
@@ -209,9 +208,8 @@ bool Uplinks::update(const NetworkTable& table) {
 }
 
 bool Uplinks::refresh(Uplink& uplink, const NetworkTable& table) {
-  UplinkDecision wanted =
-      decideUplink(uplink.config, {numbers_, uplink.slot, replies_}, table, uplink.now.v4,
-                   uplink.now.v6);
+  UplinkDecision wanted = decideUplink(uplink.config, {numbers_, uplink.slot, replies_}, table,
+                                       uplink.now.v4, uplink.now.v6);
   UplinkDecision before = uplink.now;
   const Link* link = table.find(uplink.config.interface);
   unsigned switchedOff = link ? link->switchedOff : 0;

@@ -48,8 +48,8 @@ class Uplinks {
   Uplinks(SocketTable& sockets, HostNetwork& network, SocketIds& ids,
           const HostNumbers& numbers = {});
 
-  /// Whether replies to what came in by an uplink are to leave by it, in spite of the host's routes.
-  /// Takes effect with the next update() or configure().
+  /// Whether replies to what came in by an uplink are to leave by it, in spite of the host's
+  /// routes. Takes effect with the next update() or configure().
   void keepReplies(bool on) { replies_ = on; }
   /// The marks of such replies, by interface.
   std::vector<FilterRules::Reply> replyMarks() const;

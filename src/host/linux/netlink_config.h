@@ -72,9 +72,7 @@ class NetlinkConfig final : public HostNetwork {
   int findIndex(const std::string& device);
   int indexOf(const std::string& device);
   /// The interface of the route; 0 for one without.
-  int indexOf(const RouteSpec& route) {
-    return route.hasDevice() ? indexOf(route.device) : 0;
-  }
+  int indexOf(const RouteSpec& route) { return route.hasDevice() ? indexOf(route.device) : 0; }
   using FillLink = std::function<void(NetlinkRequest&, ifinfomsg&)>;
   void changeLink(const std::string& device, const std::string& text, const FillLink& fill);
   /// Like changeLink(), but does nothing when the device is gone.

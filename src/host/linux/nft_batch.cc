@@ -254,9 +254,7 @@ NftRule& NftRule::icmpv6TypesAre(uint8_t first, uint8_t last) {
 
 // Marks are in host byte order.
 NftRule& NftRule::markIs(uint32_t value, uint32_t mask) {
-  Expression(batch_, "meta")
-      .number(NFTA_META_DREG, NFT_REG_1)
-      .number(NFTA_META_KEY, NFT_META_MARK);
+  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_MARK);
   this->mask(bytesOf(mask));
   compare(NFT_CMP_EQ, bytesOf(value));
   return *this;
@@ -361,8 +359,8 @@ NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {
   return *this;
 }
 
-NftRule& NftRule::changeMark(const char* expression, uint16_t keyType, uint32_t key,
-                             uint16_t from, uint16_t to, uint32_t value, uint32_t mask) {
+NftRule& NftRule::changeMark(const char* expression, uint16_t keyType, uint32_t key, uint16_t from,
+                             uint16_t to, uint32_t value, uint32_t mask) {
   Expression(batch_, expression).number(to, NFT_REG_1).number(keyType, key);
   uint32_t others = ~mask;
   this->mask(bytesOf(others), bytesOf(value));
@@ -435,7 +433,7 @@ void NftTable::fail(int error) const {
   throw SystemError(error, what);
 }
 
-// Adding a table that exists already is no error, and so there is one to delete.
+// Adding a table that exists already is not an error, and so there is one to delete.
 void NftTable::putRemoval(NftBatch& batch) const {
   bool own = made_ && !stays_;
   if (!own) {

@@ -77,7 +77,7 @@ class NftRule {
   NftRule& markIs(uint32_t value, uint32_t mask);
   /// The mark of the packet's connection (conntrack) has this value in the bits of `mask`.
   NftRule& connectionMarkIs(uint32_t value, uint32_t mask);
-  /// The packet goes the way of its connection's first packet, or is a reply.
+  /// The packet has the direction of its connection's first packet, or is a reply.
   NftRule& isReply(bool reply);
   /// The destination's (or source's) first `length` bits are those of `address`, which has 4 or 16
   /// bytes.

@@ -301,14 +301,13 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
   edge_.config.device.routes.push_back(*Prefix::parse("::/0"));
   start();
   std::string name = edge_.host.device()->name();
-  EXPECT_THAT(
-      edge_.host.net().configured(),
-      IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name,
-                    "route 10.2.0.0/24 dev " + name + " table 6599",
-                    "route ::/0 dev " + name + " table 6599",
-                    std::string("IPv4 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
-                    std::string("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
-                    name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
+  EXPECT_THAT(edge_.host.net().configured(),
+              IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name,
+                            "route 10.2.0.0/24 dev " + name + " table 6599",
+                            "route ::/0 dev " + name + " table 6599",
+                            std::string("IPv4 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
+                            std::string("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
+                            name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
   edge_.gateway->stop();
   EXPECT_THAT(edge_.host.net().configured(), IsEmpty());
   EXPECT_THAT(edge_.host.sockets(), IsEmpty());

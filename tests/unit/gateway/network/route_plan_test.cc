@@ -83,8 +83,7 @@ TEST_F(RoutePlanTest, OnlyFamiliesWithRoutesHaveRules) {
               UnorderedElementsAre("IPv4 rule 6150: iif lo ipproto 17 sport 68 dport 67 lookup 254",
                                    "IPv4 rule 6200: not fwmark 0x40/0xc0 lookup 6599"));
   routes({"fd00:7::/48"});
-  EXPECT_THAT(texts(plan().rules),
-              ElementsAre("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"));
+  EXPECT_THAT(texts(plan().rules), ElementsAre("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"));
 }
 
 TEST_F(RoutePlanTest, NumbersAreAsConfiguredAndApartFromOtherGateways) {
@@ -126,13 +125,13 @@ TEST_F(RoutePlanTest, TheGuardOutlivesTheGateway) {
   for (const RouteSpec& route : guard.routes) EXPECT_TRUE(route.stays) << route.toString();
   for (const RuleSpec& rule : guard.rules) EXPECT_TRUE(rule.stays) << rule.toString();
   std::string table = std::to_string(HostNumbers::guardTable("braid0"));
-  EXPECT_THAT(texts(guard.routes),
-              testing::IsSupersetOf({"unreachable route 0.0.0.0/0 table " + table,
-                                     "unreachable route ::/0 table " + table,
-                                     "unreachable route 10.7.0.0/16 table " + table,
-                                     "throw route 192.168.1.0/24 table " + table,
-                                     "throw route 10.0.0.0/8 table " + table,
-                                     "throw route fe80::/10 table " + table}));
+  EXPECT_THAT(
+      texts(guard.routes),
+      testing::IsSupersetOf(
+          {"unreachable route 0.0.0.0/0 table " + table, "unreachable route ::/0 table " + table,
+           "unreachable route 10.7.0.0/16 table " + table,
+           "throw route 192.168.1.0/24 table " + table, "throw route 10.0.0.0/8 table " + table,
+           "throw route fe80::/10 table " + table}));
   EXPECT_THAT(texts(guard.rules), Contains("IPv6 rule 6700: not iif lo lookup " + table));
   EXPECT_EQ(guard.filter.uplinks, std::vector<std::string>{"wwan0"});
   EXPECT_TRUE(holds(guard.filter.guarded, "10.7.0.1"));
