@@ -18,6 +18,8 @@ has(braid@.service "ExecStart=${PREFIX}/bin/braidd --config" "ExecStartPre=${PRE
     "RestartSec=100ms" "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "LimitCORE=0"
     "ExecStartPost=+-${PREFIX}/bin/braidctl dns set /etc/braid/%i.yaml"
     "ExecStopPost=+-${PREFIX}/bin/braidctl dns remove /etc/braid/%i.yaml")
+has(braid-guard@.service "ExecStart=${PREFIX}/bin/braidctl guard apply" "Before=network-pre.target"
+    "file:${PREFIX}/share/doc/braid/guide.md")
 if(WEB)
   has(braid-web@.service "ExecStart=${PREFIX}/bin/braid-web --socket %i" "DynamicUser=yes" "SupplementaryGroups=braid"
       "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "CapabilityBoundingSet=\n"

@@ -96,6 +96,7 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
     case Event::Kind::kSubflowFailed:
     case Event::Kind::kCapReached:
     case Event::Kind::kForgedAck:
+    case Event::Kind::kDirect:
       return spdlog::level::warn;
     case Event::Kind::kRekeyed:
       return spdlog::level::debug;
@@ -124,21 +125,30 @@ bool changesInitiators(Event::Kind kind) {
   }
 }
 
+// Whether the last path that answers may have fallen silent, or a first one may answer.
+bool changesPaths(Event::Kind kind) {
+  return changesInitiators(kind) || kind == Event::Kind::kSubflowSuspect ||
+         kind == Event::Kind::kSubflowFailed;
+}
+
 }  // namespace
 
 Gateway::Gateway(Config config, LoadOptions loading, Host& host)
     : host_(host),
       config_(withDecodeTimes(std::move(config), host.clock())),
       loading_(std::move(loading)),
+      numbers_{config_.device.markMask, config_.device.rulePriority, host.slot()},
       started_(host.clock().now()),
       identity_(
           loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
       pool_(poolPayload(config_), kPoolPackets),
       handshakes_(identity_, dtlsOptions(config_)),
       tunnel_(config_.tunnel, pool_, handshakes_, host.randomKey()),
-      pump_(host, deviceOptions(config_), config_.offloads.sockets, pool_, tunnel_, log_),
+      pump_(host, deviceOptions(config_), config_.offloads.sockets, numbers_.ownMark(), pool_,
+            tunnel_, log_),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
       device_(host_.network(), pump_.device().name()),
+      routes_(host, log_, pump_.device().name(), numbers_),
       nat_(host, pump_.device().name()),
       reconciler_(host_.network(), log_),
       listeners_(pump_.sockets(), socketIds_),
@@ -148,7 +158,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
           [] { return std::time(nullptr); },
           [this] { return networksOfHost(monitor_.table(), host_.network(), device_.name()); }),
       meters_(tunnel_, log_),
-      uplinks_(pump_.sockets(), host_.network(), socketIds_),
+      uplinks_(pump_.sockets(), host_.network(), socketIds_, numbers_),
       history_(tunnel_, started_),
       resolver_(
           host, log_, [this] { updatePeers(); },
@@ -159,16 +169,18 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   makeStateFolders(config_);
   linkNames_ = linkNames();
   followMtu(now);
-  applyDevice(config_.device);
+  applyDevice(config_);
   nat_.configure(withLinkNames(config_));
   listeners_.open(config_.listen);
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
+  uplinks_.keepReplies(endangersReplies(withLinkNames(config_), monitor_.table()));
   uplinks_.configure(config_.uplinks, monitor_.table());
   removeStaleRules();
   openProxy();
   updateUplinks(true);
+  followRoutes();  // with the marks of the uplinks
   initiators_.begin(config_, now);
   joins_.begin(now);
   handshakes_.setJoinHandler(&joins_);
@@ -200,10 +212,11 @@ bool Gateway::runOnce() {
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetryAt_, sourcesAt_, shrinkAt_,
-                   monitor_.deadline(), reconciler_.deadline(), resolver_.deadline(),
-                   meters_.deadline(), initiators_.deadline(), device_.deadline(),
-                   joins_.deadline(), history_.deadline(), proxy_ ? proxy_->deadline() : kNever});
+  return std::min({tunnel_.nextDeadline(), uplinkRetryAt_, sourcesAt_, routesRetryAt_,
+                   routes_.deadline(), watch_.deadline(), shrinkAt_, monitor_.deadline(),
+                   reconciler_.deadline(), resolver_.deadline(), meters_.deadline(),
+                   initiators_.deadline(), device_.deadline(), joins_.deadline(),
+                   history_.deadline(), proxy_ ? proxy_->deadline() : kNever});
 }
 
 void Gateway::onTimers(Time now) {
@@ -212,6 +225,9 @@ void Gateway::onTimers(Time now) {
     reconciler_.onTimer(now);
     nat_.note();
   }
+  if (routes_.deadline() <= now) routes_.keep(now);
+  if (routesRetryAt_ <= now) followRoutes();
+  if (watch_.deadline() <= now) followTunnel(now);
   if (uplinkRetryAt_ <= now) {
     bool changed = uplinks_.update(monitor_.table());
     uplinks_.warn();
@@ -239,20 +255,64 @@ void Gateway::stop() {
   meters_.end(host_.clock().now());
   uplinks_.close();
   nat_.stop();
+  routes_.stop();
   for (const std::string& line : host_.network().undo()) spdlog::warn("{}", line);
 }
 
-void Gateway::applyDevice(const DeviceConfig& device) {
-  device_.apply(device);
-  std::vector<Prefix> local = device.networks;
-  for (const InterfaceAddress& a : device.addresses) local.push_back({a.address, a.address.bits()});
+void Gateway::applyDevice(const Config& config) {
+  device_.apply(config.device);
+  try {
+    applyRoutes(config);
+  } catch (const SystemError&) {
+    device_.goBackTo(config_.device);
+    throw;
+  }
+  std::vector<Prefix> local = config.device.networks;
+  for (const InterfaceAddress& a : config.device.addresses)
+    local.push_back({a.address, a.address.bits()});
   tunnel_.setLocalNetworks(std::move(local));
+}
+
+void Gateway::applyRoutes(const Config& config) {
+  RouteSituation situation{device_.name(), numbers_, watch_.carries(), {}};
+  const Config named = withLinkNames(config);
+  if (endangersReplies(named, monitor_.table())) situation.replies = uplinks_.replyMarks();
+  routes_.apply(planRoutes(named, monitor_.table(), situation));
+  routes_.keep(host_.clock().now());
+}
+
+void Gateway::followRoutes() {
+  Time now = host_.clock().now();
+  routesRetryAt_ = kNever;
+  try {
+    applyRoutes(config_);
+  } catch (const SystemError& e) {
+    log_.warn(LogKind::kNetwork, now, e.what());
+    routesRetryAt_ = now + kUplinkRetry;
+  }
+}
+
+void Gateway::followTunnel(Time now) {
+  bool before = watch_.carries();
+  watch_.onChange(tunnel_.answers(), now);
+  watch_.onTimer(now);
+  bool carries = watch_.carries();
+  if (carries == before) return;
+  followRoutes();
+  if (config_.device.whenDown != DeviceConfig::WhenDown::kDirect) return;
+  Event e{carries ? Event::Kind::kRouted : Event::Kind::kDirect,
+          {},
+          carries ? "packets to device.routes go through the tunnel"
+                  : "no peer answers: packets to device.routes leave by the host's own routes, in "
+                    "clear"};
+  spdlog::log(levelOf(e.kind), "{}", e.text);
+  history_.onEvent(e);
 }
 
 // Removes rules that a killed daemon left, whether this one uses streams or not.
 void Gateway::removeStaleRules() {
   try {
-    InterceptPolicy::removeStale(host_.network());
+    InterceptPolicy::removeStale(host_.network(), numbers_);
   } catch (const SystemError& e) {
     spdlog::warn("rules that a killed daemon may have left stay: {}", e.what());
   }
@@ -281,8 +341,7 @@ TunnelOptions Gateway::tunnelOptions() const {
 }
 
 void Gateway::configureProxy() {
-  const Link* device = monitor_.table().find(device_.name());
-  proxy_->configure(withLinkNames(config_), device ? device->index : 0, host_.clock().now());
+  proxy_->configure(withLinkNames(config_), numbers_, host_.clock().now());
 }
 
 void Gateway::followMtu(Time now) {
@@ -382,21 +441,24 @@ void Gateway::onNetworkChange() {
     bool appears = c.kind == Kind::kLinkAdded || c.kind == Kind::kLinkUp;
     if (appears || c.kind == Kind::kLoss || c.kind == Kind::kMtu) reconciler_.suspect(now);
   }
+  uplinks_.keepReplies(endangersReplies(withLinkNames(config_), monitor_.table()));
   updateUplinks(uplinks_.update(monitor_.table()));
   followLinkNames();
+  followRoutes();
   if (proxy_) proxy_->onChange(now);
 }
 
 void Gateway::handleEvents(Time now) {
   Event e;
   size_t polled = 0;
-  bool peersChanged = false, initiatorsChanged = false;
+  bool peersChanged = false, initiatorsChanged = false, pathsChanged = false;
   while (tunnel_.pollEvent(e)) {
     ++polled;
     history_.onEvent(e);
     peersChanged |= e.kind == Event::Kind::kPeerUp || e.kind == Event::Kind::kPeerDown;
     initiatorsChanged |= changesInitiators(e.kind);
     if (e.kind == Event::Kind::kSubflowFailed) resolver_.retryLater();
+    pathsChanged |= changesPaths(e.kind);
     uint64_t suppressed = 0;
     bool handshake = e.kind == Event::Kind::kHandshakeFailed;
     if (!log_.allow(handshake ? LogKind::kHandshake : LogKind::kSubflow, now, suppressed)) continue;
@@ -405,6 +467,7 @@ void Gateway::handleEvents(Time now) {
   }
   if (initiatorsChanged && proxy_) proxy_->onChange(now);
   if (initiatorsChanged || polled >= EventQueue::kMost) initiators_.onChange(now);
+  if (pathsChanged || polled >= EventQueue::kMost) followTunnel(now);
   if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost later events
   peersUp_ = tunnel_.peersUp();
   joins_.onPeers(peersUp_);
@@ -439,7 +502,7 @@ std::string Gateway::apply(Config next) {
     meters_.setUp(next);
     listeners_.open(next.listen);
     nat_.configure(withLinkNames(next));
-    applyDevice(next.device);
+    applyDevice(next);
   } catch (const std::runtime_error& e) {
     listeners_.keepOnly(config_.listen);
     nat_.goBackTo(withLinkNames(config_));
@@ -463,8 +526,10 @@ std::string Gateway::apply(Config next) {
   tunnel_.setTunables(tunnelOptions());
   updatePeers();
   meters_.keep(config_.uplinks, host_.clock().now());
+  uplinks_.keepReplies(endangersReplies(withLinkNames(config_), monitor_.table()));
   uplinks_.configure(config_.uplinks, monitor_.table());
   updateUplinks(true);
+  followRoutes();  // with the marks of the uplinks
   initiators_.configure(config_, host_.clock().now());
   if (proxy_) configureProxy();
   peersUp_ = tunnel_.peersUp();

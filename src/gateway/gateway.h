@@ -45,6 +45,8 @@
 #include "gateway/network/device_configurator.h"
 #include "gateway/network/nat_manager.h"
 #include "gateway/network/network_reconciler.h"
+#include "gateway/network/tunnel_routes.h"
+#include "gateway/network/tunnel_watch.h"
 #include "gateway/proxy/tcp_proxy.h"
 #include "gateway/state/history_recorder.h"
 #include "gateway/state/initiators.h"
@@ -120,7 +122,16 @@ class Gateway {
  private:
   /// As reload(), which has read and checked `next`. Each line ends with '\n'.
   std::string apply(Config next);
-  void applyDevice(const DeviceConfig& device);
+  void applyDevice(const Config& config);
+  /// Gives the uplinks and the routes into the tunnel what they depend on: configuration, host and
+  /// peers. Throws SystemError; the earlier routes then stay.
+  void applyRoutes(const Config& config);
+  /// Like applyRoutes() for the present configuration; what the host refuses is logged, and tried
+  /// again.
+  void followRoutes();
+  /// Follows whether the tunnel carries packets, and announces what `when-down: direct` makes of
+  /// it.
+  void followTunnel(Time now);
   void removeStaleRules();
   void openProxy();
   void configureProxy();
@@ -144,6 +155,7 @@ class Gateway {
   Host& host_;
   Config config_;
   LoadOptions loading_;
+  HostNumbers numbers_;
   Time started_;
   Identity identity_;
   PacketPool pool_;                     ///< buffers of all packets in the process
@@ -155,6 +167,7 @@ class Gateway {
   NetworkMonitor& monitor_;  ///< the host's interfaces, addresses and routes
   SocketIds socketIds_;      ///< ids for the sockets of listeners and uplinks
   DeviceConfigurator device_;
+  TunnelRoutes routes_;  ///< routes into the tunnel, with their rules, marks and guard
   NatManager nat_;
   NetworkReconciler reconciler_;
   Listeners listeners_;              ///< sockets on which peers connect
@@ -166,6 +179,8 @@ class Gateway {
   HistoryRecorder history_;
   Time uplinkRetryAt_ = kNever;  ///< when sockets and routes that the host refused are retried
   Time sourcesAt_ = kNever;      ///< when the uplinks' addresses are judged again
+  Time routesRetryAt_ = kNever;  ///< when routes that the host refused are retried
+  TunnelWatch watch_;            ///< whether the tunnel carries packets, for `when-down`
   std::vector<std::string> linkNames_;  ///< of the uplinks' interfaces, as others were told
   Time shrinkAt_ = kNever;  ///< when spare packet buffers are freed; kNever: there are none
   PeerResolver resolver_;

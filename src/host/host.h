@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "host/datagram_socket.h"
 #include "host/network.h"
+#include "host/packet_filter.h"
 #include "host/stream_host.h"
 #include "host/tun_device.h"
 #include "inet/addresses.h"
@@ -78,6 +79,10 @@ class Resolver {
   virtual void request(const LookupWay& way, const HostPort& name) = 0;
 };
 
+/// The most gateways of one host (network namespace) that have marks and routing tables of their
+/// own.
+inline constexpr unsigned kMostGateways = 32;
+
 /// A gateway's interface to its operating system: linux/ has the real implementation, fake/ the one
 /// for tests. Objects opened here must not outlive the host. Callbacks only say that there is
 /// something to do. They are called between two event loop turns of the gateway, never from within
@@ -103,6 +108,11 @@ class Host {
                                                   StreamObserver& observer) = 0;
   /// Opens address translation (NAT) for the gateway with this interface. Throws SystemError.
   virtual std::unique_ptr<Translator> openTranslator(const std::string& device) = 0;
+  /// Opens the packet filter for the gateway with this interface. Throws SystemError.
+  virtual std::unique_ptr<PacketFilter> openFilter(const std::string& device) = 0;
+  /// A number below kMostGateways that no other gateway of the host has, which tells apart the
+  /// marks and routing tables of several gateways. The same at each call.
+  virtual unsigned slot() = 0;
   virtual HostNetwork& network() = 0;
   /// Must be called only once. Throws SystemError.
   virtual NetworkMonitor& watchNetwork(Callback onChange) = 0;

@@ -1,6 +1,7 @@
 #include "host/network.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace braid {
 
@@ -17,6 +18,12 @@ std::string where(const Address& via, const std::string& device, uint32_t table,
 
 }  // namespace
 
+std::string hexadecimal(uint32_t value) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%x", value);
+  return text;
+}
+
 std::string InterfaceAddress::toString() const {
   return address.toString() + "/" + std::to_string(length);
 }
@@ -28,17 +35,24 @@ std::string LinkSelector::toString() const {
 }
 
 std::string RouteSpec::toString() const {
-  if (local) return "local route " + destination.toString() + where(via, device, table, metric);
-  return "route " + (destination.length ? destination.toString() : "default") +
-         where(via, device, table, metric);
+  constexpr const char* kKinds[] = {"", "local ", "throw ", "unreachable "};
+  bool plain = kind == Kind::kUnicast && destination.length == 0 && destination.address.isV4();
+  return kKinds[static_cast<size_t>(kind)] + std::string("route ") +
+         (plain ? "default" : destination.toString()) + where(via, device, table, metric);
 }
 
 std::string RuleSpec::toString() const {
   std::string out = family == Address::Family::kV4 ? "IPv4 rule" : "IPv6 rule";
   out += " " + std::to_string(priority) + ":";
+  if (inverted) out += " not";
   if (from.length) out += " from " + from.toString();
   if (!outInterface.empty()) out += " oif " + outInterface;
-  if (mark) out += " fwmark " + std::to_string(mark);
+  if (localOnly) out += " iif lo";
+  if (mark) out += " fwmark " + hexadecimal(mark);
+  if (mark && markMask != UINT32_MAX) out += "/" + hexadecimal(markMask);
+  if (protocol) out += " ipproto " + std::to_string(protocol);
+  if (sourcePort) out += " sport " + std::to_string(sourcePort);
+  if (destinationPort) out += " dport " + std::to_string(destinationPort);
   out += " lookup " + std::to_string(table);
   if (suppressPrefixLength)
     out += " suppress_prefixlength " + std::to_string(*suppressPrefixLength);

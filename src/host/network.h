@@ -28,16 +28,27 @@ struct InterfaceAddress {
 
 /// A route to be added.
 struct RouteSpec {
+  enum class Kind : uint8_t {
+    kUnicast,
+    kLocal,        ///< packets to `destination` are delivered to this host
+    kThrow,        ///< the look-up ends in this table, and goes on with the next rule
+    kUnreachable,  ///< packets are refused, and their sender is told
+  };
   Prefix destination;  ///< length 0: the default route of the address's family
-  std::string device;
-  Address via;  ///< next hop; unset: on link
+  std::string device;  ///< empty for kThrow and kUnreachable
+  Address via;         ///< next hop; unset: on link
   uint32_t table = kMainTable;
   uint32_t metric = 0;  ///< 0: the kernel's default
   bool onLink = false;  ///< treat `via` as reachable on `device` even without a route to it
-  bool local = false;   ///< packets to `destination` are delivered to this host
+  Kind kind = Kind::kUnicast;
+  bool stays = false;  ///< undo() leaves it: it is to outlive the process
   std::string toString() const;
+  bool hasDevice() const { return kind == Kind::kUnicast || kind == Kind::kLocal; }
   bool operator==(const RouteSpec&) const = default;
 };
+
+/// "0x40"
+std::string hexadecimal(uint32_t value);
 
 /// A policy routing rule to be added.
 struct RuleSpec {
@@ -48,7 +59,13 @@ struct RuleSpec {
   uint32_t table = kMainTable;
   /// Ignore routes whose prefix is of this length or shorter (0: ignore default routes).
   std::optional<uint32_t> suppressPrefixLength;
-  uint32_t mark = 0;  ///< only packets with this mark; 0: any
+  uint32_t mark = 0;                             ///< only packets with this mark; 0: any
+  uint32_t markMask = UINT32_MAX;                ///< the bits of the mark that are compared
+  bool localOnly = false;                        ///< only packets that this host sends (`iif lo`)
+  uint8_t protocol = 0;                          ///< only packets of this protocol of IP; 0: any
+  uint16_t sourcePort = 0, destinationPort = 0;  ///< 0: any
+  bool inverted = false;                         ///< for the packets that do not match
+  bool stays = false;                            ///< undo() leaves it: it is to outlive the process
   std::string toString() const;
   bool operator==(const RuleSpec&) const = default;
 };
@@ -61,6 +78,7 @@ class HostNetwork {
  public:
   virtual ~HostNetwork() = default;
 
+  /// Also marks the device as one of Braid's, for other gateways of the host.
   virtual void setLinkUp(const std::string& device) = 0;
   /// The first call for a device remembers the MTU to be restored.
   virtual void setMtu(const std::string& device, uint32_t mtu) = 0;
@@ -76,12 +94,11 @@ class HostNetwork {
   virtual void removeRule(const RuleSpec& rule) = 0;
   /// Removes Braid's routes of this table that an earlier process left.
   virtual void removeStaleRoutes(uint32_t table) = 0;
-  /// Removes Braid's rules that an earlier process left: those for marks whose upper byte is that
-  /// of `kind` and whose lower bits are the index of an interface that does not exist.
-  virtual void removeStaleMarks(uint32_t kind) = 0;
+  /// Removes Braid's rules with this priority for this table that an earlier process left.
+  virtual void removeStaleRules(uint32_t priority, uint32_t table) = 0;
 
-  /// The networks of the main table that are reached through another device than this one, except
-  /// default routes.
+  /// The networks of the main table and of other gateways that are reached through another device
+  /// than this one, except default routes.
   virtual std::vector<Prefix> networksElsewhere(const std::string& device) = 0;
 
   /// Switches on the forwarding of packets of the family between the host's interfaces. `hosts`:
@@ -111,9 +128,9 @@ class HostNetwork {
   /// of their own in its place, that stays.
   virtual Restored restore() = 0;
 
-  /// Undoes all changes, the last one first. Changes that are already gone, with their device or
-  /// because others removed them, are not failures. Other failures are returned as lines for the
-  /// log.
+  /// Undoes all changes except those that are to outlive the process, the last one first. Changes
+  /// that are already gone, with their device or because others removed them, are not failures.
+  /// Other failures are returned as lines for the log.
   virtual std::vector<std::string> undo() = 0;
 };
 

@@ -39,7 +39,13 @@ struct Translation {
   bool masqueradeV6 = false;
   std::vector<AddressRange> sources;  ///< sources to masquerade; in ascending order, not adjacent
   std::vector<PortForward> forwards;  ///< the first that matches is used
-  bool isEmpty() const { return !masqueradeV4 && !masqueradeV6 && forwards.empty(); }
+  /// Packets of other hosts to `direct` that leave by one of these interfaces get its address as
+  /// their source.
+  std::vector<std::string> uplinks;
+  std::vector<AddressRange> direct;  ///< in ascending order, not adjacent
+  bool isEmpty() const {
+    return !masqueradeV4 && !masqueradeV6 && forwards.empty() && direct.empty();
+  }
   bool operator==(const Translation&) const = default;
 };
 
@@ -134,7 +140,9 @@ struct Interception {
   std::string device;  ///< only connections routed into this interface that did not come from it
   /// Not connections from these interfaces, behind which there are strangers.
   std::vector<std::string> outside;
-  uint32_t mark = 0;  ///< mark on the packets of such connections; a policy routing rule matches it
+  /// The value that the bits of `markMask` get in the mark of the packets of such connections; a
+  /// policy routing rule matches it.
+  uint32_t mark = 0, markMask = UINT32_MAX;
   std::vector<AddressRange> destinations;  ///< in ascending order, not adjacent
   std::vector<AddressRange> sources;       ///< of this form, too; empty: all
   std::vector<StreamRule> match;           ///< at least one must match, and

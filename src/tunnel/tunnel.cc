@@ -281,6 +281,12 @@ std::set<std::string> Tunnel::peersUp() const {
   return out;
 }
 
+bool Tunnel::answers() const {
+  bool any = false;
+  parts_->peers_.forEach([&](const Peer& peer) { any |= peer.isUsable(); });
+  return any;
+}
+
 std::vector<std::string> Tunnel::peerNames() const {
   std::vector<std::string> out;
   out.reserve(parts_->peers_.size());

@@ -111,6 +111,8 @@ class Tunnel final {
   size_t innerMtu() const;
   /// The names of the peers that are up. Events report changes, but may be lost (EventQueue).
   std::set<std::string> peersUp() const;
+  /// Whether some peer has a path that answers.
+  bool answers() const;
   /// The peers that have connected to this gateway, with what sendRestartNotices() needs after a
   /// restart.
   std::vector<KnownInitiator> knownInitiators(Time now) const;

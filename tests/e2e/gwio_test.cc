@@ -772,19 +772,42 @@ TEST_F(Config, StaleRoutesOfATableAreRemovedButNotOthers) {
   EXPECT_THAT(left, HasSubstr("10.2.0.0/16"));
 }
 
-TEST_F(Config, RulesForMarksOfInterfacesThatAreGoneAreRemoved) {
-  ip("rule add fwmark 0x42ffffff lookup 77 protocol 66 priority 6500");
-  ip("-6 rule add fwmark 0x42ffffff lookup 77 protocol 66 priority 6500");
-  ip("rule add fwmark 0x42000001 lookup 77 protocol 66 priority 6500");  // the loopback interface
-                                                                         // is there
-  ip("rule add fwmark 0x42fffffe lookup 77 protocol static priority 6500");  // another's
-  ip("rule add fwmark 0x43ffffff lookup 77 protocol 66 priority 6500");
+TEST_F(Config, RulesThatAKilledProcessLeftAreRemoved) {
+  ip("rule add fwmark 0x80/0xff lookup 77 protocol 66 priority 6100");
+  ip("-6 rule add fwmark 0x80/0xff lookup 77 protocol 66 priority 6100");
+  ip("rule add fwmark 0x81 lookup 77 protocol static priority 6100");  // another's
+  ip("rule add fwmark 0x82 lookup 78 protocol 66 priority 6100");
+  ip("rule add fwmark 0x83 lookup 77 protocol 66 priority 6101");
   NetlinkConfig c;
-  c.removeStaleMarks(0x42000000);
+  c.removeStaleRules(6100, 77);
   std::string left = ip("rule") + ip("-6 rule");
-  EXPECT_THAT(left, Not(HasSubstr("0x42ffffff")));
-  for (const char* mark : {"0x42000001", "0x42fffffe", "0x43ffffff"})
-    EXPECT_THAT(left, HasSubstr(mark));
+  EXPECT_THAT(left, Not(HasSubstr("0x80")));
+  for (const char* mark : {"0x81", "0x82", "0x83"}) EXPECT_THAT(left, HasSubstr(mark));
+}
+
+TEST_F(Config, WhatIsToStayOutlivesTheProcess) {
+  RouteSpec refused;
+  refused.destination = *Prefix::parse("0.0.0.0/0");
+  refused.kind = RouteSpec::Kind::kUnreachable;
+  refused.table = 77;
+  refused.stays = true;
+  RuleSpec guard;
+  guard.priority = 6700;
+  guard.table = 77;
+  guard.localOnly = guard.inverted = guard.stays = true;
+  for (int times = 0; times < 2; ++times) {  // the second one takes it over
+    NetlinkConfig c;
+    c.addRoute(refused);
+    c.addRule(guard);
+    EXPECT_THAT(c.undo(), IsEmpty());
+  }
+  EXPECT_THAT(ip("route show table 77"), HasSubstr("unreachable default"));
+  EXPECT_THAT(ip("rule"), HasSubstr("not from all iif lo lookup 77"));
+  NetlinkConfig c;
+  c.removeStaleRules(6700, 77);
+  c.removeStaleRoutes(77);
+  EXPECT_EQ(ip("route show table all").find("unreachable"), std::string::npos);
+  EXPECT_THAT(ip("rule"), Not(HasSubstr("6700")));
 }
 
 TEST_F(Config, PacketsWithAMarkAreDeliveredHere) {
@@ -794,7 +817,7 @@ TEST_F(Config, PacketsWithAMarkAreDeliveredHere) {
   for (const char* all : {"0.0.0.0/0", "::/0"}) {
     RouteSpec here = route(all, "eth1");
     here.table = 0x42000007;
-    here.local = true;
+    here.kind = RouteSpec::Kind::kLocal;
     RuleSpec marked;
     marked.family = here.destination.address.family;
     marked.priority = 6500;

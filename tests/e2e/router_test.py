@@ -369,6 +369,22 @@ class Router(PairCase):
             self.lab.edge_gateway.restart()  # it may not have noticed a gateway that ran for a moment
             self.ready()
 
+    def test_forwarding_that_another_program_may_need_by_now_stays(self):
+        """Docker, for one, finds it switched on, and does not say that it needs it."""
+        hub = self.lab.concentrator
+        for killed in (False, True):
+            with self.subTest(killed=killed), self.forwarder():
+                self.ready()
+                hub.ip("link", "add", "docker0", "type", "bridge")
+                try:
+                    if killed:
+                        self.hub.stop(signal.SIGKILL)
+                        self.hub.start()
+                    self.hub.stop()
+                    self.assertEqual(sysctl(hub, "all/forwarding"), [1, 1])
+                finally:
+                    hub.ip("link", "del", "docker0")
+
     def test_forwarding_that_was_on_stays(self):
         self.hub.config["forwarding"] = "on"
         self.hub.restart()

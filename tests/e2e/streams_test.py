@@ -631,7 +631,7 @@ class Streams(PairCase):
 
     def marks(self):
         """Number of policy routing rules of the edge's host that match a mark."""
-        return (self.lab.edge.ip("rule") + self.lab.edge.ip("-6", "rule")).count("fwmark")
+        return (self.lab.edge.ip("rule") + self.lab.edge.ip("-6", "rule")).count("fwmark 0x8")
 
     def test_after_a_kill_nothing_is_left(self):
         gateway = self.lab.edge_gateway
@@ -688,9 +688,9 @@ class Streams(PairCase):
         second = self.lab.start(self.lab.edge, "second", [self.lab.binary("braidd"), "--config", path])
         self.addCleanup(self.lab.stop, second)
         # The concentrator knows one gateway by that key, so the second one's session replaces the first.
-        self.eventually(lambda: self.lab.edge.ip("rule").count("fwmark") == 2, "both have a rule")
+        self.eventually(lambda: self.lab.edge.ip("rule").count("fwmark 0x8") == 2, "both have a rule")
         self.assertEqual(self.lab.stop(second), 0)
-        self.assertEqual(self.lab.edge.ip("rule").count("fwmark"), 1)
+        self.assertEqual(self.lab.edge.ip("rule").count("fwmark 0x8"), 1)
         edge.restart()
         edge.wait_up(subflows=2)
         self.wait_taking()

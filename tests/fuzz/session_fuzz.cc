@@ -57,13 +57,13 @@ class Driver {
     switch (what % 6) {
       case 1:
       case 2:
-        s->of().sending().write(*s, std::vector<uint8_t>(1 + which * 40u, which), now);
+        s->of().sendSide().write(*s, std::vector<uint8_t>(1 + which * 40u, which), now);
         break;
       case 3:
         s->of().consume(*s, std::min<size_t>(s->assembly().readable(), 1 + which * 20u), now);
         break;
       case 4:
-        s->of().sending().finish(*s, now);
+        s->of().sendSide().finish(*s, now);
         break;
       default:
         s->of().reset(*s, static_cast<StreamCause>(which % kStreamCauses), now);

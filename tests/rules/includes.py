@@ -39,7 +39,7 @@ KNOWS = {
     "gateway/control": ["tunnel", "host/linux"],
     "gateway/log": ["gateway/control"],
     "gateway/join": ["gateway/config", "gateway/control"],
-    "gateway/network": ["gateway/config", "gateway/log"],
+    "gateway/network": ["gateway/join", "gateway/log"],
     "gateway/uplinks": ["gateway/network"],
     "gateway/state": ["gateway/join", "gateway/uplinks"],
     "gateway/proxy": ["gateway/config", "gateway/log"],

@@ -23,6 +23,7 @@ from .site import PUBLIC, Site, server_addresses
 
 CONGESTION_CONTROLS = "reno bbr cubic"
 DIRECT_TABLE = 1000  # routing tables from this number on; each sends the server's direct addresses over one link
+DIRECT_RULE = 1000  # priorities of the rules for them, before Braid's
 
 
 class Lab:
@@ -119,12 +120,16 @@ class Lab:
             site.client.route("0.0.0.0/0", "via", v4[:-1] + "1")
             site.client.route("::/0", "via", v6[:-1] + "1")
             for index in range(len(site.links)):
+                for family, address in zip(("-4", "-6"), self.server_addresses(index)):
+                    site.edge.ip(family, "rule", "add", "to", address, "lookup", "main",
+                                 "priority", DIRECT_RULE + index)
                 for prefix, (near, _) in zip(site.lan, site.link_addresses(index)):
                     self.concentrator.route(prefix, "via", near, "dev", site.far_device(index),
                                             "table", DIRECT_TABLE + index)
         for index in range(len(self._links)):
             for family, address in zip(("-4", "-6"), self.server_addresses(index)):
-                self.concentrator.ip(family, "rule", "add", "from", address, "lookup", DIRECT_TABLE + index)
+                self.concentrator.ip(family, "rule", "add", "from", address, "lookup", DIRECT_TABLE + index,
+                                     "priority", DIRECT_RULE + index)
 
     def _configure_bridged(self):
         for space in (self.edge, self.concentrator):

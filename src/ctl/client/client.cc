@@ -102,6 +102,11 @@ nlohmann::json request(const std::string& socket, const nlohmann::json& line, in
 
 }  // namespace
 
+std::string configFile(const std::string& given) {
+  bool isPath = given.find('/') != std::string::npos || given.ends_with(".yaml");
+  return isPath ? given : std::string(kConfigFolder) + "/" + given + ".yaml";
+}
+
 std::string findSocket(const std::string& given, const std::string& folder) {
   namespace fs = std::filesystem;
   if (given.find('/') != std::string::npos) return given;

@@ -11,8 +11,13 @@ inline constexpr int kExitFailure = 1;  ///< not done; the reason is on the erro
 inline constexpr int kExitUsage = 2;    ///< the command line is wrong
 inline constexpr int kExitUnknown = 2;  ///< doctor could not check anything, or not everything
 
+/// The folder of the configurations.
+inline constexpr char kConfigFolder[] = "/etc/braid";
 /// The folder of the daemons' control sockets.
 inline constexpr char kRunFolder[] = "/run/braid";
+
+/// The path of a configuration: a path stays as it is; a name means NAME.yaml in /etc/braid.
+std::string configFile(const std::string& given);
 
 /// The path of the socket that the user means. A path stays as it is; a bare name means NAME.sock
 /// in `folder`; empty means the only *.sock there. Throws std::runtime_error when there is none, or

@@ -158,7 +158,7 @@ bool startUnit(const std::string& name) {
 }
 
 void stopUnit(const std::string& name) {
-  runProgram({"systemctl", "--quiet", "disable", "--now", "braid@" + name});
+  runProgram({"systemctl", "--quiet", "disable", "--now", "braid@" + name, "braid-guard@" + name});
 }
 
 bool waitForEcho(const Address& own, const Address& to, Duration patience) {

@@ -87,8 +87,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kConfigFolder = "/etc/braid";
-
 LoadOptions optionsOf() {
   LoadOptions out;
   if (const char* folder = std::getenv("CREDENTIALS_DIRECTORY")) out.credentials = folder;
@@ -151,8 +149,7 @@ int statusOf(const DoctorReport& report) {
 }  // namespace
 
 std::string configPath(const std::string& given, const std::string& socket) {
-  if (given.find('/') != std::string::npos || given.ends_with(".yaml")) return given;
-  if (!given.empty()) return std::string(kConfigFolder) + "/" + given + ".yaml";
+  if (!given.empty()) return configFile(given);
   try {
     return textOf(fieldOf(ask(findSocket(socket), "status"), "gateway"),
                   kKeyOf<&GatewayStatus::config>);

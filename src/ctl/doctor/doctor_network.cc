@@ -10,7 +10,6 @@
 
 #include "ctl/doctor/doctor.h"
 #include "gateway/join/address_plan.h"
-#include "gateway/network/device_configurator.h"
 #include "gateway/uplinks/uplink.h"
 #include "host/linux/link_resolver.h"
 #include "host/linux/loop.h"
@@ -50,7 +49,7 @@ bool reachesSomePeer(const Patient& patient, const Link& link) {
 }
 
 void checkUplink(const Patient& patient, const UplinkConfig& uplink, DoctorReport& report) {
-  UplinkDecision decision = decideUplink(uplink, 0, patient.table, {}, {});
+  UplinkDecision decision = decideUplink(uplink, {}, patient.table, {}, {});
   const Link* link = patient.table.find(uplink.selector());
   if (decision.up && decision.reason.empty()) {
     for (const Address& router : uplink.gateways) {
@@ -75,33 +74,8 @@ void checkUplink(const Patient& patient, const UplinkConfig& uplink, DoctorRepor
        remedyOf(decision)});
 }
 
-// The metric that the kernel stores: an IPv6 route without a metric gets 1024 (IP6_RT_PRIO_USER).
-uint32_t metricOf(const RouteSpec& route) {
-  constexpr uint32_t kUsualV6 = 1024;
-  return route.metric == 0 && route.destination.address.isV6() ? kUsualV6 : route.metric;
-}
-
 void checkOverlaps(const Patient& patient, DoctorReport& report) {
   const Config& config = patient.config;
-  const Link* own = patient.table.find(config.device.name);
-  for (const Prefix& route : config.device.routes) {
-    for (const FoundRoute& found : patient.routes) {
-      bool ours = found.protocol == kBraidProtocol || (own && found.device == own->index);
-      uint32_t metric = metricOf(deviceRoute(route, config.device.name));
-      if (ours || !(found.spec.destination == route) || found.spec.metric != metric) continue;
-      auto link = patient.table.links().find(found.device);
-      std::string where =
-          link == patient.table.links().end() ? "elsewhere" : "to " + link->second.name;
-      report.wrong(
-          {"routes",
-           "device.routes has " + route.toString() + ", and the host has a route for it already, " +
-               where,
-           "the daemon does not replace it, and does not start",
-           std::string("remove that one (ip ") + (route.address.isV6() ? "-6 " : "") +
-               "route del " + route.toString() +
-               "), or give it a larger metric, or route a narrower network into the tunnel"});
-    }
-  }
   for (const PeerConfig& peer : config.peers) {
     for (const Prefix& theirs : peer.options.prefixes) {
       for (const auto& [index, link] : patient.table.links()) {
@@ -128,7 +102,7 @@ void checkOverlaps(const Patient& patient, DoctorReport& report) {
 // another way, unencrypted.
 void checkInClear(const Patient& patient, DoctorReport& report) {
   std::string left = familyLeftOut(patient.config.device.routes);
-  if (left.empty()) return;
+  if (left.empty() || patient.config.device.whenDown == DeviceConfig::WhenDown::kBlock) return;
   const Link* own = patient.table.find(patient.config.device.name);
   const FoundRoute* best = nullptr;
   for (const FoundRoute& found : patient.routes) {
@@ -208,7 +182,7 @@ void checkNames(const Patient& patient, DoctorReport& report) {
     names.insert(peer.hosts.begin(), peer.hosts.end());
   std::vector<LookupWay> ways;
   for (const UplinkConfig& uplink : patient.config.uplinks) {
-    UplinkDecision found = decideUplink(uplink, 0, patient.table, {}, {});
+    UplinkDecision found = decideUplink(uplink, {}, patient.table, {}, {});
     if (found.up)
       ways.push_back({uplink.name, found.interface, found.link, found.v4, found.v6,
                       uplink.resolvers, patient.config.dns.servers});

@@ -44,10 +44,19 @@ class WayHost final : public LinuxHost {
   std::unique_ptr<Translator> openTranslator(const std::string&) override {
     throw SystemError(EOPNOTSUPP, "no address translation while ways are tried");
   }
+  std::unique_ptr<PacketFilter> openFilter(const std::string&) override {
+    return std::make_unique<NoFilter>();
+  }
+  unsigned slot() override { return 0; }
   HostNetwork& network() override { return unchanged_; }
 
  private:
-  // Ignores every change.
+  // These ignore every change.
+  class NoFilter final : public PacketFilter {
+   public:
+    void set(const FilterRules&) override {}
+    bool isIntact() override { return true; }
+  };
   class Unchanged final : public HostNetwork {
    public:
     void setLinkUp(const std::string&) override {}
@@ -60,7 +69,7 @@ class WayHost final : public LinuxHost {
     void removeRoute(const RouteSpec&) override {}
     void removeRule(const RuleSpec&) override {}
     void removeStaleRoutes(uint32_t) override {}
-    void removeStaleMarks(uint32_t) override {}
+    void removeStaleRules(uint32_t, uint32_t) override {}
     std::vector<Prefix> networksElsewhere(const std::string&) override { return {}; }
     void setForwarding(Address::Family, const std::vector<std::string>&,
                        const std::string&) override {}

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "gateway/join/address_plan.h"
-#include "gateway/proxy/intercept_policy.h"
+#include "host/host_numbers.h"
 
 namespace braid {
 
@@ -229,14 +229,15 @@ class Finder {
     PassRule rule;
     rule.source = lan.network;
     rule.protocol = IPPROTO_TCP;
-    rule.mark = InterceptPolicy::kMark;
-    rule.markMask = InterceptPolicy::kMarkMask;
+    HostNumbers numbers{.markMask = config_.device.markMask};
+    rule.mark = numbers.anyInterceptedMark();
+    rule.markMask = numbers.anyInterceptedMask();
     std::vector<NftPacket> samples;
     for (uint16_t port : ports) {
       NftPacket& p = samples.emplace_back(
           packet(NftPacket::Hook::kInput, lan.network.address.family, IPPROTO_TCP, port));
       p.isForeign = true;
-      p.mark = InterceptPolicy::kMark | deviceIndex_;
+      p.mark = rule.mark;
       p.source = near;
       from(p, *lan.link);
     }

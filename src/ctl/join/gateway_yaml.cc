@@ -63,6 +63,10 @@ std::string edgeYaml(const EdgePlan& plan) {
                      "   # given by the concentrator\n";
   if (!plan.answer.networks.empty())
     text += "  routes: " + yamlOf(plan.answer.networks) + "   # what goes through the tunnel\n";
+  if (takeAFamily(plan.answer.networks))
+    text +=
+        "  when-down: block   # else refused, also while the gateway does not run; ended by "
+        "'braidctl release'\n";
   text += networksYaml(plan.networks) +
           "\n# One entry per way out. How to use them, if not all alike: use: backup; metered: "
           "{cap: 50GB, "

@@ -17,6 +17,7 @@
 #include "ctl/views/format.h"
 #include "gateway/dtls/dtls.h"
 #include "gateway/dtls/join.h"
+#include "host/host_numbers.h"
 #include "host/linux/loop.h"
 #include "host/linux/sockaddr.h"
 #include "host/system.h"
@@ -92,6 +93,9 @@ std::vector<Endpoint> lookUp(const std::vector<HostPort>& addresses, std::string
 void openWay(Way& way) {
   int family = way.to.address.isV4() ? AF_INET : AF_INET6;
   way.socket = UniqueFd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // An earlier gateway of this machine may have left its guard.
+  uint32_t mark = HostNumbers{}.ownMark();
+  (void)setsockopt(way.socket.get(), SOL_SOCKET, SO_MARK, &mark, sizeof mark);
   const std::string& device = way.interface;
   bool bound =
       device.empty() || setsockopt(way.socket.get(), SOL_SOCKET, SO_BINDTODEVICE, device.data(),

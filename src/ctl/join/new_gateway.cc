@@ -11,12 +11,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
 #include "ctl/client/client.h"
 #include "ctl/client/service.h"
 #include "ctl/firewall/firewall.h"
+#include "ctl/join/guard.h"
 #include "ctl/views/format.h"
 #include "gateway/config/config.h"
 #include "gateway/join/invitation.h"
@@ -329,7 +331,11 @@ bool startGateway(const NewGateway& options, const GatewayFiles& files, Transact
         throw std::runtime_error("braid@" + name + " does not start; 'journalctl -u braid@" + name +
                                  "' says why. Nothing of this attempt is left");
       },
-      [name] { stopUnit(name); });
+      [name, files] {
+        stopUnit(name);
+        std::ostringstream said;
+        releaseGuard(files.yaml(), said);
+      });
   return true;
 }
 

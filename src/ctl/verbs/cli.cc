@@ -4,6 +4,7 @@
 
 #include "ctl/client/client.h"
 #include "ctl/doctor/doctor.h"
+#include "ctl/join/guard.h"
 #include "ctl/verbs/verbs.h"
 
 namespace braid {
@@ -27,6 +28,7 @@ class CommandLine {
     addDns();
     addDoctor();
     addFirewall();
+    addGuard();
   }
 
   int run(int argc, const char* const* argv) {
@@ -273,6 +275,20 @@ class CommandLine {
     });
     verb = addFirewallVerb(firewall, "remove", "Take back what 'allow' did (root)");
     verb->callback([this] { removeFirewall(configPath(file_, socket_), json_, out_); });
+  }
+
+  void addGuard() {
+    CLI::App* guard = app_.add_subcommand(
+        "guard", "What keeps packets from leaving in clear while no gateway runs (root)");
+    guard->require_subcommand(1);
+    CLI::App* verb = guard->add_subcommand(
+        "apply", "Put it into effect where 'device.when-down' is 'block', and else remove it");
+    verb->add_option("FILE", file_, "Configuration, or its name in /etc/braid")->required();
+    verb->callback([this] { applyGuard(file_, out_); });
+    verb = app_.add_subcommand("release",
+                               "Remove the guard: packets then take the host's own routes (root)");
+    verb->add_option("FILE", file_, "Configuration, or its name in /etc/braid")->required();
+    verb->callback([this] { releaseGuard(file_, out_); });
   }
 
   std::ostream &out_, &err_;

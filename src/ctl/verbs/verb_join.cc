@@ -300,9 +300,9 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
         << std::flush;
   if (std::string left = familyLeftOut(plan.answer.networks);
       left == "IPv4" || (left == "IPv6" && hasIpv6()))
-    steps << "warning: " << left
-          << " of this machine leaves in clear, past the tunnel; 'braidctl check "
-          << plan.files.yaml() << "' names the remedy\n";
+    steps << "note: " << left
+          << " is not routed into the tunnel, and so it is refused ('when-down: block' in "
+          << plan.files.yaml() << ")\n";
   FirewallAnswer firewall = openFirewall(options, plan.files, all, terminal, steps);
   bool started = startGateway(options, plan.files, all, steps), answered = false;
   if (started) {

@@ -48,12 +48,21 @@ struct IdentityConfig {
 /// `device`: the TUN or TAP interface that applications' packets are routed into.
 /// TunnelOptions::mode says which of the two it is.
 struct DeviceConfig {
+  /// What becomes of packets to `routes` while no peer is up.
+  enum class WhenDown : uint8_t {
+    kUnset,   ///< while the daemon runs as kBlock; nothing outlives it
+    kBlock,   ///< they are refused, also while no daemon runs
+    kDirect,  ///< they take the host's own routes, with masquerade at the uplinks
+  };
   std::string name = "braid0";
   std::vector<InterfaceAddress> addresses;
-  std::vector<Prefix> routes;    ///< routed into the device; the host's other routes are left alone
+  std::vector<Prefix> routes;    ///< routed into the device, before the host's own routes
   std::vector<Prefix> networks;  ///< on this gateway's side: no peer sends from them
   size_t mtu = 0;      ///< inner MTU in bytes; 0: as the tunnel gives it (Tunnel::innerMtu)
   std::string bridge;  ///< TAP: the bridge that the device becomes a port of; empty: none
+  WhenDown whenDown = WhenDown::kUnset;
+  uint32_t markMask = 0xff;      ///< HostNumbers::markMask
+  uint32_t rulePriority = 6000;  ///< HostNumbers::rulePriority
 };
 
 /// `offloads`: whether daemon and kernel exchange several packets in one piece.
@@ -186,6 +195,9 @@ struct Config {
 /// cover all of the other family; empty: neither. All of IPv6 means 2000::/3 (RFC 4291 section 2.4:
 /// global unicast).
 std::string familyLeftOut(const std::vector<Prefix>& routes);
+
+/// Whether these routes cover all of an address family.
+bool takeAFamily(const std::vector<Prefix>& routes);
 
 /// What the reader takes from its environment.
 struct LoadOptions {

@@ -283,6 +283,11 @@ bool takeAll(const std::vector<Prefix>& routes, const Prefix& whole) {
 
 }  // namespace
 
+bool takeAFamily(const std::vector<Prefix>& routes) {
+  return takeAll(routes, *Prefix::parse("0.0.0.0/0")) ||
+         takeAll(routes, *Prefix::parse("2000::/3"));
+}
+
 std::string familyLeftOut(const std::vector<Prefix>& routes) {
   bool v4 = takeAll(routes, *Prefix::parse("0.0.0.0/0"));
   bool v6 = takeAll(routes, *Prefix::parse("2000::/3"));
@@ -291,7 +296,7 @@ std::string familyLeftOut(const std::vector<Prefix>& routes) {
 
 void warnTogether(const ConfigPlaces& places, const Config& config, ConfigDiagnostics& out) {
   std::string left = familyLeftOut(config.device.routes);
-  if (left.empty()) return;
+  if (left.empty() || config.device.whenDown == DeviceConfig::WhenDown::kBlock) return;
   ConfigValue routes = childOf(childOf(places.root, "device"), "routes");
   bool v6 = left == "IPv6";
   out.add(routes ? routes : routeAt(routes, places, 0),

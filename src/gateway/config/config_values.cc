@@ -4,8 +4,11 @@
 #include "gateway/config/config_values.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
+#include <cstdlib>
 
 #include "gateway/config/settings.h"
 #include "gateway/config/units.h"
@@ -325,6 +328,20 @@ void readEtherTypes(const ConfigValue& value, Config& config, ConfigDiagnostics&
               "use ipv4, arp, ipv6, stp, any or a number from 0x0600 to 0xffff");
     }
   }
+}
+
+std::optional<uint32_t> readMarkMask(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  char* end = nullptr;
+  errno = 0;
+  unsigned long mask = std::strtoul(text->c_str(), &end, 0);
+  bool whole = !text->empty() && *end == '\0' && errno == 0;
+  if (whole && mask != 0 && mask <= UINT32_MAX && mask >> std::countr_zero(mask) == 0xff)
+    return static_cast<uint32_t>(mask);
+  out.add(value, inQuotes(*text) + " is no mask of eight adjacent bits",
+          "use one such as 0xff or 0xff0000");
+  return std::nullopt;
 }
 
 void readNat(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {

@@ -27,6 +27,8 @@ std::optional<Pin> readPeerPin(const ConfigValue& value, ConfigDiagnostics& out)
 void readPeerEndpoints(const ConfigValue& value, PeerConfig& peer, ConfigDiagnostics& out);
 std::optional<Duration> readKeepalive(const ConfigValue& value, ConfigDiagnostics& out);
 void readEtherTypes(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+/// Eight adjacent bits.
+std::optional<uint32_t> readMarkMask(const ConfigValue& value, ConfigDiagnostics& out);
 void readNat(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 /// An address, optionally with a port.
 void readForwardTarget(const ConfigValue& value, PortForward& forward, ConfigDiagnostics& out);

@@ -20,6 +20,8 @@ constexpr Named<MeterPeriod::Unit> kPeriods[] = {{"day", MeterPeriod::Unit::kDay
                                                  {"week", MeterPeriod::Unit::kWeek},
                                                  {"month", MeterPeriod::Unit::kMonth}};
 constexpr Named<uint8_t> kForwardProtocols[] = {{"tcp", ip::kTcp}, {"udp", ip::kUdp}};
+constexpr Named<DeviceConfig::WhenDown> kWhenDown[] = {{"block", DeviceConfig::WhenDown::kBlock},
+                                                       {"direct", DeviceConfig::WhenDown::kDirect}};
 constexpr Named<bool> kForwardSources[] = {{"client", false}, {"own", true}};
 constexpr size_t kMaxResolvers = 4;
 /// There is a limit because each new connection is compared with all forwards.
@@ -97,8 +99,21 @@ std::vector<Setting> hostSettings() {
       {"device", "routes",
        listOf(BRAID_MEMBER(device.routes), kMaxNetworks, "networks", readPrefix, Repeats::kMistake),
        kReload,
-       "routed into the device, in the main table, before the host's own routes to the same "
-       "networks. In `tun` mode each must overlap a peer's prefixes; not allowed in `tap` mode"},
+       "routed into the device, by a routing table of Braid's own that comes before the host's. "
+       "Networks of this host's LAN that are as long or longer stay there. In `tun` mode each must "
+       "overlap a peer's prefixes; not allowed in `tap` mode"},
+      {"device", "when-down", oneOf(BRAID_MEMBER(device.whenDown), kWhenDown).withDefault("none"),
+       kReload,
+       "what becomes of packets to `routes` while no peer is up. `block`: refused, in both "
+       "families if all of one is routed, also while no daemon runs; `braidctl release` ends that. "
+       "`direct`: they take the host's own routes, with masquerade at the uplinks. Without it they "
+       "are lost while the daemon runs, and take the host's own routes when it does not"},
+      {"device", "mark-mask",
+       made(BRAID_MEMBER(device.markMask), "eight adjacent bits, such as `0xff0000`", readMarkMask,
+            hexadecimal),
+       kRestart, "the bits of the packet mark and of the connection mark that are Braid's"},
+      {"device", "rule-priority", number(BRAID_MEMBER(device.rulePriority), 1, 32000), kRestart,
+       "policy routing rules of Braid have priorities from 100 to 700 above this number"},
       {"device", "networks",
        listOf(BRAID_MEMBER(device.networks), kMaxNetworks, "networks", readPrefix,
               Repeats::kMistake),

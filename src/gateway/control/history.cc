@@ -110,6 +110,10 @@ const char* eventName(Event::Kind kind) {
       return "peer_in_use";
     case Event::Kind::kPeerReplaced:
       return "peer_replaced";
+    case Event::Kind::kDirect:
+      return "direct";
+    case Event::Kind::kRouted:
+      return "routed";
   }
   return "other";
 }

@@ -19,12 +19,6 @@ constexpr size_t kSmallestIpv6Mtu = 1280;
 constexpr size_t kEthernetMtu = 1500;
 constexpr size_t kEthernetHeader = 14;
 constexpr Duration kMtuPause = 1s;
-// Metric for IPv6. Metric 0 would become 1024 in the kernel, the same as that of routes from router
-// advertisements.
-constexpr uint32_t kBestMetricV6 = 1;
-// Longest prefix length that still means everything: 2000::/3 is the whole internet (RFC 4291
-// section 2.4). A longer prefix may be that of a LAN at this host, and the LAN has precedence.
-constexpr uint8_t kEverythingV6 = 3;
 
 template <typename T>
 bool has(const std::vector<T>& list, const T& item) {
@@ -51,14 +45,6 @@ size_t deviceMtu(const Config& config, size_t innerMtu) {
   return std::max(innerMtu, kSmallestIpv6Mtu);
 }
 
-RouteSpec deviceRoute(const Prefix& destination, const std::string& device) {
-  RouteSpec r;
-  r.destination = destination;
-  r.device = device;
-  r.metric = destination.address.isV6() && destination.length <= kEverythingV6 ? kBestMetricV6 : 0;
-  return r;
-}
-
 // Adds new things first, so that an error leaves the earlier settings, and then removes the old
 // ones.
 void DeviceConfigurator::apply(const DeviceConfig& next) {
@@ -69,20 +55,16 @@ void DeviceConfigurator::apply(const DeviceConfig& next) {
              [=, this] { network_.removeAddress(name_, a); });
   }
   network_.setLinkUp(name_);
-  for (const Prefix& p : next.routes) {
-    if (has(applied_.routes, p)) continue;
-    RouteSpec route = deviceRoute(p, name_);
-    all.step([&] { network_.addRoute(route); }, [=, this] { network_.removeRoute(route); });
-  }
   if (!next.bridge.empty()) network_.setMaster(name_, next.bridge);
   all.commit();
-  for (const Prefix& p : applied_.routes) {
-    if (!has(next.routes, p)) orWarn([&] { network_.removeRoute(deviceRoute(p, name_)); });
-  }
   for (const InterfaceAddress& a : applied_.addresses) {
     if (!has(next.addresses, a)) orWarn([&] { network_.removeAddress(name_, a); });
   }
   applied_ = next;
+}
+
+void DeviceConfigurator::goBackTo(const DeviceConfig& before) {
+  orWarn([&] { apply(before); });
 }
 
 void DeviceConfigurator::setMtu(size_t mtu, LogLimiter& log, Time now) {

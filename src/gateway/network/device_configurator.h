@@ -13,11 +13,7 @@ namespace braid {
 /// carries (Tunnel::innerMtu).
 size_t deviceMtu(const Config& config, size_t innerMtu);
 
-/// The route for one of DeviceConfig::routes. A route for all of IPv6, or for a half or an eighth
-/// of it, gets the best metric, so that it wins over the host's own default routes.
-RouteSpec deviceRoute(const Prefix& destination, const std::string& device);
-
-/// Sets the device's addresses, routes, bridge and MTU.
+/// Sets the device's addresses, bridge and MTU.
 class DeviceConfigurator {
  public:
   /// `network` must outlive this. `device`: the name that the host gave it.
@@ -28,6 +24,9 @@ class DeviceConfigurator {
   /// Throws SystemError when something cannot be added; the earlier settings then stay. What cannot
   /// be removed is logged.
   void apply(const DeviceConfig& next);
+  /// apply() with the earlier configuration, after the new one could not be put into effect.
+  /// Failures are logged.
+  void goBackTo(const DeviceConfig& before);
   /// When the host refuses, logs it; call again when deadline() has passed.
   void setMtu(size_t mtu, LogLimiter& log, Time now);
   /// When to call setMtu() again.

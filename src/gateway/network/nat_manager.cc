@@ -28,6 +28,10 @@ Translation translationOf(const Config& config, const std::string& device) {
   for (const PeerConfig& peer : config.peers)
     prefixes.insert(prefixes.end(), peer.options.prefixes.begin(), peer.options.prefixes.end());
   out.sources = joined(rangesOf(std::move(prefixes)));
+  if (config.device.whenDown == DeviceConfig::WhenDown::kDirect) {
+    for (const UplinkConfig& uplink : config.uplinks) out.uplinks.push_back(uplink.interface);
+    out.direct = joined(rangesOf(config.device.routes));
+  }
   return out;
 }
 

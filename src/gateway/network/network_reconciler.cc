@@ -31,8 +31,21 @@ void NetworkReconciler::onTimer(Time now) {
     log_.warn(LogKind::kNetwork, now,
               "is gone from the host, and cannot be put back: " + listed(restored.failed));
   pause_ = restored.failed.empty() ? kPause : std::min<Duration>(2 * pause_, kLongestPause);
-  earliest_ = now + kPause;  // what cannot be restored does not delay anything else
-  deadline_ = restored.failed.empty() ? kNever : now + pause_;
+  earliest_ = now + (restored.back.empty() ? kPause : pauseAfterLoss(now));
+  deadline_ = restored.failed.empty() ? kNever : now + pause_;  // and delays nothing else
+}
+
+// How long to wait after something was restored.
+Duration NetworkReconciler::pauseAfterLoss(Time now) {
+  bool soon = lastLoss_ != Time::min() && now - lastLoss_ < kContest + contest_;
+  lastLoss_ = now;
+  losses_ = soon ? losses_ + 1 : 1;
+  if (losses_ < kRounds) return contest_ = kPause;
+  contest_ = std::min<Duration>(2 * contest_, kLongestPause);
+  log_.warn(LogKind::kNetwork, now,
+            "another program takes it away again and again: it is put back in " +
+                std::to_string(contest_ / 1s) + " s at the earliest");
+  return contest_;
 }
 
 }  // namespace braid

@@ -51,6 +51,10 @@ class NetworkReconciler {
   /// Shortest time between two attempts, for a program that removes things again and again. While
   /// the host refuses, the time grows up to kLongestPause.
   static constexpr Duration kPause = 1s, kLongestPause = 64s;
+  /// When something had to be restored in this many rounds, less than kContest apart from each
+  /// other, another program wants it away: the time between two attempts then grows, too.
+  static constexpr int kRounds = 3;
+  static constexpr Duration kContest = 10s;
 
   /// `network` and `log` must outlive this.
   NetworkReconciler(HostNetwork& network, LogLimiter& log) : network_(network), log_(log) {}
@@ -62,11 +66,16 @@ class NetworkReconciler {
   void onTimer(Time now);
 
  private:
+  Duration pauseAfterLoss(Time now);
+
   HostNetwork& network_;
   LogLimiter& log_;
   Time deadline_ = kNever;
   Time earliest_ = Time::min();
   Duration pause_ = kPause;
+  int losses_ = 0;               ///< rounds that restored something, one soon after the other
+  Time lastLoss_ = Time::min();  ///< the last of them
+  Duration contest_ = kPause;    ///< the pause after it
 };
 
 }  // namespace braid

@@ -12,9 +12,6 @@ namespace braid {
 
 namespace {
 
-// Before the uplinks' rules (kUplinkRulePriority), which are for packets that this host sends.
-constexpr uint32_t kPriority = 6500;
-
 Prefix everything(Address::Family family) {
   Address any;
   any.family = family;
@@ -68,9 +65,12 @@ std::vector<StreamApproach> approachesOf(const NetworkTable& table,
 
 }  // namespace
 
-void InterceptPolicy::configure(const Config& config, const std::string& device, int index) {
+void InterceptPolicy::configure(const Config& config, const std::string& device,
+                                const HostNumbers& numbers) {
+  numbers_ = numbers;
   wanted_.device = device;
-  wanted_.mark = kMark | static_cast<uint32_t>(index);
+  wanted_.mark = numbers.interceptedMark();
+  wanted_.markMask = numbers.markMask;
   wanted_.match = config.streams.match;
   wanted_.exclude = config.streams.exclude;
   std::vector<Prefix> prefixes;
@@ -122,24 +122,26 @@ void InterceptPolicy::follow(const NetworkTable& table) {
   approaches_ = std::move(approaches);
 }
 
-void InterceptPolicy::removeStale(HostNetwork& network) {
-  network.removeStaleMarks(kMark);
+void InterceptPolicy::removeStale(HostNetwork& network, const HostNumbers& numbers) {
+  network.removeStaleRules(numbers.interceptedRule(), numbers.interceptedTable());
 }
 
 // Makes the kernel treat all marked packets as its own, whatever their destination.
 void InterceptPolicy::steer() {
   if (steered_) return;
-  removeStale(network_);
+  removeStale(network_, numbers_);
   for (Address::Family family : {Address::Family::kV4, Address::Family::kV6}) {
     RouteSpec route;
     route.destination = everything(family);
     route.device = wanted_.device;
-    route.table = wanted_.mark;
-    route.local = true;
+    route.table = numbers_.interceptedTable();
+    route.kind = RouteSpec::Kind::kLocal;
     RuleSpec rule;
     rule.family = family;
-    rule.priority = kPriority;
-    rule.table = rule.mark = wanted_.mark;
+    rule.priority = numbers_.interceptedRule();
+    rule.table = route.table;
+    rule.mark = wanted_.mark;
+    rule.markMask = wanted_.markMask;
     try {
       network_.addRoute(route);
       network_.addRule(rule);

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "gateway/config/config.h"
 #include "gateway/log/log.h"
+#include "host/host_numbers.h"
 #include "host/network.h"
 #include "host/stream_host.h"
 #include "tunnel/api/streams.h"
@@ -32,22 +33,17 @@ class InterceptPolicy {
   /// rule.
   static constexpr size_t kMostAvoided = 64;
 
-  /// The packet mark of connections that are taken over: these bits, and in the others the index of
-  /// the gateway's interface, which no other gateway of the host has. The routing table of these
-  /// packets has the same number.
-  static constexpr uint32_t kMark = 0x42000000, kMarkMask = 0xff000000;
-
   /// Removes what a killed daemon left in the host's rules. Call it even when streams are off.
   /// Throws SystemError.
-  static void removeStale(HostNetwork& network);
+  static void removeStale(HostNetwork& network, const HostNumbers& numbers);
 
   /// All must outlive this.
   InterceptPolicy(StreamHost& host, HostNetwork& network, const StreamApi& lanes, LogLimiter& log)
       : host_(host), network_(network), lanes_(lanes), log_(log) {}
 
-  /// Applies the configuration. `device`: name of the gateway's interface; `index`: its interface
-  /// index. Call follow() and update() afterwards.
-  void configure(const Config& config, const std::string& device, int index);
+  /// Applies the configuration. `device`: name of the gateway's interface. Call follow() and
+  /// update() afterwards.
+  void configure(const Config& config, const std::string& device, const HostNumbers& numbers);
   /// Follows the host's interfaces. New connections that enter by an outside interface are never
   /// taken over. Outside interfaces are the uplinks. When this gateway listens, they are also the
   /// interfaces that have or had a default route since configure(), or that have an address the
@@ -94,6 +90,7 @@ class InterceptPolicy {
   std::vector<Address> listenedAt_;  ///< including wildcard addresses, which match no interface
   std::set<std::string>
       public_;  ///< outside interfaces other than the uplinks, because this gateway listens
+  HostNumbers numbers_;
   Interception wanted_, applied_;
   std::vector<StreamApproach> approaches_;  ///< by which connections can come in
   bool isNewApproach_ = false;              ///< they have changed since the filter was looked at

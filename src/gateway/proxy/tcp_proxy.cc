@@ -47,10 +47,10 @@ TcpProxy::TcpProxy(Host& host, const NetworkMonitor& monitor, const std::string&
 
 TcpProxy::~TcpProxy() = default;
 
-void TcpProxy::configure(const Config& config, int index, Time now) {
+void TcpProxy::configure(const Config& config, const HostNumbers& numbers, Time now) {
   most_ = bound_ = most(config);
   clientsSource_ = config.streams.source == StreamsConfig::Source::kClient;
-  policy_.configure(config, device_, index);
+  policy_.configure(config, device_, numbers);
   accept_.configure(config);
   policy_.follow(monitor_.table());
   watchRoom(now);

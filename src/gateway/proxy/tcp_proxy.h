@@ -54,8 +54,8 @@ class TcpProxy : private StreamObserver {
   TcpProxy(const TcpProxy&) = delete;
   TcpProxy& operator=(const TcpProxy&) = delete;
 
-  /// `index`: interface index of the gateway's interface.
-  void configure(const Config& config, int index, Time now);
+  /// `numbers`: the gateway's marks and tables.
+  void configure(const Config& config, const HostNumbers& numbers, Time now);
   /// Most connections under this configuration: fewer than configured where the host allows no
   /// more.
   size_t most(const Config& config) const;

@@ -16,14 +16,15 @@ constexpr size_t kTurn = 64;
 }  // namespace
 
 PacketPump::PacketPump(Host& host, const DeviceOptions& device, bool socketOffloads,
-                       PacketPool& pool, Tunnel& tunnel, LogLimiter& log)
+                       uint32_t socketMark, PacketPool& pool, Tunnel& tunnel, LogLimiter& log)
     : clock_(host.clock()),
       pool_(pool),
       tunnel_(tunnel),
       log_(log),
       device_(host.openDevice(device, [this] { deviceReadable_ = true; })),
-      sockets_(host, pool, socketOffloads, *this,
-               [this](std::span<ReceivedDatagram> batch) { return onDatagrams(batch); }) {}
+      sockets_(
+          host, pool, socketOffloads, *this,
+          [this](std::span<ReceivedDatagram> batch) { return onDatagrams(batch); }, socketMark) {}
 
 // Reads the clock once per batch, because all of the batch arrived before it was read. Otherwise a
 // datagram would seem late because of those before it.

@@ -20,10 +20,10 @@ namespace braid {
 /// could fill the memory with packets that wait for the device.
 class PacketPump : private SendObserver {
  public:
-  /// Opens the device; throws SystemError. `socketOffloads`: SocketOptions::offloads of all
-  /// sockets. All references must outlive this.
-  PacketPump(Host& host, const DeviceOptions& device, bool socketOffloads, PacketPool& pool,
-             Tunnel& tunnel, LogLimiter& log);
+  /// Opens the device; throws SystemError. `socketOffloads`, `socketMark`: SocketOptions::offloads
+  /// and SocketOptions::mark of all sockets. All references must outlive this.
+  PacketPump(Host& host, const DeviceOptions& device, bool socketOffloads, uint32_t socketMark,
+             PacketPool& pool, Tunnel& tunnel, LogLimiter& log);
 
   const TunDevice& device() const { return *device_; }
   SocketTable& sockets() { return sockets_; }

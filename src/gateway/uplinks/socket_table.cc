@@ -6,9 +6,10 @@
 namespace braid {
 
 SocketTable::SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer,
-                         OnBatch onBatch)
+                         OnBatch onBatch, uint32_t mark)
     : host_(host),
       offloads_(offloads),
+      mark_(mark),
       observer_(observer),
       onBatch_(std::move(onBatch)),
       batch_(pool) {}
@@ -16,6 +17,7 @@ SocketTable::SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserv
 void SocketTable::open(SocketId id, const SocketOptions& wanted) {
   SocketOptions options = wanted;
   options.offloads = offloads_;
+  options.mark = mark_;
   auto entry = std::make_unique<Entry>();
   Entry* raw = entry.get();
   raw->id = id;

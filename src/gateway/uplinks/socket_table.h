@@ -44,9 +44,10 @@ class SocketTable {
 
   /// Takes a batch that one read returned. Returns how much work it was (see kTurn).
   using OnBatch = std::function<size_t(std::span<ReceivedDatagram>)>;
-  /// `offloads`: SocketOptions::offloads of each socket. All references must outlive the
-  /// table.
-  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch);
+  /// `offloads`, `mark`: SocketOptions::offloads and SocketOptions::mark of each socket. All
+  /// references must outlive the table.
+  SocketTable(Host& host, PacketPool& pool, bool offloads, SendObserver& observer, OnBatch onBatch,
+              uint32_t mark = 0);
 
   /// Throws SystemError.
   void open(SocketId id, const SocketOptions& options);
@@ -82,6 +83,7 @@ class SocketTable {
 
   Host& host_;
   bool offloads_;
+  uint32_t mark_;
   SendObserver& observer_;
   OnBatch onBatch_;
   ReceiveBatch batch_;

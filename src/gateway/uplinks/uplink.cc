@@ -54,14 +54,63 @@ Prefix defaultPrefix(Family family) {
   return p;
 }
 
-// Sockets of this interface first use the main table's routes of the interface, except its default
-// routes, and then the configured gateway.
-void routeByGateway(unsigned slot, const Address& gateway, UplinkDecision& out) {
-  uint32_t table = kUplinkTable + slot;
-  uint32_t priority = kUplinkRulePriority + 2 * slot;
-  out.routes.push_back({defaultPrefix(gateway.family), out.interface, gateway, table, 0, true});
-  out.rules.push_back({gateway.family, priority, out.interface, {}, kMainTable, 0});
-  out.rules.push_back({gateway.family, priority + 1, out.interface, {}, table, std::nullopt});
+// The next hop of the interface's best default route; nullopt: it has none.
+std::optional<Address> ownGateway(const NetworkTable& table, int link, Family family) {
+  std::optional<DefaultRoute> best;
+  for (const DefaultRoute& route : table.defaultRoutes()) {
+    bool isOwn = route.link == link && route.family == family;
+    if (isOwn && (!best || route.metric < best->metric)) best = route;
+  }
+  return best ? std::optional(best->via) : std::nullopt;
+}
+
+// The uplink's table has the one route for everything else than what the main table has for it.
+void routeBy(const UplinkConfig& config, const UplinkPlace& place, Family family,
+             const Address& gateway, UplinkDecision& out) {
+  RouteSpec route;
+  route.destination = defaultPrefix(family);
+  route.device = out.interface;
+  route.via = gateway;
+  route.table = place.numbers.uplinkTable(place.number);
+  route.onLink = gateway.bits() != 0;
+  out.routes.push_back(std::move(route));
+}
+
+// What matches `like` first uses the main table's routes, except default routes, and then the
+// uplink's table.
+void steer(const UplinkPlace& place, RuleSpec like, UplinkDecision& out) {
+  like.table = kMainTable;
+  like.suppressPrefixLength = 0;
+  out.rules.push_back(like);
+  ++like.priority;
+  like.table = place.numbers.uplinkTable(place.number);
+  like.suppressPrefixLength.reset();
+  out.rules.push_back(std::move(like));
+}
+
+void decideRouting(const UplinkConfig& config, const UplinkPlace& place, const NetworkTable& table,
+                   Family family, UplinkDecision& out) {
+  std::optional<Address> gateway;
+  bool given = config.gateway == UplinkConfig::Gateway::kAddress;
+  for (const Address& g : config.gateways)
+    if (given && g.family == family) gateway = g;
+  given = gateway.has_value();
+  if (!given && place.replies) gateway = ownGateway(table, out.link, family);
+  if (!gateway) return;
+  routeBy(config, place, family, *gateway, out);
+  RuleSpec rule;
+  rule.family = family;
+  if (given) {
+    rule.priority = place.numbers.uplinkRule(place.number);
+    rule.outInterface = out.interface;
+    steer(place, rule, out);
+  }
+  if (!place.replies) return;
+  rule.priority = place.numbers.replyRule(place.number);
+  rule.outInterface.clear();
+  rule.mark = place.numbers.replyMark(place.number);
+  rule.markMask = place.numbers.markMask;
+  steer(place, rule, out);
 }
 
 // Whether the settings that sockets and routes depend on are equal.
@@ -72,8 +121,9 @@ bool sameSettings(const UplinkConfig& a, const UplinkConfig& b) {
 
 }  // namespace
 
-UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetworkTable& table,
-                            const Address& v4, const Address& v6, const DeadSources& dead) {
+UplinkDecision decideUplink(const UplinkConfig& config, const UplinkPlace& place,
+                            const NetworkTable& table, const Address& v4, const Address& v6,
+                            const DeadSources& dead) {
   UplinkDecision out;
   std::string several;
   const Link* link = table.find(config.selector(), &several);
@@ -101,10 +151,7 @@ UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const Net
   bool missing = false;
   for (Family family : {Family::kV4, Family::kV6}) {
     if (!chosen(out, family).bits()) continue;
-    for (const Address& gateway : config.gateways) {
-      bool used = config.gateway == UplinkConfig::Gateway::kAddress && gateway.family == family;
-      if (used) routeByGateway(slot, gateway, out);
-    }
+    decideRouting(config, place, table, family, out);
     missing |= family == Family::kV4 && !table.hasDefaultRoute(link->index, family);
   }
   if (config.gateway == UplinkConfig::Gateway::kAuto && missing) {
@@ -115,8 +162,17 @@ UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const Net
   return out;
 }
 
-Uplinks::Uplinks(SocketTable& sockets, HostNetwork& network, SocketIds& ids)
-    : sockets_(sockets), network_(network), ids_(ids) {}
+Uplinks::Uplinks(SocketTable& sockets, HostNetwork& network, SocketIds& ids,
+                 const HostNumbers& numbers)
+    : sockets_(sockets), network_(network), ids_(ids), numbers_(numbers) {}
+
+std::vector<FilterRules::Reply> Uplinks::replyMarks() const {
+  std::vector<FilterRules::Reply> out;
+  for (const Uplink& u : uplinks_) {
+    if (u.now.link) out.push_back({u.now.interface, numbers_.replyMark(u.slot)});
+  }
+  return out;
+}
 
 unsigned Uplinks::freeSlot() const {
   unsigned slot = 0;
@@ -165,8 +221,8 @@ bool Uplinks::update(const NetworkTable& table) {
 }
 
 bool Uplinks::refresh(Uplink& uplink, const NetworkTable& table) {
-  UplinkDecision wanted =
-      decideUplink(uplink.config, uplink.slot, table, uplink.now.v4, uplink.now.v6, uplink.dead);
+  UplinkDecision wanted = decideUplink(uplink.config, {numbers_, uplink.slot, replies_}, table,
+                                       uplink.now.v4, uplink.now.v6, uplink.dead);
   UplinkDecision before = uplink.now;
   const Link* link = table.find(uplink.config.selector());
   unsigned switchedOff = link ? link->switchedOff : 0;
@@ -218,7 +274,7 @@ void Uplinks::clearRouting(Uplink& uplink, const UplinkDecision& wanted) {
   if (uplink.routed && same) return;
   // What stays wanted is left alone: one family's trouble must not open a gap for the other.
   if (!same) dropRouting(uplink, &wanted);
-  if (!wanted.routes.empty()) network_.removeStaleRoutes(kUplinkTable + uplink.slot);
+  if (!wanted.routes.empty()) network_.removeStaleRoutes(numbers_.uplinkTable(uplink.slot));
 }
 
 void Uplinks::applyRouting(Uplink& uplink, const UplinkDecision& wanted, Family family) {

@@ -10,16 +10,12 @@
 #include "gateway/config/config.h"
 #include "gateway/control/gateway_status.h"
 #include "gateway/uplinks/socket_table.h"
+#include "host/host_numbers.h"
 #include "host/network.h"
+#include "host/packet_filter.h"
 #include "tunnel/api/options.h"
 
 namespace braid {
-
-/// Routing tables of uplinks with `gateway: ADDRESS`: this number and the 31 above it.
-inline constexpr uint32_t kUplinkTable = 6600;
-/// Priorities of their rules: this number and the 63 above it; before the main table's rule
-/// (32766).
-inline constexpr uint32_t kUplinkRulePriority = 6600;
 
 /// What the state of the host means for one uplink.
 struct UplinkDecision {
@@ -32,14 +28,22 @@ struct UplinkDecision {
   std::vector<RuleSpec> rules;
 };
 
+/// What the routes and rules of an uplink depend on besides its configuration.
+struct UplinkPlace {
+  HostNumbers numbers;
+  unsigned number = 0;   ///< of the uplink, 0 to 31: selects routing table, rules and mark
+  bool replies = false;  ///< replies to what came in by the uplink are to leave by it
+};
+
 /// Addresses whose paths were all dead, and when they were given up.
 using DeadSources = std::map<Address, Time>;
 
 /// The policy, without I/O. `v4` and `v6` are the addresses in use. They are kept while they are
 /// good, so a new address beside them changes nothing. An address in `dead` is taken only where all
-/// are. `slot` (0 to 31) selects routing table and rule priorities.
-UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const NetworkTable& table,
-                            const Address& v4, const Address& v6, const DeadSources& dead = {});
+/// are.
+UplinkDecision decideUplink(const UplinkConfig& config, const UplinkPlace& place,
+                            const NetworkTable& table, const Address& v4, const Address& v6,
+                            const DeadSources& dead = {});
 
 /// Keeps the sockets and source routes of the configured uplinks in step with the host's
 /// interfaces.
@@ -49,8 +53,15 @@ UplinkDecision decideUplink(const UplinkConfig& config, unsigned slot, const Net
 /// they stopped when the cable is back.
 class Uplinks {
  public:
-  /// All must outlive this.
-  Uplinks(SocketTable& sockets, HostNetwork& network, SocketIds& ids);
+  /// The references must outlive this.
+  Uplinks(SocketTable& sockets, HostNetwork& network, SocketIds& ids,
+          const HostNumbers& numbers = {});
+
+  /// Whether replies to what came in by an uplink are to leave by it, in spite of the host's
+  /// routes. Takes effect with the next update() or configure().
+  void keepReplies(bool on) { replies_ = on; }
+  /// The marks of such replies, by interface.
+  std::vector<FilterRules::Reply> replyMarks() const;
 
   /// Replaces the configuration. Uplinks with unchanged name, interface and addresses keep their
   /// sockets.
@@ -117,6 +128,8 @@ class Uplinks {
   SocketTable& sockets_;
   HostNetwork& network_;
   SocketIds& ids_;
+  HostNumbers numbers_;
+  bool replies_ = false;
   std::vector<Uplink> uplinks_;
   std::vector<std::string> notes_;
 };

@@ -230,7 +230,30 @@ class FakeTranslator final : public Translator {
   const bool& refuse_;
 };
 
+/// Like the kernel's table, its rules outlive it when they have a guard.
+class FakeFilter final : public PacketFilter {
+ public:
+  explicit FakeFilter(std::optional<FilterRules>& now) : now_(now) {}
+  ~FakeFilter() override {
+    if (now_ && !now_->guard) now_.reset();
+  }
+  void set(const FilterRules& rules) override {
+    wanted_ = !rules.isEmpty();
+    now_.reset();
+    if (wanted_) now_ = rules;
+  }
+  bool isIntact() override { return !wanted_ || now_; }
+
+ private:
+  std::optional<FilterRules>& now_;
+  bool wanted_ = false;
+};
+
 }  // namespace
+
+std::unique_ptr<PacketFilter> FakeHost::openFilter(const std::string&) {
+  return std::make_unique<FakeFilter>(filter_);
+}
 
 std::unique_ptr<Translator> FakeHost::openTranslator(const std::string&) {
   return std::make_unique<FakeTranslator>(translation_, refuseTranslation_);

@@ -147,6 +147,10 @@ class FakeHost final : public Host {
   void refuseStreams(bool on) { refuseStreams_ = on; }
   /// The present address translation; nullptr: none was set, or its rules were removed.
   const Translation* translation() const { return translation_ ? &*translation_ : nullptr; }
+  /// The present rules of the packet filter; nullptr: there are none.
+  const FilterRules* filter() const { return filter_ ? &*filter_ : nullptr; }
+  /// Simulates that others remove the rules of the packet filter.
+  void takeFilterAway() { filter_.reset(); }
   /// Translations are refused from now on.
   void refuseTranslation(bool on) { refuseTranslation_ = on; }
   const std::map<SocketId, FakeDatagramSocket*>& sockets() const { return sockets_; }
@@ -182,6 +186,8 @@ class FakeHost final : public Host {
   std::unique_ptr<StreamHost> openStreams(const std::string& device,
                                           StreamObserver& observer) override;
   std::unique_ptr<Translator> openTranslator(const std::string& device) override;
+  std::unique_ptr<PacketFilter> openFilter(const std::string& device) override;
+  unsigned slot() override { return 0; }
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;
   std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;
@@ -195,6 +201,7 @@ class FakeHost final : public Host {
   bool refuseStreams_ = false;
   bool refuseTranslation_ = false;
   std::optional<Translation> translation_;
+  std::optional<FilterRules> filter_;
   std::map<SocketId, FakeDatagramSocket*> sockets_;
   std::vector<SocketId> everOpened_;
   std::set<Address> refused_;

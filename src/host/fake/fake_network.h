@@ -113,8 +113,8 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void removeRoute(const RouteSpec& route) override { remove(route.toString()); }
   void removeRule(const RuleSpec& rule) override { remove(rule.toString()); }
   void removeStaleRoutes(uint32_t) override {}
-  void removeStaleMarks(uint32_t) override { ++staleRemovals_; }
-  /// How often removeStaleMarks() was called.
+  void removeStaleRules(uint32_t, uint32_t) override { ++staleRemovals_; }
+  /// How often removeStaleRules() was called.
   int staleRemovals() const { return staleRemovals_; }
   std::vector<Prefix> networksElsewhere(const std::string&) override { return elsewhere_; }
   void setElsewhere(std::vector<Prefix> networks) { elsewhere_ = std::move(networks); }

@@ -11,9 +11,11 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "host/linux/netlink.h"
+#include "host/linux/netlink_monitor.h"
 #include "host/system.h"
 
 namespace braid {
@@ -104,10 +106,39 @@ std::string Forwarding::look() const {
   std::string out = redirects.empty() ? "-" : redirects.substr(0, redirects.find('\n'));
   for (const auto& [index, on] : states()) {
     char name[IF_NAMESIZE];
-    if (on && index > 0 && ::if_indextoname(static_cast<unsigned>(index), name))
-      out += " " + std::string(name);
+    if (index > 0 && ::if_indextoname(static_cast<unsigned>(index), name))
+      out += std::string(on ? " " : " /") + name;
   }
   return out;
+}
+
+// A program that runs guests or another tunnel (Docker, libvirt, podman, WireGuard) makes an
+// interface for that, and finds forwarding switched on already, so it does not say that it needs
+// it. A network card that was plugged in says nothing. Releases before 2026-11-29 did not remember
+// which interfaces there were.
+bool Forwarding::isNeededByOthers() const {
+  std::vector<std::string> known = wordsOf(before_);
+  if (std::ranges::none_of(known, [](const std::string& word) { return word[0] == '/'; }))
+    return false;
+  std::set<int> ours;  // devices of gateways, which switch it on themselves
+  known.insert(known.end(), hosts_.begin(), hosts_.end());
+  NetworkTable table;
+  socket_.dump(RTM_GETLINK, AF_UNSPEC, [&](const nlmsghdr& m) {
+    applyNetlink(m, table);
+    forEachAttribute(m, sizeof(ifinfomsg), [&](const nlattr* a) {
+      bool isAlias =
+          mnl_attr_get_type(a) == IFLA_IFALIAS && mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0;
+      if (isAlias && std::string_view(mnl_attr_get_str(a)) == kDeviceAlias)
+        ours.insert(static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&m))->ifi_index);
+    });
+  });
+  return std::ranges::any_of(table.links(), [&](const auto& entry) {
+    const Link& link = entry.second;
+    auto isMeant = [&](const std::string& word) {
+      return word == link.name || word == "/" + link.name;
+    };
+    return !link.kind.empty() && !ours.contains(link.index) && std::ranges::none_of(known, isMeant);
+  });
 }
 
 std::string Forwarding::found(NetlinkSocket& socket, Address::Family family) {
@@ -178,11 +209,12 @@ void Forwarding::switchOn() {
 
 void Forwarding::reclaim() {
   std::vector<std::string> words = wordsOf(before_);
-  if (words.empty() || !isOn()) return before_.clear();
+  if (words.empty() || !isOn() || isNeededByOthers()) return before_.clear();
   if (int error = write("all/forwarding", "0"))
     throw SystemError(error,
                       "cannot switch " + sysctlOf(family_) + " off again: " + std::strerror(error));
-  for (size_t i = 1; i < words.size(); ++i) write(words[i] + "/forwarding", "1");
+  for (size_t i = 1; i < words.size(); ++i)
+    if (words[i][0] != '/') write(words[i] + "/forwarding", "1");
   if (words[0] != "-") write("all/accept_redirects", words[0]);
   before_.clear();
 }

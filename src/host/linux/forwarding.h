@@ -31,10 +31,12 @@ class Forwarding {
   /// setHosts() accept router advertisements. Throws SystemError with a remedy.
   bool ensure();
   /// Switches forwarding off if this object has switched it on, and restores the settings that the
-  /// kernel changes along with it. Throws SystemError.
+  /// kernel changes along with it. Leaves it on if another program may need it by now. Throws
+  /// SystemError.
   void reclaim();
   /// The state that reclaim() restores, as words: IPv4's accept_redirects ("-": not known), then
-  /// the interfaces that forwarded before. Empty: nothing, because forwarding was on.
+  /// the interfaces that there were, with "/" before those that did not forward. Empty: nothing,
+  /// because forwarding was on.
   const std::string& before() const { return before_; }
   /// What before() would be if forwarding were switched on now.
   static std::string found(NetlinkSocket& socket, Address::Family family);
@@ -49,6 +51,7 @@ class Forwarding {
   bool isOn() const;
   std::string look() const;
   void switchOn();
+  bool isNeededByOthers() const;
   void stayHost(const std::string& interface) const;
   /// Interfaces through which a router advertisement gave a default route.
   std::vector<std::string> advertised() const;

@@ -8,6 +8,7 @@
 #include "host/linux/link_resolver.h"
 #include "host/linux/linux_stream_host.h"
 #include "host/linux/linux_tun_device.h"
+#include "host/linux/nft_filter.h"
 #include "host/linux/nft_rules.h"
 #include "host/linux/udp_socket.h"
 #include "host/system.h"
@@ -42,6 +43,15 @@ std::unique_ptr<StreamHost> LinuxHost::openStreams(const std::string& device,
 
 std::unique_ptr<Translator> LinuxHost::openTranslator(const std::string& device) {
   return std::make_unique<NftTranslator>(device);
+}
+
+std::unique_ptr<PacketFilter> LinuxHost::openFilter(const std::string& device) {
+  return std::make_unique<NftFilter>(device);
+}
+
+unsigned LinuxHost::slot() {
+  if (!slot_) slot_.emplace(kMostGateways);
+  return slot_->number();
 }
 
 NetworkMonitor& LinuxHost::watchNetwork(Callback onChange) {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "host/host.h"
+#include "host/linux/host_slot.h"
 #include "host/linux/loop.h"
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
@@ -23,6 +24,8 @@ class LinuxHost : public Host {
   std::unique_ptr<StreamHost> openStreams(const std::string& device,
                                           StreamObserver& observer) override;
   std::unique_ptr<Translator> openTranslator(const std::string& device) override;
+  std::unique_ptr<PacketFilter> openFilter(const std::string& device) override;
+  unsigned slot() override;
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;
   std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;
@@ -31,6 +34,7 @@ class LinuxHost : public Host {
   Loop& loop_;
   MonotonicClock clock_;
   NetlinkConfig network_;
+  std::optional<HostSlot> slot_;
   std::optional<NetlinkMonitor> monitor_;
   std::optional<IoWatcher> monitorWatcher_;
 };

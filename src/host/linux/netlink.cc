@@ -7,9 +7,12 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <optional>
+#include <string_view>
 
 #include "host/system.h"
 
@@ -37,6 +40,18 @@ uint8_t readU8(const nlattr* a) {
   return mnl_attr_get_payload_len(a) >= 1 ? mnl_attr_get_u8(a) : uint8_t{0};
 }
 
+// The first port of a range; those of Braid's rules have only one.
+uint16_t readPort(const nlattr* a) {
+  fib_rule_port_range range{};
+  if (mnl_attr_get_payload_len(a) >= sizeof range)
+    std::memcpy(&range, mnl_attr_get_payload(a), sizeof range);
+  return range.start;
+}
+
+constexpr const char* kLoopback = "lo";
+// By RouteSpec::Kind.
+constexpr uint8_t kRouteTypes[] = {RTN_UNICAST, RTN_LOCAL, RTN_THROW, RTN_UNREACHABLE};
+
 template <typename Header>
 const Header* inetPayload(const nlmsghdr& message, uint16_t type) {
   if (message.nlmsg_type != type || message.nlmsg_len < mnl_nlmsg_size(sizeof(Header)))
@@ -52,6 +67,11 @@ uint8_t shortTable(uint32_t table) {
 }
 
 }  // namespace
+
+void NetlinkRequest::putPort(uint16_t type, uint16_t port) {
+  fib_rule_port_range range{port, port};
+  mnl_attr_put(&header(), type, sizeof range, &range);
+}
 
 NetlinkRequest::NetlinkRequest(uint16_t type, uint16_t flags) : buffer_{} {
   mnl_nlmsg_put_header(buffer_);
@@ -71,13 +91,14 @@ NetlinkRequest routeRequest(uint16_t type, const RouteSpec& route, int device) {
   body.rtm_dst_len = static_cast<uint8_t>(route.destination.length);
   body.rtm_table = shortTable(route.table);
   body.rtm_protocol = kBraidProtocol;
-  body.rtm_type = route.local ? RTN_LOCAL : RTN_UNICAST;
-  body.rtm_scope = v4 && route.via.bits() == 0 ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
-  if (v4 && route.local) body.rtm_scope = RT_SCOPE_HOST;
+  body.rtm_type = kRouteTypes[static_cast<size_t>(route.kind)];
+  bool onLink = route.kind == RouteSpec::Kind::kUnicast && route.via.bits() == 0;
+  body.rtm_scope = v4 && onLink ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
+  if (v4 && route.kind == RouteSpec::Kind::kLocal) body.rtm_scope = RT_SCOPE_HOST;
   if (route.onLink) body.rtm_flags = RTNH_F_ONLINK;
   if (route.destination.length > 0) request.put(RTA_DST, route.destination.address);
   request.put(RTA_TABLE, route.table);
-  request.put(RTA_OIF, static_cast<uint32_t>(device));
+  if (route.hasDevice()) request.put(RTA_OIF, static_cast<uint32_t>(device));
   if (route.via.bits()) request.put(RTA_GATEWAY, route.via);
   if (route.metric) request.put(RTA_PRIORITY, route.metric);
   return request;
@@ -97,8 +118,13 @@ NetlinkRequest ruleRequest(uint16_t type, const RuleSpec& rule) {
   if (rule.from.length > 0) request.put(FRA_SRC, rule.from.address);
   if (rule.mark) {
     request.put(FRA_FWMARK, rule.mark);
-    request.put(FRA_FWMASK, uint32_t{UINT32_MAX});
+    request.put(FRA_FWMASK, rule.markMask);
   }
+  if (rule.inverted) body.flags |= FIB_RULE_INVERT;
+  if (rule.localOnly) request.put(FRA_IIFNAME, std::string(kLoopback));
+  if (rule.protocol) request.put(FRA_IP_PROTO, rule.protocol);
+  if (rule.sourcePort) request.putPort(FRA_SPORT_RANGE, rule.sourcePort);
+  if (rule.destinationPort) request.putPort(FRA_DPORT_RANGE, rule.destinationPort);
   if (rule.suppressPrefixLength) request.put(FRA_SUPPRESS_PREFIXLEN, *rule.suppressPrefixLength);
   return request;
 }
@@ -126,7 +152,9 @@ std::optional<FoundRoute> parseRoute(const nlmsghdr& message) {
   out.spec.table = body->rtm_table;
   out.spec.destination = {anyAddress(body->rtm_family), body->rtm_dst_len};
   out.spec.onLink = (body->rtm_flags & RTNH_F_ONLINK) != 0;
-  out.spec.local = body->rtm_type == RTN_LOCAL;
+  auto kind = std::ranges::find(kRouteTypes, body->rtm_type);
+  if (kind != std::end(kRouteTypes))
+    out.spec.kind = static_cast<RouteSpec::Kind>(kind - std::begin(kRouteTypes));
   out.unicast = body->rtm_type == RTN_UNICAST;
   forEachAttribute(message, sizeof *body, [&](const nlattr* a) {
     switch (mnl_attr_get_type(a)) {
@@ -157,6 +185,7 @@ std::optional<FoundRule> parseRule(const nlmsghdr& message) {
   FoundRule out;
   out.spec.family = anyAddress(body->family).family;
   out.spec.table = body->table;
+  out.spec.inverted = (body->flags & FIB_RULE_INVERT) != 0;
   forEachAttribute(message, sizeof *body, [&](const nlattr* a) {
     switch (mnl_attr_get_type(a)) {
       case FRA_TABLE:
@@ -167,6 +196,22 @@ std::optional<FoundRule> parseRule(const nlmsghdr& message) {
         break;
       case FRA_FWMARK:
         out.spec.mark = readU32(a);
+        break;
+      case FRA_FWMASK:
+        out.spec.markMask = readU32(a);
+        break;
+      case FRA_IIFNAME:
+        out.spec.localOnly = mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0 &&
+                             std::string_view(mnl_attr_get_str(a)) == kLoopback;
+        break;
+      case FRA_IP_PROTO:
+        out.spec.protocol = readU8(a);
+        break;
+      case FRA_SPORT_RANGE:
+        out.spec.sourcePort = readPort(a);
+        break;
+      case FRA_DPORT_RANGE:
+        out.spec.destinationPort = readPort(a);
         break;
       case FRA_PROTOCOL:
         out.protocol = readU8(a);

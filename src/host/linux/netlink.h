@@ -17,6 +17,9 @@ namespace braid {
 /// is not assigned in /etc/iproute2/rt_protos.
 inline constexpr uint8_t kBraidProtocol = 66;
 
+/// The alias (`ip link` shows it) by which other gateways know a gateway's device.
+inline constexpr const char* kDeviceAlias = "Braid";
+
 /// Builds a netlink request. The buffer is large enough for every request of this project.
 class NetlinkRequest {
  public:
@@ -34,6 +37,8 @@ class NetlinkRequest {
   void put(uint16_t type, const std::string& text) {
     mnl_attr_put_strz(&header(), type, text.c_str());
   }
+  /// A range that is one port.
+  void putPort(uint16_t type, uint16_t port);
   void put(uint16_t type, const Address& a) {
     mnl_attr_put(&header(), type, a.view().size(), a.view().data());
   }

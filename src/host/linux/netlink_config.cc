@@ -142,7 +142,7 @@ std::vector<std::string> NetlinkConfig::undo() {
   for (int round = 0; round < 2; ++round) {
     for (; !steps_.empty(); steps_.pop_back()) {
       try {
-        steps_.back().takeBack();
+        if (!steps_.back().stays) steps_.back().takeBack();
       } catch (const std::exception& e) {
         if (round == 0) refused.push_back(std::move(steps_.back()));
         if (round == 1) failures.push_back(e.what());
@@ -232,12 +232,13 @@ void NetlinkConfig::removeAddress(const std::string& device, const InterfaceAddr
 void NetlinkConfig::addRoute(const RouteSpec& route) {
   Step step{route.toString(), [=, this] { deleteRoute(route); },
             [=, this] {
-              NetlinkRequest again = routeRequest(RTM_NEWROUTE, route, indexOf(route.device));
+              NetlinkRequest again = routeRequest(RTM_NEWROUTE, route, indexOf(route));
               return addAgain(route.toString(), socket_.request(again.header()));
-            }};
+            },
+            route.stays};
   const std::string& text = step.text;
   makeRoom();
-  int index = indexOf(route.device);
+  int index = indexOf(route);
   NetlinkSocket::Answer answer = socket_.request(routeRequest(RTM_NEWROUTE, route, index).header());
   if (answer.error == EEXIST) {
     bool ours = false;
@@ -251,7 +252,7 @@ void NetlinkConfig::addRoute(const RouteSpec& route) {
 
 std::string NetlinkConfig::conflicting(const RouteSpec& route, bool& ours) {
   std::string other = "another route";
-  int index = indexOf(route.device);
+  int index = indexOf(route);
   socket_.dump(
       RTM_GETROUTE, socketFamily(route.destination.address.family), [&](const nlmsghdr& m) {
         auto found = parseRoute(m);
@@ -259,14 +260,14 @@ std::string NetlinkConfig::conflicting(const RouteSpec& route, bool& ours) {
         found->spec.device = found->device ? nameOf(found->device) : "";
         other = found->spec.toString() + " (protocol " + std::to_string(found->protocol) + ")";
         ours = found->protocol == kBraidProtocol && found->spec.via == route.via &&
-               found->device == index;
+               found->spec.kind == route.kind && (!route.hasDevice() || found->device == index);
       });
   return other;
 }
 
 void NetlinkConfig::deleteRoute(const RouteSpec& route) {
-  int index = findIndex(route.device);
-  if (index == 0) return;
+  int index = route.hasDevice() ? findIndex(route.device) : 0;
+  if (index == 0 && route.hasDevice()) return;
   check(route.toString(), socket_.request(routeRequest(RTM_DELROUTE, route, index).header()));
 }
 
@@ -281,7 +282,7 @@ void NetlinkConfig::removeStaleRoutes(uint32_t table) {
     socket_.dump(RTM_GETROUTE, family, [&](const nlmsghdr& m) {
       auto found = parseRoute(m);
       if (!found || found->spec.table != table || found->protocol != kBraidProtocol) return;
-      found->spec.device = nameOf(found->device);
+      found->spec.device = found->spec.hasDevice() ? nameOf(found->device) : "";
       if (!remembers(found->spec.toString())) stale.push_back(found->spec);
     });
   }
@@ -294,25 +295,24 @@ std::vector<Prefix> NetlinkConfig::networksElsewhere(const std::string& device) 
   for (uint8_t family : {AF_INET, AF_INET6}) {
     socket_.dump(RTM_GETROUTE, family, [&](const nlmsghdr& m) {
       auto found = parseRoute(m);
-      bool counts = found && found->unicast && found->spec.table == kMainTable &&
-                    found->spec.destination.length > 0 && (own == 0 || found->device != own);
+      // Other gateways of the host have theirs in tables of their own.
+      bool isMeant =
+          found && (found->spec.table == kMainTable || found->protocol == kBraidProtocol);
+      bool counts = isMeant && found->unicast && found->spec.destination.length > 0 &&
+                    (own == 0 || found->device != own);
       if (counts) out.push_back(found->spec.destination);
     });
   }
   return out;
 }
 
-// The kernel reuses an interface index only after about 2^31 interfaces, so an index that does not
-// exist belonged to a deleted interface.
-void NetlinkConfig::removeStaleMarks(uint32_t kind) {
-  constexpr uint32_t kIndexBits = 0x00ffffff;
+void NetlinkConfig::removeStaleRules(uint32_t priority, uint32_t table) {
   std::vector<RuleSpec> stale;
   auto look = [&](const nlmsghdr& m) {
     auto found = parseRule(m);
-    if (!found || found->protocol != kBraidProtocol || (found->spec.mark & ~kIndexBits) != kind)
-      return;
-    char name[IF_NAMESIZE];
-    if (!if_indextoname(found->spec.mark & kIndexBits, name)) stale.push_back(found->spec);
+    if (found && found->protocol == kBraidProtocol && found->spec.table == table &&
+        found->spec.priority == priority && !remembers(found->spec.toString()))
+      stale.push_back(found->spec);
   };
   for (uint8_t family : {AF_INET, AF_INET6}) {
     try {
@@ -374,7 +374,8 @@ void NetlinkConfig::addRule(const RuleSpec& rule) {
             [=, this] {
               return addAgain(rule.toString(),
                               socket_.request(ruleRequest(RTM_NEWRULE, rule).header()));
-            }};
+            },
+            rule.stays};
   const std::string& text = step.text;
   makeRoom();
   NetlinkSocket::Answer answer = socket_.request(ruleRequest(RTM_NEWRULE, rule).header());
@@ -388,9 +389,11 @@ void NetlinkConfig::addRule(const RuleSpec& rule) {
 
 bool NetlinkConfig::ruleIsOurs(const RuleSpec& rule) {
   bool ours = false;
+  RuleSpec like = rule;
+  like.stays = false;  // the kernel does not know it
   socket_.dump(RTM_GETRULE, socketFamily(rule.family), [&](const nlmsghdr& m) {
     auto found = parseRule(m);
-    ours |= found && found->spec == rule && found->protocol == kBraidProtocol;
+    ours |= found && found->spec == like && found->protocol == kBraidProtocol;
   });
   return ours;
 }

@@ -38,7 +38,7 @@ class NetlinkConfig final : public HostNetwork {
   void removeRule(const RuleSpec& rule) override;
   void removeStaleRoutes(uint32_t table) override;
   std::vector<Prefix> networksElsewhere(const std::string& device) override;
-  void removeStaleMarks(uint32_t kind) override;
+  void removeStaleRules(uint32_t priority, uint32_t table) override;
   void setForwarding(Address::Family family, const std::vector<std::string>& hosts,
                      const std::string& before) override;
   bool forwards(Address::Family family, const std::string& interface) override;
@@ -55,6 +55,7 @@ class NetlinkConfig final : public HostNetwork {
     std::string text;  // what was done; identifies the step
     std::function<void()> takeBack;
     std::function<bool()> again;  // repeats the step if it was undone by others; true: it was
+    bool stays = false;           // undo() leaves it
   };
   void remember(std::string text, std::function<void()> takeBack, std::function<bool()> again);
   /// Reserves memory for keep() before a change, because a change must be remembered even when
@@ -71,6 +72,8 @@ class NetlinkConfig final : public HostNetwork {
   /// gives no answer. (if_nametoindex() opens a socket, and would return 0 in that case, too.)
   int findIndex(const std::string& device);
   int indexOf(const std::string& device);
+  /// The interface of the route; 0 for one without.
+  int indexOf(const RouteSpec& route) { return route.hasDevice() ? indexOf(route.device) : 0; }
   using FillLink = std::function<void(NetlinkRequest&, ifinfomsg&)>;
   void changeLink(const std::string& device, const std::string& text, const FillLink& fill);
   /// Like changeLink(), but does nothing when the device is gone.

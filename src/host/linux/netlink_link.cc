@@ -63,9 +63,10 @@ void NetlinkConfig::takeBackLink(const std::string& device, const std::string& t
 
 void NetlinkConfig::setLinkUp(const std::string& device) {
   auto set = [](bool on) {
-    return [on](NetlinkRequest&, ifinfomsg& body) {
+    return [on](NetlinkRequest& request, ifinfomsg& body) {
       body.ifi_change = IFF_UP;
       body.ifi_flags = on ? IFF_UP : 0;
+      if (on) request.put(IFLA_IFALIAS, std::string(kDeviceAlias));
     };
   };
   auto switchOn = [=, this] {

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter/nf_conntrack_tuple_common.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/rtnetlink.h>
@@ -181,14 +182,16 @@ void NftRule::payload(uint32_t base, uint32_t offset, uint32_t length) {
       .number(NFTA_PAYLOAD_LEN, length);
 }
 
-void NftRule::mask(ByteView mask) {
+// The result is (register & mask) ^ flipped.
+void NftRule::mask(ByteView mask, ByteView flipped) {
   std::array<uint8_t, 16> zeros{};
+  if (flipped.empty()) flipped = ByteView(zeros).first(mask.size());
   Expression(batch_, "bitwise")
       .number(NFTA_BITWISE_SREG, NFT_REG_1)
       .number(NFTA_BITWISE_DREG, NFT_REG_1)
       .number(NFTA_BITWISE_LEN, static_cast<uint32_t>(mask.size()))
       .value(NFTA_BITWISE_MASK, mask)
-      .value(NFTA_BITWISE_XOR, ByteView(zeros).first(mask.size()));
+      .value(NFTA_BITWISE_XOR, flipped);
 }
 
 NftRule& NftRule::metaIs(uint32_t key, ByteView value) {
@@ -232,6 +235,42 @@ NftRule& NftRule::portsAre(uint16_t first, uint16_t last) {
     compare(NFT_CMP_GTE, network16(first));
     compare(NFT_CMP_LTE, network16(last));
   }
+  return *this;
+}
+
+NftRule& NftRule::sourcePortIs(uint16_t port) {
+  payload(NFT_PAYLOAD_TRANSPORT_HEADER, 0, 2);
+  compare(NFT_CMP_EQ, network16(port));
+  return *this;
+}
+
+NftRule& NftRule::icmpv6TypesAre(uint8_t first, uint8_t last) {
+  protocolIs(IPPROTO_ICMPV6);
+  payload(NFT_PAYLOAD_TRANSPORT_HEADER, 0, 1);
+  compare(NFT_CMP_GTE, bytesOf(first));
+  compare(NFT_CMP_LTE, bytesOf(last));
+  return *this;
+}
+
+// Marks are in host byte order.
+NftRule& NftRule::markIs(uint32_t value, uint32_t mask) {
+  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_MARK);
+  this->mask(bytesOf(mask));
+  compare(NFT_CMP_EQ, bytesOf(value));
+  return *this;
+}
+
+NftRule& NftRule::connectionMarkIs(uint32_t value, uint32_t mask) {
+  Expression(batch_, "ct").number(NFTA_CT_DREG, NFT_REG_1).number(NFTA_CT_KEY, NFT_CT_MARK);
+  this->mask(bytesOf(mask));
+  compare(NFT_CMP_EQ, bytesOf(value));
+  return *this;
+}
+
+NftRule& NftRule::isReply(bool reply) {
+  uint8_t direction = reply ? IP_CT_DIR_REPLY : IP_CT_DIR_ORIGINAL;
+  Expression(batch_, "ct").number(NFTA_CT_DREG, NFT_REG_1).number(NFTA_CT_KEY, NFT_CT_DIRECTION);
+  compare(NFT_CMP_EQ, bytesOf(direction));
   return *this;
 }
 
@@ -320,11 +359,20 @@ NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {
   return *this;
 }
 
-// The mark is in host byte order.
-NftRule& NftRule::setMark(uint32_t mark) {
-  load(NFT_REG_1, bytesOf(mark));
-  Expression(batch_, "meta").number(NFTA_META_KEY, NFT_META_MARK).number(NFTA_META_SREG, NFT_REG_1);
+NftRule& NftRule::changeMark(const char* expression, uint16_t keyType, uint32_t key, uint16_t from,
+                             uint16_t to, uint32_t value, uint32_t mask) {
+  Expression(batch_, expression).number(to, NFT_REG_1).number(keyType, key);
+  uint32_t others = ~mask;
+  this->mask(bytesOf(others), bytesOf(value));
+  Expression(batch_, expression).number(keyType, key).number(from, NFT_REG_1);
   return *this;
+}
+NftRule& NftRule::setMark(uint32_t value, uint32_t mask) {
+  return changeMark("meta", NFTA_META_KEY, NFT_META_MARK, NFTA_META_SREG, NFTA_META_DREG, value,
+                    mask);
+}
+NftRule& NftRule::setConnectionMark(uint32_t value, uint32_t mask) {
+  return changeMark("ct", NFTA_CT_KEY, NFT_CT_MARK, NFTA_CT_SREG, NFTA_CT_DREG, value, mask);
 }
 
 NftRule& NftRule::changeDestination(ByteView address, uint16_t port) {
@@ -358,10 +406,11 @@ namespace {
 constexpr int kSendBytes = 16 << 20;  // send buffer size; a batch is sent in one piece
 }
 
-NftTable::NftTable(std::string name, NftPurpose purpose)
+NftTable::NftTable(std::string name, NftPurpose purpose, Found found)
     : name_(std::move(name)),
       purpose_(std::move(purpose)),
-      socket_(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC)) {
+      socket_(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC)),
+      found_(found) {
   if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
     throw SystemError(errno,
                       std::string("cannot open a socket for nf_tables: ") + std::strerror(errno));
@@ -370,7 +419,7 @@ NftTable::NftTable(std::string name, NftPurpose purpose)
 }
 
 NftTable::~NftTable() {
-  remove();
+  if (made_ && !stays_) remove();
 }
 
 void NftTable::fail(int error) const {
@@ -384,35 +433,60 @@ void NftTable::fail(int error) const {
   throw SystemError(error, what);
 }
 
-void NftTable::replace(const Fill& fill) {
-  NftBatch batch;
-  if (made_) {
-    batch.begin(NFT_MSG_DELTABLE, 0);
+// Adding a table that exists already is not an error, and so there is one to delete.
+void NftTable::putRemoval(NftBatch& batch) const {
+  bool own = made_ && !stays_;
+  if (!own) {
+    batch.begin(NFT_MSG_NEWTABLE, NLM_F_CREATE);
     batch.put(NFTA_TABLE_NAME, name_);
+    batch.put32(NFTA_TABLE_FLAGS, 0);
   }
+  batch.begin(NFT_MSG_DELTABLE, 0);
+  batch.put(NFTA_TABLE_NAME, name_);
+}
+
+void NftTable::replace(const Fill& fill, bool stays) {
+  NftBatch batch;
+  if (made_ || found_ == Found::kReplace) putRemoval(batch);
   batch.begin(NFT_MSG_NEWTABLE, NLM_F_CREATE | NLM_F_EXCL);
   batch.put(NFTA_TABLE_NAME, name_);
-  batch.put32(NFTA_TABLE_FLAGS, NFT_TABLE_F_OWNER);
+  batch.put32(NFTA_TABLE_FLAGS, stays ? 0 : NFT_TABLE_F_OWNER);
   fill(batch, name_);
   batch.end();
   if (int error = send(batch)) fail(error);
   made_ = true;
+  stays_ = stays;
 }
 
 void NftTable::remove() {
-  if (!made_) return;
+  if (!made_ && found_ == Found::kRefuse) return;
   NftBatch batch;
-  batch.begin(NFT_MSG_DELTABLE, 0);
-  batch.put(NFTA_TABLE_NAME, name_);
+  putRemoval(batch);
   batch.end();
   send(batch);
   made_ = false;
+}
+
+bool NftTable::exists() {
+  alignas(nlmsghdr) char request[MNL_NLMSG_HDRLEN + sizeof(nfgenmsg) + 64]{};
+  nlmsghdr* header = mnl_nlmsg_put_header(request);
+  header->nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETTABLE;
+  header->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+  auto* body = static_cast<nfgenmsg*>(mnl_nlmsg_put_extra_header(header, sizeof(nfgenmsg)));
+  body->nfgen_family = NFPROTO_INET;
+  mnl_attr_put_strz(header, NFTA_TABLE_NAME, name_.c_str());
+  if (mnl_socket_sendto(socket_.get(), header, header->nlmsg_len) < 0) return true;  // unknown
+  return answer(0) != ENOENT;
 }
 
 // Sends the batch and reads the answers. The kernel has answered when the sending call returns.
 int NftTable::send(NftBatch& batch) {
   ByteView bytes = batch.bytes();
   if (mnl_socket_sendto(socket_.get(), bytes.data(), bytes.size()) < 0) return errno;
+  return answer(batch.lastSequence());
+}
+
+int NftTable::answer(uint32_t last) {
   alignas(nlmsghdr) uint8_t buffer[16384];
   int error = 0;
   bool answered = false;
@@ -424,7 +498,7 @@ int NftTable::send(NftBatch& batch) {
       if (m.nlmsg_type != NLMSG_ERROR || m.nlmsg_len < mnl_nlmsg_size(sizeof(nlmsgerr))) return;
       int code = -static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(&m))->error;
       if (error == 0) error = code;
-      answered |= m.nlmsg_seq == batch.lastSequence();
+      answered |= m.nlmsg_seq == last;
     });
   }
   return error == 0 && !answered ? EPROTO : error;

@@ -70,6 +70,15 @@ class NftRule {
   NftRule& tcpFlagsAre(uint8_t mask, uint8_t flags);
   /// The destination port of TCP or UDP is within the range.
   NftRule& portsAre(uint16_t first, uint16_t last);
+  NftRule& sourcePortIs(uint16_t port);
+  /// The type of an ICMPv6 message is within the range.
+  NftRule& icmpv6TypesAre(uint8_t first, uint8_t last);
+  /// The packet's mark has this value in the bits of `mask`.
+  NftRule& markIs(uint32_t value, uint32_t mask);
+  /// The mark of the packet's connection (conntrack) has this value in the bits of `mask`.
+  NftRule& connectionMarkIs(uint32_t value, uint32_t mask);
+  /// The packet has the direction of its connection's first packet, or is a reply.
+  NftRule& isReply(bool reply);
   /// The destination's (or source's) first `length` bits are those of `address`, which has 4 or 16
   /// bytes.
   NftRule& destinationIn(ByteView address, unsigned length);
@@ -90,12 +99,15 @@ class NftRule {
   /// Delivers the packet to the local socket with this address and port (TPROXY). `address`: 4 or
   /// 16 bytes.
   NftRule& proxyTo(ByteView address, uint16_t port);
-  NftRule& setMark(uint32_t mark);
+  /// Gives the bits of `mask` in the packet's mark, or in its connection's, this value. The other
+  /// bits stay.
+  NftRule& setMark(uint32_t value, uint32_t mask);
+  NftRule& setConnectionMark(uint32_t value, uint32_t mask);
   /// Translates the destination (DNAT). `address`: 4 or 16 bytes; `port`: 0 keeps the port.
   NftRule& changeDestination(ByteView address, uint16_t port);
   /// Replaces the source by the address of the interface by which the packet leaves.
   NftRule& masquerade();
-  /// `code`: NF_ACCEPT, NFT_RETURN, or NFT_JUMP with a chain.
+  /// `code`: NF_ACCEPT, NF_DROP, NFT_RETURN, or NFT_JUMP with a chain.
   NftRule& verdict(int32_t code, const std::string& chain = {});
 
  private:
@@ -107,7 +119,9 @@ class NftRule {
   NftRule& addressType(uint32_t flags, uint32_t op, uint32_t type);
   void load(uint32_t reg, ByteView value);
   void payload(uint32_t base, uint32_t offset, uint32_t length);
-  void mask(ByteView mask);
+  void mask(ByteView mask, ByteView flipped = {});
+  NftRule& changeMark(const char* expression, uint16_t keyType, uint32_t key, uint16_t from,
+                      uint16_t to, uint32_t value, uint32_t mask);
 
   NftBatch& batch_;
   size_t list_;
@@ -119,13 +133,17 @@ struct NftPurpose {
   std::string modules;  ///< "nft_tproxy, nft_socket": what the kernel needs
 };
 
-/// An nf_tables table owned by this process, for IPv4 and IPv6. No other rules of the host are
-/// touched. The kernel removes the table when the socket that made it is closed, however the
-/// process ends (NFT_TABLE_F_OWNER, Linux 5.12).
+/// An nf_tables table of Braid, for IPv4 and IPv6. No other rules of the host are touched. The
+/// kernel removes the table when the socket that made it is closed, however the process ends
+/// (NFT_TABLE_F_OWNER, Linux 5.12), unless the table is to stay.
 class NftTable {
  public:
+  enum class Found : uint8_t {
+    kRefuse,   ///< a table of this name that is not ours is an error
+    kReplace,  ///< it is one that an earlier process left to stay
+  };
   /// Throws SystemError.
-  NftTable(std::string name, NftPurpose purpose);
+  NftTable(std::string name, NftPurpose purpose, Found found = Found::kRefuse);
   ~NftTable();
   NftTable(const NftTable&) = delete;
   NftTable& operator=(const NftTable&) = delete;
@@ -133,22 +151,31 @@ class NftTable {
   /// Writes the chains, sets and rules of the table of this name into a batch.
   using Fill = std::function<void(NftBatch& batch, const std::string& table)>;
   /// Atomically replaces the table's contents by what `fill` writes. If it throws SystemError, the
-  /// table is unchanged.
-  void replace(const Fill& fill);
+  /// table is unchanged. `stays`: the table outlives this object and the process.
+  void replace(const Fill& fill, bool stays = false);
+  /// Removes the table, also one that stays.
   void remove();
+  /// Whether the host has a table of this name.
+  bool exists();
 
  private:
   struct Closer {
     void operator()(mnl_socket* s) const { mnl_socket_close(s); }
   };
   [[noreturn]] void fail(int error) const;
+  /// Writes the removal of a table that may not exist.
+  void putRemoval(NftBatch& batch) const;
   /// Returns an errno; 0: done.
   int send(NftBatch& batch);
+  /// Reads the answers that have arrived, up to the one with this sequence number.
+  int answer(uint32_t last);
 
   std::string name_;
   NftPurpose purpose_;
   std::unique_ptr<mnl_socket, Closer> socket_;
+  Found found_;
   bool made_ = false;
+  bool stays_ = false;
 };
 
 }  // namespace braid

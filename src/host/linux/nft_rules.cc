@@ -144,7 +144,7 @@ void putNew(NftBatch& batch, const std::string& table, const Interception& what,
     ByteView loopback = v6 ? ByteView(kLoopback6) : ByteView(kLoopback4);
     if (!what.sources.empty()) rule.sourceInSet(kClients[v6], v6);
     rule.destinationInSet(kSets[v6], v6).routedTo(what.device).proxyTo(loopback, port);
-    rule.setMark(what.mark).verdict(NF_ACCEPT);
+    rule.setMark(what.mark, what.markMask).verdict(NF_ACCEPT);
   }
 }
 
@@ -173,7 +173,7 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
     NftRule rule(batch, table, kOpen);
     rule.protocolIs(static_cast<uint8_t>(protocol))
         .hasTransparentSocket()
-        .setMark(what.mark)
+        .setMark(what.mark, what.markMask)
         .verdict(NF_ACCEPT);
   }
   if (!takeNew) return;
@@ -188,6 +188,7 @@ namespace {
 constexpr const char* kIn = "prerouting";
 constexpr const char* kOut = "postrouting";
 constexpr const char* kSourceSets[] = {"sources4", "sources6"};
+constexpr const char* kDirectSets[] = {"direct4", "direct6"};
 // NF_IP_PRI_NAT_DST and NF_IP_PRI_NAT_SRC, the priorities at which destinations and sources are
 // translated.
 constexpr int32_t kDestinationPriority = -100, kSourcePriority = 100;
@@ -237,6 +238,21 @@ void putMasquerade(NftBatch& batch, const std::string& table, const Translation&
       .masquerade();
 }
 
+// What goes past the tunnel while that is down.
+void putDirect(NftBatch& batch, const std::string& table, const Translation& what) {
+  for (bool v6 : {false, true}) {
+    putAddressSet(batch, table, kDirectSets[v6], 3 + v6, v6, what.direct);
+    for (const std::string& uplink : what.uplinks) {
+      NftRule(batch, table, kOut)
+          .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
+          .outInterfaceIs(uplink)
+          .destinationInSet(kDirectSets[v6], v6)
+          .sourceIsNotOfThisHost()
+          .masquerade();
+    }
+  }
+}
+
 }  // namespace
 
 void putTranslation(NftBatch& batch, const std::string& table, const Translation& what) {
@@ -252,6 +268,7 @@ void putTranslation(NftBatch& batch, const std::string& table, const Translation
     if (f.ownSource) putOwnSource(batch, table, what, f);
   }
   NftRule(batch, table, kOut).outInterfaceIs(what.device).verdict(NFT_RETURN);
+  if (!what.direct.empty()) putDirect(batch, table, what);
   if (what.masqueradeV4) putMasquerade(batch, table, what, false);
   if (what.masqueradeV6) putMasquerade(batch, table, what, true);
 }

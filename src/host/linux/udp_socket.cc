@@ -55,6 +55,11 @@ void countOverflows(int fd) {
   (void)setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof on);
 }
 
+// Without the permission to mark packets there is none to make the rules that look at marks.
+void markPackets(int fd, uint32_t mark) {
+  (void)setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark);
+}
+
 void setFamilyOptions(int fd, bool v4) {
   if (v4) {
     setOption(fd, IPPROTO_IP, IP_PKTINFO, 1, "IP_PKTINFO");
@@ -232,6 +237,7 @@ UniqueFd openSocket(const SocketOptions& options) {
   countOverflows(fd.get());
   setBuffer(fd.get(), SO_RCVBUFFORCE, SO_RCVBUF, options.bufferBytes);
   setBuffer(fd.get(), SO_SNDBUFFORCE, SO_SNDBUF, options.bufferBytes);
+  if (options.mark) markPackets(fd.get(), options.mark);
   if (!options.interface.empty()) bindToInterface(fd.get(), options.interface);
   bindToAddress(fd.get(), {options.local, options.port});
   return fd;

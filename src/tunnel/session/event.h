@@ -25,7 +25,9 @@ struct Event {
     kAddressChanged,
     kForgedAck,
     kRekeyed,
-    kInnerMtu
+    kInnerMtu,
+    kDirect,  ///< of the gateway: packets take the host's own routes, past the tunnel
+    kRouted   ///< of the gateway: they take the tunnel again
   };
   Kind kind;
   std::string peer;

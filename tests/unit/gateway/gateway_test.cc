@@ -346,11 +346,13 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
   edge_.config.device.routes.push_back(*Prefix::parse("::/0"));
   start();
   std::string name = edge_.host.device()->name();
-  EXPECT_THAT(
-      edge_.host.net().configured(),
-      IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name, "route 10.2.0.0/24 dev " + name,
-                    "route default dev " + name + " metric 1",
-                    name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
+  EXPECT_THAT(edge_.host.net().configured(),
+              IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name,
+                            "route 10.2.0.0/24 dev " + name + " table 6599",
+                            "route ::/0 dev " + name + " table 6599",
+                            std::string("IPv4 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
+                            std::string("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
+                            name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
   edge_.gateway->stop();
   EXPECT_THAT(edge_.host.net().configured(), IsEmpty());
   EXPECT_THAT(edge_.host.sockets(), IsEmpty());
@@ -359,7 +361,7 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
 TEST_F(GatewayTest, WithoutStreamsTooItTakesAwayWhatAKilledOneLeft) {
   ASSERT_FALSE(hub_.config.tunnel.streams.on);
   hub_.setUp();
-  EXPECT_EQ(hub_.host.net().staleRemovals(), 1);
+  EXPECT_GE(hub_.host.net().staleRemovals(), 1);
 }
 
 TEST_F(GatewayTest, StoppingSaysFarewell) {
@@ -638,16 +640,24 @@ TEST_F(GatewayTest, WhatOthersTakeAwayIsPutBack) {
   EXPECT_EQ(edge_.host.net().configured(), before);
 }
 
-TEST_F(GatewayTest, WhoTakesAwayWithoutEndIsAnsweredOnceASecond) {
+TEST_F(GatewayTest, WhoTakesAwayWithoutEndIsAnsweredLessAndLess) {
   start();
   int before = edge_.host.net().restores();
-  for (int i = 0; i < 1000; ++i) {
-    edge_.host.net().takeAway("route 10.2.0.0/24 dev braid0");
-    edge_.host.net().changed();
-    run(10ms);
-  }
-  EXPECT_THAT(edge_.host.net().restores() - before,
-              testing::AllOf(testing::Ge(9), testing::Le(11)));
+  auto takeAway = [&](Duration time) {
+    for (Duration passed = 0s; passed < time; passed += 10ms) {
+      edge_.host.net().takeAway("route 10.2.0.0/24 dev braid0 table 6599");
+      edge_.host.net().changed();
+      run(10ms);
+    }
+    return edge_.host.net().restores() - before;
+  };
+  EXPECT_EQ(takeAway(2500ms), 3) << "once a second at first";
+  EXPECT_THAT(takeAway(27500ms), testing::AllOf(testing::Ge(5), testing::Le(7)));
+  run(NetworkReconciler::kLongestPause);
+  EXPECT_THAT(edge_.host.net().configured(), Contains("route 10.2.0.0/24 dev braid0 table 6599"));
+  run(10min);
+  before = edge_.host.net().restores();
+  EXPECT_EQ(takeAway(1500ms), 2) << "after a calm time as before";
 }
 
 // A temporary refusal must not leave the device with a wrong MTU forever.
@@ -666,18 +676,18 @@ TEST_F(GatewayTest, WhatCannotBePutBackIsTriedAgainLessAndLess) {
   start();
   int before = edge_.host.net().restores();
   edge_.host.net().refuse(true);
-  edge_.host.net().takeAway("route 10.2.0.0/24 dev braid0");
+  edge_.host.net().takeAway("route 10.2.0.0/24 dev braid0 table 6599");
   edge_.host.net().changed();
   run(1h);
   EXPECT_THAT(edge_.host.net().restores() - before,
               testing::AllOf(testing::Ge(50), testing::Le(70)));
   edge_.host.net().refuse(false);
   run(NetworkReconciler::kLongestPause);
-  EXPECT_THAT(edge_.host.net().configured(), Contains("route 10.2.0.0/24 dev braid0"));
+  EXPECT_THAT(edge_.host.net().configured(), Contains("route 10.2.0.0/24 dev braid0 table 6599"));
 }
 
 TEST_F(GatewayTest, WhatCannotBePutBackHoldsUpNothingElse) {
-  const std::string route = "route 10.2.0.0/24 dev braid0",
+  const std::string route = "route 10.2.0.0/24 dev braid0 table 6599",
                     address = "address 10.1.0.1/24 on braid0";
   FakeHostNetwork& net = edge_.host.net();
   start();

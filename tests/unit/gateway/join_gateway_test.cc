@@ -224,7 +224,7 @@ TEST_F(JoinGatewayTest, WhoIsInvitedBecomesAPeerWithAddressesOfTheTunnel) {
   EXPECT_EQ(peer.pin, alice().pin);
   EXPECT_THAT(peer.prefixes,
               ElementsAre(*Prefix::parse("10.99.0.2/32"), *Prefix::parse("192.168.7.0/24")));
-  EXPECT_THAT(hub.host.net().configured(), Contains("route 192.168.7.0/24 dev braid0"));
+  EXPECT_THAT(hub.host.net().configured(), Contains("route 192.168.7.0/24 dev braid0 table 6599"));
   EXPECT_THAT(hub.fragment("van-7"), HasSubstr(formatPin(alice().pin)));
 }
 

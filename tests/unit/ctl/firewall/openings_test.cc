@@ -104,7 +104,7 @@ TEST_F(OpeningsTest, TakenOverConnectionsCarryAMark) {
   std::vector<Opening> all = openings();
   ASSERT_EQ(all[1].toString(),
             "TCP connections of lan0 (192.168.1.0/24) that are taken over for streams");
-  EXPECT_EQ(all[1].rule.markMask, 0xff000000u);
+  EXPECT_EQ(all[1].rule.markMask, 0xc0u);
   ASSERT_EQ(all[1].samples.size(), 4u) << "80, 443, 8080, 8443";
   for (const NftPacket& packet : all[1].samples) {
     EXPECT_EQ(packet.hook, NftPacket::Hook::kInput);

@@ -78,6 +78,9 @@ TEST(GatewayYamlTest, EverythingMayGoThroughTheTunnel) {
   EdgePlan plan = samplePlan();
   plan.answer.networks = {net("0.0.0.0/0"), net("::/0")};
   EXPECT_EQ(read(edgeYaml(plan)).device.routes, plan.answer.networks);
+  EXPECT_EQ(read(edgeYaml(plan)).device.whenDown, DeviceConfig::WhenDown::kBlock);
+  plan.answer.networks = {net("10.0.0.0/8")};
+  EXPECT_EQ(read(edgeYaml(plan)).device.whenDown, DeviceConfig::WhenDown::kUnset);
 }
 
 TEST(GatewayYamlTest, AConcentratorListensAndWaitsForThoseWhoAreInvited) {

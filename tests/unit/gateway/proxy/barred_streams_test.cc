@@ -49,7 +49,7 @@ class BarredStreams : public testing::Test {
   }
   void start() {
     streams_ = std::make_unique<TcpProxy>(host_, host_.net(), "braid0", lanes_, log_);
-    streams_->configure(config_, 5, clock_.now());
+    streams_->configure(config_, {}, clock_.now());
   }
   FakeStreamHost& tcp() { return *host_.streams(); }
   void wait(Duration time) {

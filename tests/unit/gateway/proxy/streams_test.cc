@@ -21,7 +21,6 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 using Connection = FakeStreamHost::Connection;
-constexpr int kIndex = 5;  // interface index of the device
 
 Endpoint end(const char* text) {
   return *Endpoint::parse(text);
@@ -41,7 +40,7 @@ class StreamsTest : public testing::Test {
 
   void start() {
     streams_ = std::make_unique<TcpProxy>(host_, host_.net(), "braid0", lanes_, log_);
-    streams_->configure(config_, kIndex, clock_.now());
+    streams_->configure(config_, {}, clock_.now());
   }
   FakeStreamHost& tcp() { return *host_.streams(); }
   /// A route makes all addresses of these networks local to the gateway's host.
@@ -109,12 +108,12 @@ TEST_F(StreamsTest, OnlyConnectionsOfTheLansAreTakenOver) {
   EXPECT_EQ(tcp().taking()->sources[0].first, *Address::parse("10.1.0.0"));
   EXPECT_EQ(tcp().taking()->sources[0].last, *Address::parse("10.1.1.255"));
   config_.streams.from = {*Prefix::parse("10.1.1.0/24")};
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, HostNumbers{}, clock_.now());
   ASSERT_THAT(tcp().taking()->sources, SizeIs(1));
   EXPECT_EQ(tcp().taking()->sources[0].first, *Address::parse("10.1.1.0"));
   config_.streams.from.clear();
   config_.device.networks.clear();
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, HostNumbers{}, clock_.now());
   EXPECT_THAT(tcp().taking()->sources, IsEmpty()) << "which are all";
 }
 
@@ -362,15 +361,16 @@ TEST_F(StreamsTest, WhatPeersHaveIsTakenOver) {
   const Interception* taking = tcp().taking();
   ASSERT_TRUE(taking);
   EXPECT_EQ(taking->device, "braid0");
-  EXPECT_EQ(taking->mark, 0x42000005u);
+  EXPECT_EQ(taking->mark, 0x80u);
+  EXPECT_EQ(taking->markMask, 0xffu);
   EXPECT_THAT(taking->destinations, SizeIs(2));
   EXPECT_EQ(taking->destinations[0].first, *Address::parse("10.2.0.0"));
   EXPECT_EQ(taking->match, config_.streams.match);
   EXPECT_THAT(host_.net().configured(),
-              testing::IsSupersetOf({"local route 0.0.0.0/0 dev braid0 table 1107296261",
-                                     "local route ::/0 dev braid0 table 1107296261",
-                                     "IPv4 rule 6500: fwmark 1107296261 lookup 1107296261",
-                                     "IPv6 rule 6500: fwmark 1107296261 lookup 1107296261"}));
+              testing::IsSupersetOf({"local route 0.0.0.0/0 dev braid0 table 6500",
+                                     "local route ::/0 dev braid0 table 6500",
+                                     "IPv4 rule 6100: fwmark 0x80/0xff lookup 6500",
+                                     "IPv6 rule 6100: fwmark 0x80/0xff lookup 6500"}));
 }
 
 TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
@@ -399,7 +399,7 @@ TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
       << "a gateway that does not listen has its default route anywhere";
 
   config_.listen = {end("0.0.0.0:4433")};
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   EXPECT_THAT(outside(), ElementsAre("wan0", "wwan0"));
   host_.net().edit().addDefaultRoute(lan6);
   change();
@@ -409,17 +409,17 @@ TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
   change();
   EXPECT_THAT(outside(), ElementsAre("lan0", "wan0", "wwan0"))
       << "a lease that is renewed opens nothing";
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   EXPECT_THAT(outside(), ElementsAre("wwan0"));
   host_.net().edit().link(4).addresses.insert(
       LinkAddress{.address = *Address::parse("198.51.100.1"), .prefixLength = 24});
   host_.net().process(clock_.now());
   config_.listen = {end("198.51.100.1:4433")};
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   EXPECT_THAT(outside(), ElementsAre("wan0", "wwan0"))
       << "strangers come to where it listens, whatever the routes";
   config_.listen = {end("0.0.0.0:4433")};
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   EXPECT_THAT(outside(), ElementsAre("wwan0"));
   int changes = tcp().changes();
   change();
@@ -431,7 +431,7 @@ TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
   EXPECT_THAT(outside(), ElementsAre("vrf0", "wwan0"))
       << "the kernel shows the packet as each of them";
   config_.uplinks.clear();
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   EXPECT_THAT(outside(), IsEmpty());
 }
 
@@ -521,7 +521,7 @@ TEST_F(StreamsTest, AHostThatRefusesIsAskedAgainLater) {
   start();
   tcp().refuseInterception(true);
   config_.streams.match[0].lastPort = 444;
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   tcp().refuseInterception(false);
   wait(InterceptPolicy::kRetry - 1ms);
   EXPECT_EQ(tcp().taking()->match[0].lastPort, 443) << "what was there stays";
@@ -534,7 +534,7 @@ TEST_F(StreamsTest, AHostThatRefusesIsAskedAgainLater) {
 TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
   start();
   tcp().setMost(20);
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   std::vector<Connection> clients;
   for (uint16_t i = 0; i < 10; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
   EXPECT_EQ(streams_->figures().open, 20u);
@@ -562,7 +562,7 @@ TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
 TEST_F(StreamsTest, WhatWaitsAtTheBoundIsTakenWhenThereIsRoom) {
   start();
   tcp().setMost(20);
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   std::vector<Connection> clients;
   for (uint16_t i = 0; i < 10; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
   Connection late = arrive(2000);
@@ -607,7 +607,7 @@ TEST_F(StreamsTest, WhatWaitsForAPeersRoomIsTakenInItsTurn) {
 TEST_F(StreamsTest, MoreThanMayWaitForAPeerStayInTheSystemsQueue) {
   start();
   tcp().setMost(10'000);
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   constexpr size_t kMore = 100;
   lanes_.full = true;
   std::vector<Connection> clients;
@@ -673,7 +673,7 @@ TEST_F(StreamsTest, NorDoTheyWaitLongerThere) {
 TEST_F(StreamsTest, BeforeTheBoundNewConnectionsStayPacketsAndThoseOnTheirWayFindRoom) {
   start();
   tcp().setMost(64);
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   std::vector<Connection> clients;
   for (uint16_t i = 0; i < 30; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
   EXPECT_EQ(streams_->figures().open, 60u);
@@ -687,7 +687,7 @@ TEST_F(StreamsTest, BeforeTheBoundNewConnectionsStayPacketsAndThoseOnTheirWayFin
 TEST_F(StreamsTest, AtASmallBoundTheRulesDoNotChangeToAndFro) {
   start();
   tcp().setMost(4);
-  streams_->configure(config_, kIndex, clock_.now());
+  streams_->configure(config_, {}, clock_.now());
   auto [client, server] = join(1);
   join(2);
   int changes = tcp().changes();

@@ -174,12 +174,12 @@ TEST_F(UplinkTest, ChoosesGlobalStableAddresses) {
   table_.setLink(link(2, "eth1",
                       {on("fe80::1", 253), on("169.254.1.1", 253), tentative, temporary, old,
                        on("2001:db8::9"), on("fd00::1")}));
-  UplinkDecision d = decideUplink(uplink("dsl", "eth1"), 0, table_, {}, {});
+  UplinkDecision d = decideUplink(uplink("dsl", "eth1"), {}, table_, {}, {});
   EXPECT_EQ(d.v6, ip("2001:db8::9"));
   EXPECT_EQ(d.v4, Address{});
-  d = decideUplink(uplink("dsl", "eth1"), 0, table_, {}, old.address);
+  d = decideUplink(uplink("dsl", "eth1"), {}, table_, {}, old.address);
   EXPECT_EQ(d.v6, ip("2001:db8::9")) << "a deprecated address is left";
-  d = decideUplink(uplink("dsl", "eth1"), 0, table_, {}, temporary.address);
+  d = decideUplink(uplink("dsl", "eth1"), {}, table_, {}, temporary.address);
   EXPECT_EQ(d.v6, temporary.address) << "a good address in use is kept";
 }
 
@@ -208,6 +208,31 @@ TEST_F(UplinkTest, GatewayAddressInstallsATableOfItsOwn) {
   EXPECT_THAT(host_.sockets(), IsEmpty());
 }
 
+TEST_F(UplinkTest, RepliesLeaveByTheInterfacesOwnDefaultRoute) {
+  table_.setLink(link(2, "eth1", {on("192.0.2.5"), on("2001:db8::5")}));
+  UplinkConfig c = uplink("dsl", "eth1");
+  c.gateway = Gateway::kAuto;
+  table_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.9"), 700});
+  table_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.1"), 100});
+  table_.addDefaultRoute({Family::kV4, 3, ip("198.51.100.1"), 0});
+  uplinks_.keepReplies(true);
+  uplinks_.configure({c}, table_);
+  EXPECT_THAT(host_.net().configured(),
+              ElementsAre("IPv4 rule 6500: fwmark 0x40/0xff lookup 254 suppress_prefixlength 0",
+                          "IPv4 rule 6501: fwmark 0x40/0xff lookup 6600",
+                          "route default via 192.0.2.1 dev eth1 table 6600"));
+  ASSERT_EQ(uplinks_.replyMarks().size(), 1u);
+  EXPECT_EQ(uplinks_.replyMarks()[0].interface, "eth1");
+  EXPECT_EQ(uplinks_.replyMarks()[0].mark, 0x40u);
+  table_.removeDefaultRoutes(Family::kV4, 100);  // a lease with another router
+  uplinks_.update(table_);
+  EXPECT_TRUE(host_.net().configured().contains("route default via 192.0.2.9 dev eth1 table 6600"));
+  EXPECT_EQ(host_.net().configured().size(), 3u);
+  uplinks_.keepReplies(false);
+  uplinks_.update(table_);
+  EXPECT_THAT(host_.net().configured(), IsEmpty());
+}
+
 TEST_F(UplinkTest, RoutesAreRenewedAfterTheLinkWasSwitchedOff) {
   Link l = link(2, "eth1", {on("192.0.2.5")});
   table_.setLink(l);
@@ -226,11 +251,11 @@ TEST_F(UplinkTest, AutomaticGatewayWarnsWithoutADefaultRoute) {
   table_.setLink(link(2, "eth1", {on("192.0.2.5")}));
   UplinkConfig c = uplink("dsl", "eth1");
   c.gateway = Gateway::kAuto;
-  UplinkDecision d = decideUplink(c, 0, table_, {}, {});
+  UplinkDecision d = decideUplink(c, {}, table_, {}, {});
   EXPECT_TRUE(d.up);
   EXPECT_THAT(d.reason, HasSubstr("no IPv4 default route"));
   table_.addDefaultRoute({Family::kV4, 2, ip("192.0.2.1"), 100});
-  d = decideUplink(c, 0, table_, {}, {});
+  d = decideUplink(c, {}, table_, {}, {});
   EXPECT_EQ(d.reason, "");
   EXPECT_THAT(d.routes, IsEmpty());
 }

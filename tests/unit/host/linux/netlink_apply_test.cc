@@ -227,7 +227,7 @@ TEST_F(NetlinkApplyTest, AddressesAndNetworksThatAreTheHostsOwn) {
     RouteSpec spec;
     spec.destination = *Prefix::parse(c.network);
     spec.table = c.table;
-    spec.local = true;
+    spec.kind = RouteSpec::Kind::kLocal;
     Address inside = spec.destination.address;
     inside.bytes[inside.isV4() ? 3 : 15] |= 3;
     route(RTM_NEWROUTE, spec, 1);
@@ -241,19 +241,19 @@ TEST_F(NetlinkApplyTest, ANetworkIsTheHostsOwnWhileARouteSaysSo) {
   RouteSpec spec;
   spec.destination = *Prefix::parse("198.51.100.0/28");
   spec.table = RT_TABLE_LOCAL;
-  spec.local = true;
+  spec.kind = RouteSpec::Kind::kLocal;
   route(RTM_NEWROUTE, spec, 1);
   spec.table = 77;
   route(RTM_NEWROUTE, spec, 1);
   route(RTM_DELROUTE, spec, 1);
   EXPECT_TRUE(table_.isOwn(ip("198.51.100.3"))) << "by the other table";
   spec.table = RT_TABLE_LOCAL;
-  spec.local = false;
+  spec.kind = RouteSpec::Kind::kUnicast;
   route(RTM_NEWROUTE, spec, 3);
   EXPECT_TRUE(table_.isOwn(ip("198.51.100.3"))) << "a further route";
   route(RTM_NEWROUTE, spec, 3, NLM_F_REPLACE);
   EXPECT_FALSE(table_.isOwn(ip("198.51.100.3")));
-  spec.local = true;
+  spec.kind = RouteSpec::Kind::kLocal;
   route(RTM_NEWROUTE, spec, 3);
   table_.forgetRoutes();
   EXPECT_FALSE(table_.isOwn(ip("198.51.100.3")));
@@ -298,7 +298,12 @@ TEST(NetlinkMessage, RoutesAndRulesSurviveTheirWireForm) {
   rule.from = *Prefix::parse("192.0.2.5");
   rule.table = 6600;
   rule.suppressPrefixLength = 0;
-  rule.mark = 0x42000007;
+  rule.mark = 0x40;
+  rule.markMask = 0xc0;
+  rule.localOnly = rule.inverted = true;
+  rule.protocol = 17;
+  rule.sourcePort = 68;
+  rule.destinationPort = 67;
   auto found = parseRule(ruleRequest(RTM_NEWRULE, rule).header());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->spec, rule);
@@ -308,10 +313,17 @@ TEST(NetlinkMessage, RoutesAndRulesSurviveTheirWireForm) {
     RouteSpec here;
     here.destination = *Prefix::parse(everything);
     here.table = 0x42000007;
-    here.local = true;
+    here.kind = RouteSpec::Kind::kLocal;
     auto local = parseRoute(routeRequest(RTM_NEWROUTE, here, 5).header());
     ASSERT_TRUE(local);
     EXPECT_EQ(local->spec, here);
+    for (RouteSpec::Kind kind : {RouteSpec::Kind::kThrow, RouteSpec::Kind::kUnreachable}) {
+      here.kind = kind;
+      auto other = parseRoute(routeRequest(RTM_NEWROUTE, here, 0).header());
+      ASSERT_TRUE(other);
+      EXPECT_EQ(other->spec, here);
+      EXPECT_EQ(other->device, 0);
+    }
   }
 
   InterfaceAddress a{ip("10.1.2.3"), 24};
@@ -332,10 +344,19 @@ TEST(NetlinkMessage, SpecsReadAsTheIpCommandPrintsThem) {
   rule.table = 100;
   EXPECT_EQ(rule.toString(), "IPv6 rule 7: lookup 100");
   rule.mark = 9;
-  EXPECT_EQ(rule.toString(), "IPv6 rule 7: fwmark 9 lookup 100");
+  EXPECT_EQ(rule.toString(), "IPv6 rule 7: fwmark 0x9 lookup 100");
+  rule.markMask = 0xf;
+  rule.inverted = rule.localOnly = true;
+  rule.protocol = 17;
+  rule.destinationPort = 53;
+  EXPECT_EQ(rule.toString(),
+            "IPv6 rule 7: not iif lo fwmark 0x9/0xf ipproto 17 dport 53 lookup 100");
   r.destination = *Prefix::parse("::/0");
-  r.local = true;
+  r.kind = RouteSpec::Kind::kLocal;
   EXPECT_EQ(r.toString(), "local route ::/0 dev braid0");
+  r.device.clear();
+  r.kind = RouteSpec::Kind::kThrow;
+  EXPECT_EQ(r.toString(), "throw route ::/0");
 }
 
 // ---------------------------------------------------------------- what may be ours

@@ -1,0 +1,82 @@
+#include "ctl/join/guard.h"
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <stdexcept>
+
+#include "ctl/client/client.h"
+#include "gateway/network/tunnel_routes.h"
+#include "host/linux/netlink_config.h"
+#include "host/linux/netlink_monitor.h"
+#include "host/linux/nft_filter.h"
+
+namespace braid {
+
+namespace {
+
+// A guard must be there before key and certificate are.
+Config readForGuard(const std::string& file) {
+  LoadOptions options;
+  options.checkIdentity = false;
+  ConfigResult result = loadConfig(configFile(file), options);
+  auto* errors = std::get_if<ConfigErrors>(&result);
+  if (!errors) return std::get<Config>(std::move(result));
+  std::string text;
+  for (const ConfigError& e : *errors) text += (text.empty() ? "" : "\n") + e.toString();
+  throw std::runtime_error(text);
+}
+
+// Whether a gateway with this configuration runs, and so keeps the guard itself.
+bool isKept(const Config& config) {
+  try {
+    ask(config.control.socket, "status");
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
+HostNumbers numbersOf(const Config& config) {
+  return {config.device.markMask, config.device.rulePriority, 0};
+}
+
+}  // namespace
+
+void applyGuard(const std::string& file, std::ostream& out) {
+  Config config = readForGuard(file);
+  const std::string& device = config.device.name;
+  if (isKept(config)) {
+    out << "the gateway runs and keeps its guard\n";
+    return;
+  }
+  RouteSituation situation{device, numbersOf(config), false, {}};
+  for (const UplinkConfig& uplink : config.uplinks) {
+    auto number = static_cast<unsigned>(situation.replies.size());
+    situation.replies.push_back({uplink.interface, situation.numbers.replyMark(number)});
+  }
+  RoutePlan guard = planGuard(config, NetlinkMonitor().table(), situation);
+  NetlinkConfig network;
+  NftFilter filter(device);
+  if (!guard.filter.guard) {
+    releaseGuard(network, filter, device, situation.numbers);
+    out << "no guard: 'device.when-down' is not 'block', or there are no routes\n";
+    return;
+  }
+  applyGuard(network, filter, device, guard);
+  out << "packets to device.routes leave by " << device << " only, or not at all\n";
+}
+
+void releaseGuard(const std::string& file, std::ostream& out) {
+  Config config = readForGuard(file);
+  if (isKept(config) && config.device.whenDown == DeviceConfig::WhenDown::kBlock)
+    throw std::runtime_error(
+        "the gateway runs and would put its guard back; stop it first (systemctl stop "
+        "braid@NAME), or remove 'when-down' and reload");
+  NetlinkConfig network;
+  NftFilter filter(config.device.name);
+  releaseGuard(network, filter, config.device.name, numbersOf(config));
+  out << "the guard of " << config.device.name
+      << " is gone: packets take the host's own routes in clear\n";
+}
+
+}  // namespace braid

@@ -1,0 +1,247 @@
+#include "gateway/network/route_plan.h"
+
+#include <algorithm>
+
+#include "gateway/config/address_ranges.h"
+#include "gateway/join/address_plan.h"
+#include "inet/ip.h"
+
+namespace braid {
+
+namespace {
+
+using Family = Address::Family;
+using Kind = RouteSpec::Kind;
+
+constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDns = 53;
+constexpr Family kBothFamilies[] = {Family::kV4, Family::kV6};
+// Networks that may be those of a LAN whose addresses are not known yet, because the guard is made
+// before the host's network: private (RFC 1918, RFC 6598, RFC 4193), link-local, and multicast.
+constexpr const char* kMaybeHere[] = {
+    "10.0.0.0/8",  "172.16.0.0/12",   "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16",
+    "224.0.0.0/4", "255.255.255.255", "fc00::/7",       "fe80::/10",     "ff00::/8"};
+
+bool isAmong(const std::vector<Prefix>& list, const Prefix& item) {
+  return std::ranges::find(list, item) != list.end();
+}
+
+bool isOfFamily(const Prefix& p, Family family) {
+  return p.address.family == family;
+}
+
+/// Whether `outer` holds all of `inner`; a network holds itself.
+bool holds(const Prefix& outer, const Prefix& inner) {
+  return outer.length <= inner.length && outer.contains(inner.address);
+}
+
+bool isHeldByOne(const std::vector<Prefix>& list, const Prefix& inner) {
+  return std::ranges::any_of(list, [&](const Prefix& outer) { return holds(outer, inner); });
+}
+
+bool isUplink(const Config& config, const std::string& interface) {
+  return std::ranges::any_of(config.uplinks,
+                             [&](const UplinkConfig& u) { return u.interface == interface; });
+}
+
+/// The networks at one of the host's interfaces.
+void addNetworksOf(const Link& link, std::vector<Prefix>& out) {
+  for (const LinkAddress& a : link.addresses) {
+    Prefix network = networkOf({a.address, a.prefixLength});
+    bool isLinkLocal = a.address.isV6() && a.scope != 0;
+    if (network.length > 0 && !isLinkLocal && !isAmong(out, network)) out.push_back(network);
+  }
+}
+
+/// The networks of this side: those at interfaces other than the uplinks, and `device.networks`.
+std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
+                                const std::string& device) {
+  std::vector<Prefix> out;
+  for (const Prefix& network : config.device.networks)
+    if (network.length > 0) out.push_back(network);
+  for (const auto& [index, link] : host.links()) {
+    if (link.name != device && link.name != "lo" && !isUplink(config, link.name))
+      addNetworksOf(link, out);
+  }
+  return out;
+}
+
+RouteSpec routeOf(Kind kind, const Prefix& destination, uint32_t table) {
+  RouteSpec out;
+  out.kind = kind;
+  out.destination = destination;
+  out.table = table;
+  return out;
+}
+
+RuleSpec ruleOf(Family family, uint32_t priority, uint32_t table) {
+  RuleSpec out;
+  out.family = family;
+  out.priority = priority;
+  out.table = table;
+  return out;
+}
+
+RuleSpec exceptionFor(Family family, uint8_t protocol, uint16_t from, uint16_t to,
+                      const HostNumbers& numbers) {
+  RuleSpec out = ruleOf(family, numbers.exceptionRule(), kMainTable);
+  out.localOnly = true;
+  out.protocol = protocol;
+  out.sourcePort = from;
+  out.destinationPort = to;
+  return out;
+}
+
+bool usesNames(const Config& config) {
+  return std::ranges::any_of(config.peers, [](const PeerConfig& p) { return !p.hosts.empty(); });
+}
+
+/// What a DHCP client sends to renew its lease leaves by the uplink. The system's resolver is asked
+/// for a peer's name while the tunnel cannot carry the question.
+void addExceptions(const Config& config, const RouteSituation& situation, Family family,
+                   RoutePlan& out) {
+  if (config.uplinks.empty()) return;
+  const HostNumbers& numbers = situation.numbers;
+  if (family == Family::kV4)
+    out.rules.push_back(exceptionFor(family, ip::kUdp, kDhcpClient, kDhcpServer, numbers));
+  if (!usesNames(config) || situation.peerUp) return;
+  for (uint8_t protocol : {ip::kUdp, ip::kTcp})
+    out.rules.push_back(exceptionFor(family, protocol, 0, kDns, numbers));
+}
+
+/// The destinations that may be reached by the tunnel only. When all of one family is, so is all of
+/// the other.
+std::vector<Prefix> guardedNetworks(const Config& config) {
+  std::vector<Prefix> out = config.device.routes;
+  std::string left = familyLeftOut(out);
+  if (!left.empty()) out.push_back(*Prefix::parse(left == "IPv6" ? "::/0" : "0.0.0.0/0"));
+  return out;
+}
+
+/// The networks within guarded ones that are not guarded.
+std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector<Prefix>& lans) {
+  std::vector<Prefix> out;
+  for (const Prefix& lan : lans)
+    if (isHeldByOne(guarded, lan)) out.push_back(lan);
+  for (const char* text : kMaybeHere) {
+    Prefix network = *Prefix::parse(text);
+    if (isHeldByOne(guarded, network) && !isAmong(guarded, network) && !isAmong(out, network))
+      out.push_back(network);
+  }
+  return out;
+}
+
+/// The addresses whose longest prefix among both lists is in `here`.
+std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
+                                       const std::vector<Prefix>& here) {
+  auto longest = [](const std::vector<Prefix>& list, const Address& address) {
+    int length = -1;
+    for (const Prefix& p : list)
+      if (p.contains(address)) length = std::max(length, static_cast<int>(p.length));
+    return length;
+  };
+  std::vector<Prefix> all = guarded;
+  all.insert(all.end(), here.begin(), here.end());
+  std::vector<AddressRange> out;
+  for (const AddressRange& range : rangesOf(std::move(all)))
+    if (longest(here, range.first) >= longest(guarded, range.first)) {
+      if (longest(here, range.first) >= 0) out.push_back(range);
+    }
+  return joined(out);
+}
+
+void addGuard(const Config& config, const RouteSituation& situation,
+              const std::vector<Prefix>& lans, RoutePlan& out) {
+  const HostNumbers& numbers = situation.numbers;
+  std::vector<Prefix> guarded = guardedNetworks(config), here = spared(guarded, lans);
+  uint32_t table = HostNumbers::guardTable(situation.device);
+  size_t routes = out.routes.size(), rules = out.rules.size();
+  for (const Prefix& network : guarded)
+    if (!isAmong(here, network)) out.routes.push_back(routeOf(Kind::kUnreachable, network, table));
+  for (const Prefix& network : here) out.routes.push_back(routeOf(Kind::kThrow, network, table));
+  for (Family family : kBothFamilies) {
+    if (std::ranges::none_of(guarded, [&](const Prefix& p) { return isOfFamily(p, family); }))
+      continue;
+    RuleSpec pass = ruleOf(family, numbers.passRule(), kMainTable);
+    pass.mark = numbers.outsideMark();
+    pass.markMask = numbers.outsideMask();
+    out.rules.push_back(pass);
+    // Not for what this host sends: its replies by an uplink get their mark only after a first
+    // look-up, which must find a route. The packet filter guards the rest of it.
+    RuleSpec guard = ruleOf(family, numbers.guardRule(), table);
+    guard.localOnly = guard.inverted = true;
+    out.rules.push_back(guard);
+  }
+  for (; routes < out.routes.size(); ++routes) out.routes[routes].stays = true;
+  for (; rules < out.rules.size(); ++rules) out.rules[rules].stays = true;
+  FilterRules& filter = out.filter;
+  filter.guard = true;
+  for (const UplinkConfig& u : config.uplinks) filter.uplinks.push_back(u.interface);
+  filter.outside = numbers.outsideMark();
+  filter.outsideMask = numbers.outsideMask();
+  filter.guarded = joined(rangesOf(guarded));
+  filter.here = rangesWithin(guarded, here);
+  filter.names = usesNames(config) && !situation.peerUp;
+}
+
+void addReplies(const RouteSituation& situation, RoutePlan& out) {
+  out.filter.device = situation.device;
+  out.filter.markMask = situation.numbers.markMask;
+  out.filter.replies = situation.replies;
+}
+
+}  // namespace
+
+bool endangersReplies(const Config& config, const NetworkTable& host) {
+  std::vector<Prefix> near;
+  for (const auto& [index, link] : host.links())
+    if (isUplink(config, link.name)) addNetworksOf(link, near);
+  return !config.uplinks.empty() &&
+         std::ranges::any_of(config.device.routes, [&](const Prefix& route) {
+           return !isPrivate(route) || std::ranges::any_of(near, [&](const Prefix& network) {
+             return network.overlaps(route);
+           });
+         });
+}
+
+RoutePlan planGuard(const Config& config, const NetworkTable& host,
+                    const RouteSituation& situation) {
+  RoutePlan out;
+  if (config.device.whenDown != DeviceConfig::WhenDown::kBlock || config.device.routes.empty())
+    return out;
+  addGuard(config, situation, lanNetworks(config, host, situation.device), out);
+  addReplies(situation, out);
+  return out;
+}
+
+RoutePlan planRoutes(const Config& config, const NetworkTable& host,
+                     const RouteSituation& situation) {
+  RoutePlan out = planGuard(config, host, situation);
+  const std::vector<Prefix>& wanted = config.device.routes;
+  const HostNumbers& numbers = situation.numbers;
+  std::vector<Prefix> lans = lanNetworks(config, host, situation.device);
+  for (const Prefix& network : wanted) {
+    if (isAmong(lans, network)) continue;
+    RouteSpec route = routeOf(Kind::kUnicast, network, numbers.tunnelTable());
+    route.device = situation.device;
+    out.routes.push_back(std::move(route));
+  }
+  for (const Prefix& lan : lans)
+    if (isHeldByOne(wanted, lan))
+      out.routes.push_back(routeOf(Kind::kThrow, lan, numbers.tunnelTable()));
+  bool direct = config.device.whenDown == DeviceConfig::WhenDown::kDirect && !situation.peerUp;
+  for (Family family : kBothFamilies) {
+    bool isMeant =
+        std::ranges::any_of(wanted, [&](const Prefix& p) { return isOfFamily(p, family); });
+    if (!isMeant || direct) continue;
+    addExceptions(config, situation, family, out);
+    RuleSpec tunnel = ruleOf(family, numbers.tunnelRule(), numbers.tunnelTable());
+    tunnel.mark = numbers.outsideMark();
+    tunnel.markMask = numbers.outsideMask();
+    tunnel.inverted = true;
+    out.rules.push_back(std::move(tunnel));
+  }
+  if (!wanted.empty()) addReplies(situation, out);
+  return out;
+}
+
+}  // namespace braid

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gateway/config/config.h"
+#include "host/host_numbers.h"
+#include "host/network.h"
+#include "host/packet_filter.h"
+
+namespace braid {
+
+/// What a gateway has at its host for `device.routes`: routes into the tunnel, the rules that lead
+/// to them, what may pass beside them, and the guard. A plain value; TunnelRoutes puts it into
+/// effect.
+struct RoutePlan {
+  std::vector<RouteSpec> routes;
+  std::vector<RuleSpec> rules;
+  FilterRules filter;
+  bool operator==(const RoutePlan&) const = default;
+};
+
+/// What a plan depends on besides configuration and host.
+struct RouteSituation {
+  std::string device;  ///< the name that the host gave the gateway's interface
+  HostNumbers numbers;
+  bool peerUp = false;
+  std::vector<FilterRules::Reply> replies;  ///< marks of the uplinks
+};
+
+/// The plan of a gateway that runs.
+RoutePlan planRoutes(const Config& config, const NetworkTable& host,
+                     const RouteSituation& situation);
+
+/// The part of it that outlives the gateway: the guard of `when-down: block`. Empty for another
+/// configuration.
+RoutePlan planGuard(const Config& config, const NetworkTable& host,
+                    const RouteSituation& situation);
+
+/// Whether replies to what comes in by the uplinks could go into the tunnel.
+bool endangersReplies(const Config& config, const NetworkTable& host);
+
+}  // namespace braid

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+namespace braid {
+
+/// The packet marks, routing tables and rule priorities by which a gateway steers packets at its
+/// host. Marks are values of one field of the packet mark, eight bits wide; nothing else of a mark
+/// is looked at or changed. Gateways of one host differ by their slot (Host::slot()).
+struct HostNumbers {
+  uint32_t markMask = 0xff;      ///< `device.mark-mask`
+  uint32_t rulePriority = 6000;  ///< `device.rule-priority`
+  unsigned slot = 0;
+
+  // Marks.
+
+  /// Packets of Braid's own sockets.
+  uint32_t ownMark() const { return field(0x60); }
+  /// Replies to what came in by the uplink with this number.
+  uint32_t replyMark(unsigned uplink) const { return field(0x40 + (8 * slot + uplink) % 32); }
+  /// Packets of TCP connections that end at this gateway (streams).
+  uint32_t interceptedMark() const { return field(0x80 + slot); }
+  /// In these bits of the mark, connections that end at any gateway of the host have this value.
+  uint32_t anyInterceptedMask() const { return field(0xc0); }
+  uint32_t anyInterceptedMark() const { return field(0x80); }
+  /// In these bits of the mark, Braid's own packets and replies have this value. They bypass the
+  /// tunnel.
+  uint32_t outsideMask() const { return field(0xc0); }
+  uint32_t outsideMark() const { return field(0x40); }
+
+  // Routing tables.
+
+  uint32_t tunnelTable() const { return 6599 - slot; }
+  uint32_t interceptedTable() const { return 6500 + slot; }
+  uint32_t uplinkTable(unsigned uplink) const { return 6600 + 32 * slot + uplink; }
+  /// Does not depend on the slot, because the guard is there while no gateway runs.
+  static uint32_t guardTable(std::string_view device) {
+    uint32_t hash = 2166136261;  // FNV-1a, 32 bits
+    for (char c : device) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619;
+    return 0x42000000 | (hash & 0xffffff);
+  }
+
+  // Rules, in the order in which the kernel looks at them.
+
+  uint32_t interceptedRule() const { return rulePriority + 100; }
+  uint32_t exceptionRule() const { return rulePriority + 150; }
+  uint32_t tunnelRule() const { return rulePriority + 200; }
+  uint32_t replyRule(unsigned uplink) const { return rulePriority + 500 + 2 * uplink; }
+  uint32_t uplinkRule(unsigned uplink) const { return rulePriority + 600 + 2 * uplink; }
+  uint32_t passRule() const { return rulePriority + 690; }
+  uint32_t guardRule() const { return rulePriority + 700; }
+
+ private:
+  uint32_t field(uint32_t value) const { return value << std::countr_zero(markMask); }
+};
+
+}  // namespace braid

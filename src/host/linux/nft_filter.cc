@@ -1,0 +1,132 @@
+#include "host/linux/nft_filter.h"
+
+#include <arpa/inet.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+
+#include "host/linux/nft_rules.h"
+
+namespace braid {
+
+namespace {
+
+constexpr const char* kIn = "prerouting";
+constexpr const char* kOut = "output";
+constexpr const char* kLeaving = "postrouting";
+constexpr const char* kUplink = "uplink";  // jumped to for packets that leave by an uplink
+constexpr const char* kGuardedSets[] = {"guarded4", "guarded6"};
+constexpr const char* kHereSets[] = {"here4", "here6"};
+// Before NF_IP_PRI_MANGLE, at which others mark packets and Braid takes connections over, and after
+// NF_IP_PRI_CONNTRACK (-200).
+constexpr int32_t kMarkPriority = -160;
+constexpr int32_t kGuardPriority = 0;  // NF_IP_PRI_FILTER
+
+constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDhcp6Client = 546, kDhcp6Server = 547;
+constexpr uint16_t kDns = 53;
+// Multicast listeners (RFC 2710, RFC 3810) and neighbour discovery (RFC 4861), which never leave
+// the link.
+constexpr uint8_t kFirstMld = 130, kLastMld = 132, kMld2 = 143, kFirstNd = 133, kLastNd = 136;
+constexpr const char* kLinkOnly[] = {"224.0.0.0/24", "255.255.255.255/32", "fe80::/10",
+                                     "ff02::/16"};
+
+// The kernel looks the route of a packet of this host up again when a chain of type "route" has
+// changed its mark.
+void putReplies(NftBatch& batch, const std::string& table, const FilterRules& rules) {
+  NftHook in{NF_INET_PRE_ROUTING, kMarkPriority, "filter"},
+      out{NF_INET_LOCAL_OUT, kMarkPriority, "route"};
+  putChain(batch, table, kIn, &in);
+  putChain(batch, table, kOut, &out);
+  for (const FilterRules::Reply& r : rules.replies) {
+    NftRule(batch, table, kIn)
+        .interfaceIs(r.interface)
+        .isReply(false)
+        .connectionMarkIs(0, rules.markMask)
+        .setConnectionMark(r.mark, rules.markMask);
+  }
+  for (const FilterRules::Reply& r : rules.replies) {
+    for (const char* chain : {kIn, kOut}) {
+      NftRule(batch, table, chain)
+          .isReply(true)
+          .connectionMarkIs(r.mark, rules.markMask)
+          .setMark(r.mark, rules.markMask);
+    }
+  }
+}
+
+// What the host itself needs at its uplinks before there is a tunnel.
+void putNeeded(NftBatch& batch, const std::string& table, const FilterRules& rules) {
+  NftRule(batch, table, kLeaving).icmpv6TypesAre(kFirstMld, kLastMld).verdict(NFT_RETURN);
+  NftRule(batch, table, kLeaving).icmpv6TypesAre(kFirstNd, kLastNd).verdict(NFT_RETURN);
+  NftRule(batch, table, kLeaving).icmpv6TypesAre(kMld2, kMld2).verdict(NFT_RETURN);
+  struct Ports {
+    uint16_t from, to;
+  };
+  for (Ports p : {Ports{kDhcpClient, kDhcpServer}, Ports{kDhcp6Client, kDhcp6Server}}) {
+    NftRule rule(batch, table, kLeaving);
+    rule.interfaceIs("").protocolIs(IPPROTO_UDP).sourcePortIs(p.from).portsAre(p.to, p.to);
+    rule.verdict(NFT_RETURN);
+  }
+  for (int protocol : {int{IPPROTO_UDP}, int{IPPROTO_TCP}}) {
+    if (!rules.names) break;
+    NftRule rule(batch, table, kLeaving);
+    rule.interfaceIs("").protocolIs(static_cast<uint8_t>(protocol)).portsAre(kDns, kDns);
+    rule.verdict(NFT_RETURN);
+  }
+}
+
+void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rules) {
+  NftHook leaving{NF_INET_POST_ROUTING, kGuardPriority, "filter"};
+  putChain(batch, table, kUplink, nullptr);
+  putChain(batch, table, kLeaving, &leaving);
+  for (bool v6 : {false, true}) {
+    putAddressSet(batch, table, kGuardedSets[v6], 1 + v6, v6, rules.guarded);
+    putAddressSet(batch, table, kHereSets[v6], 3 + v6, v6, rules.here);
+  }
+  NftRule(batch, table, kLeaving).outInterfaceIs("lo").verdict(NFT_RETURN);
+  NftRule(batch, table, kLeaving).outInterfaceIs(rules.device).verdict(NFT_RETURN);
+  NftRule(batch, table, kLeaving).markIs(rules.outside, rules.outsideMask).verdict(NFT_RETURN);
+  putNeeded(batch, table, rules);
+  for (const std::string& uplink : rules.uplinks)
+    NftRule(batch, table, kLeaving).outInterfaceIs(uplink).verdict(NFT_JUMP, kUplink);
+  for (const char* text : kLinkOnly) {
+    Prefix network = *Prefix::parse(text);
+    NftRule(batch, table, kUplink)
+        .interfaceIs("")
+        .destinationIn(network.address.view(), network.length)
+        .verdict(NF_ACCEPT);
+  }
+  for (bool v6 : {false, true}) {
+    uint8_t family = v6 ? NFPROTO_IPV6 : NFPROTO_IPV4;
+    auto at = [&](const char* chain, const char* set, int32_t code) {
+      NftRule(batch, table, chain).familyIs(family).destinationInSet(set, v6).verdict(code);
+    };
+    at(kUplink, kGuardedSets[v6], NF_DROP);
+    at(kLeaving, kHereSets[v6], NFT_RETURN);
+    at(kLeaving, kGuardedSets[v6], NF_DROP);
+  }
+}
+
+}  // namespace
+
+void putFilter(NftBatch& batch, const std::string& table, const FilterRules& rules) {
+  putReplies(batch, table, rules);
+  if (rules.guard) putGuard(batch, table, rules);
+}
+
+NftFilter::NftFilter(const std::string& device)
+    : table_("braid_routes-" + device,
+             {"cannot keep replies and guarded packets on their way", "nft_ct and nft_chain_route"},
+             NftTable::Found::kReplace) {}
+
+void NftFilter::set(const FilterRules& rules) {
+  if (rules.isEmpty()) {
+    table_.remove();
+  } else {
+    table_.replace(
+        [&](NftBatch& batch, const std::string& table) { putFilter(batch, table, rules); },
+        rules.guard);
+  }
+  guards_ = rules.guard;
+}
+
+}  // namespace braid

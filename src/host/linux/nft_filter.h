@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "host/linux/nft_batch.h"
+#include "host/packet_filter.h"
+
+namespace braid {
+
+/// Writes the chains, sets and rules of a table for FilterRules.
+void putFilter(NftBatch& batch, const std::string& table, const FilterRules& rules);
+
+/// Keeps FilterRules in an nf_tables table named `braid_routes-DEVICE`.
+class NftFilter final : public PacketFilter {
+ public:
+  /// Throws SystemError.
+  explicit NftFilter(const std::string& device);
+  void set(const FilterRules& rules) override;
+  bool isIntact() override { return !guards_ || table_.exists(); }
+
+ private:
+  NftTable table_;
+  bool guards_ = false;
+};
+
+}  // namespace braid

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/stream_host.h"
+#include "inet/addresses.h"
+
+namespace braid {
+
+/// What the host's packet filter does for the routes into the tunnel: it keeps replies on the
+/// uplink by which their connection came in, and, as a guard, drops what would leave past the
+/// tunnel.
+struct FilterRules {
+  /// An uplink's interface, and the mark of replies to what came in by it.
+  struct Reply {
+    std::string interface;
+    uint32_t mark = 0;
+    bool operator==(const Reply&) const = default;
+  };
+
+  std::string device;     ///< the tunnel's interface
+  uint32_t markMask = 0;  ///< the only bits of a packet's or connection's mark that are looked at
+  std::vector<Reply> replies;
+
+  bool guard = false;
+  std::vector<std::string> uplinks;  ///< interfaces by which nothing guarded may leave
+  /// Packets may pass if their mark has this value in the bits of `outsideMask`.
+  uint32_t outside = 0, outsideMask = 0;
+  /// Destinations that may be reached by the tunnel only. Like `here`: in ascending order, not
+  /// adjacent.
+  std::vector<AddressRange> guarded;
+  /// Guarded destinations that may be reached by interfaces other than the uplinks: the LAN.
+  std::vector<AddressRange> here;
+  /// This host may ask name servers past the tunnel.
+  bool names = false;
+
+  bool isEmpty() const { return replies.empty() && !guard; }
+  bool operator==(const FilterRules&) const = default;
+};
+
+/// Keeps FilterRules in the host's packet filter. Rules with a guard outlive this object and the
+/// process. Other rules are removed with this object, and when the process ends in any way.
+class PacketFilter {
+ public:
+  virtual ~PacketFilter() = default;
+  /// Replaces the former rules atomically. If it throws SystemError, the former ones stay. Empty
+  /// rules: removes them, a guard as well.
+  virtual void set(const FilterRules& rules) = 0;
+  /// Whether the rules of the last set() are still there. Others can remove only a guard.
+  virtual bool isIntact() = 0;
+};
+
+}  // namespace braid

@@ -1,0 +1,343 @@
+"""`device.when-down`: what leaves in clear, past the tunnel, while the gateway starts, runs, stops and is killed."""
+
+import contextlib
+import pathlib
+import re
+import select
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+import unittest
+
+from lab import Link
+from lab.gateway import PORT, binary
+from lab.site import PUBLIC
+from pair_case import V4, V6, PairCase
+
+EVERYTHING = ["0.0.0.0/0", "::/0"]
+ELSEWHERE = ["198.51.100.1", "2001:db8:77::1"]  # of nobody
+MARKED = 7777  # the UDP port of the datagrams that are looked for
+PAUSE = 0.005  # seconds between two rounds of them
+LOOK = 0.5  # seconds in which datagrams in clear would be seen: a hundred rounds
+GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide.md"
+
+
+class InClear:
+    """Counts UDP datagrams to port MARKED, by the version of IP, that reach a namespace outside of the tunnel."""
+
+    def __init__(self, namespace, devices):
+        self.seen = {4: 0, 6: 0}
+        self._sockets = namespace.inside(lambda: [self._open(device) for device in devices])
+        self._stopped = False
+        self._thread = threading.Thread(target=self._count, daemon=True)
+        self._thread.start()
+
+    @staticmethod
+    def _open(device):
+        sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+        sniffer.bind((device, 3))
+        return sniffer
+
+    def _count(self):
+        while not self._stopped:
+            for end in select.select(self._sockets, [], [], 0.1)[0]:
+                packet, source = end.recvfrom(100)
+                version = packet[0] >> 4
+                if source[2] == socket.PACKET_OUTGOING or version not in self.seen:
+                    continue
+                header, kind = ((packet[0] & 15) * 4, packet[9]) if version == 4 else (40, packet[6])
+                if kind == socket.IPPROTO_UDP and struct.unpack("!H", packet[header + 2:header + 4])[0] == MARKED:
+                    self.seen[version] += 1
+
+    def close(self):
+        self._stopped = True
+        self._thread.join()
+        for end in self._sockets:
+            end.close()
+
+
+class Sender:
+    """Sends datagrams to port MARKED of these addresses, without a pause."""
+
+    def __init__(self, namespace, addresses):
+        self._ends = namespace.inside(lambda: [
+            (socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET, socket.SOCK_DGRAM), to)
+            for to in addresses])
+        self._stopped = False
+        self._thread = threading.Thread(target=self._send, daemon=True)
+        self._thread.start()
+
+    def _send(self):
+        while not self._stopped:
+            for end, to in self._ends:
+                with contextlib.suppress(OSError):
+                    end.sendto(b"in clear?", (to, MARKED))
+            time.sleep(PAUSE)
+
+    def close(self):
+        self._stopped = True
+        self._thread.join()
+        for end, _ in self._ends:
+            end.close()
+
+
+class GuardCase(PairCase):
+    LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
+    WHEN_DOWN = "block"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab.edge_gateway.stop()
+
+    def setUp(self):
+        self.edge, self.gateway = self.lab.edge, self.lab.edge_gateway
+        self.gateway.config["peers"][0]["prefixes"] = EVERYTHING
+        self.gateway.config["device"].update({"routes": EVERYTHING, "when-down": self.WHEN_DOWN})
+        self.gateway.config["device"].pop("networks", None)
+        self.before = self.host()
+        far = [self.lab.sites[0].far_device(index) for index in (0, 1)]
+        self.clear = InClear(self.lab.concentrator, far)
+        self.addCleanup(self.clear.close)
+        for namespace in (self.lab.client, self.edge):
+            self.addCleanup(Sender(namespace, [V4, V6, *ELSEWHERE]).close)
+
+    def tearDown(self):
+        if self.gateway.process:
+            self.gateway.stop()
+        self.braidctl("release")
+
+    def host(self):
+        """Routes, rules and packet filter."""
+        return [sorted(re.sub(r" expires \S+", "", self.edge.run(*words)).splitlines()) for words in (
+            ("ip", "route", "show", "table", "all"), ("ip", "-6", "route", "show", "table", "all"),
+            ("ip", "rule"), ("ip", "-6", "rule"), ("nft", "list", "ruleset"))]
+
+    def braidctl(self, *words):
+        self.gateway.write_config()
+        return self.edge.run(binary("braidctl"), *words, self.gateway.path)
+
+    def seen(self, action=None):
+        """How many datagrams are in clear while something happens and a moment longer: [IPv4, IPv6]."""
+        before = dict(self.clear.seen)
+        if action:
+            action()
+        time.sleep(LOOK)
+        return [self.clear.seen[version] - before[version] for version in (4, 6)]
+
+    def up(self):
+        self.gateway.start()
+        self.gateway.wait_up(subflows=2)
+
+    def log(self):
+        return self.lab.log(self.gateway.name).read_text(errors="replace")
+
+
+class Block(GuardCase):
+    def test_nothing_leaves_in_clear_whatever_happens(self):
+        wifi = self.lab.sites[0].device(0)
+        self.assertGreater(min(self.seen()), 50, "the look-out sees what leaves in clear")
+        self.braidctl("guard", "apply")
+        events = [
+            ("before the start", None), ("start", self.up), ("running", None),
+            ("reload", self.gateway.reload),
+            ("a lease", lambda: self.edge.ip("route", "replace", "default", "via", "10.0.0.2", "dev", wifi)),
+            ("option 121", lambda: self.edge.ip("route", "add", "198.51.100.0/24", "via", "10.0.0.2", "dev", wifi)),
+            ("an uplink goes", lambda: self.edge.ip("link", "set", wifi, "down")),
+            ("an uplink comes", lambda: self.lab.restore_uplink(0)),
+            ("the rules are taken away", lambda: [self.edge.ip(family, "rule", "del", "priority", 6200)
+                                                  for family in ("-4", "-6")]),
+            ("the filter is taken away", lambda: self.edge.run("nft", "flush", "ruleset")),
+            ("the hub goes", lambda: self.lab.gateway.stop(signal.SIGKILL)),
+            ("the hub comes", lambda: [self.lab.gateway.start(), self.gateway.wait_up(subflows=2)]),
+            ("kill", lambda: self.gateway.stop(signal.SIGKILL)), ("after the kill", None),
+            ("start after the kill", self.up),
+            ("stop", self.gateway.stop), ("stopped", None), ("start again", self.up),
+        ]
+        self.addCleanup(self.edge.run, "ip", "route", "del", "default", "metric", 0, check=False)
+        self.addCleanup(self.edge.run, "ip", "route", "del", "198.51.100.0/24", check=False)
+        for name, action in events:
+            with self.subTest(name):
+                self.assertEqual(self.seen(action), [0, 0])
+        self.assertEqual([self.ping(V4), self.ping(V6)], [5, 5])
+
+    def test_the_daemon_repairs_the_filter(self):
+        self.up()
+        self.edge.run("nft", "flush", "ruleset")
+        self.eventually(lambda: "chain postrouting" in self.edge.run("nft", "list", "ruleset"), "it is back", timeout=3)
+        self.assertRegex(self.log(), "was gone from the host, and is put back: the guard's packet filter")
+
+    def test_the_daemon_makes_the_guard_and_release_takes_it_away(self):
+        self.up()
+        with self.assertRaisesRegex(RuntimeError, "the gateway runs"):
+            self.braidctl("release")
+        self.gateway.stop()
+        self.assertEqual(self.seen(), [0, 0])
+        self.braidctl("release")
+        self.assertEqual(self.host(), self.before)
+        self.assertGreater(min(self.seen()), 50)
+
+    def test_three_commands_of_the_guide_take_it_away(self):
+        section = GUIDE.read_text(encoding="utf-8").split("## When the tunnel is down", 1)[1].split("\n## ", 1)[0]
+        commands = [line.strip() for line in section.splitlines() if re.match(r" +(nft|ip) ", line)]
+        self.assertEqual(len(commands), 3)
+        self.braidctl("guard", "apply")
+        self.assertEqual(self.seen(), [0, 0])
+        for command in commands:
+            self.edge.run("sh", "-c", command)
+        self.assertGreater(min(self.seen()), 50)
+
+    def test_a_configuration_without_it_ends_it(self):
+        for by_reload in (True, False):
+            with self.subTest(by_reload=by_reload):
+                self.gateway.config["device"]["when-down"] = "block"
+                self.up()
+                self.gateway.config["device"].pop("when-down")
+                if by_reload:
+                    self.gateway.reload()
+                    self.eventually(lambda: "unreachable" not in self.edge.ip("route", "show", "table", "all"), "gone")
+                    self.gateway.stop()
+                else:
+                    self.gateway.stop(signal.SIGKILL)
+                    self.assertEqual(self.seen(), [0, 0])
+                    self.up()
+                    self.gateway.stop()
+                self.assertEqual(self.host(), self.before)
+
+    def test_the_other_family_too(self):
+        self.gateway.config["device"]["routes"] = ["0.0.0.0/0"]
+        self.braidctl("guard", "apply")
+        self.assertEqual(self.seen(), [0, 0])
+        self.assertEqual(self.seen(self.up), [0, 0])
+        self.assertEqual(self.ping(V4), 5)
+        self.assertEqual(self.seen(self.gateway.stop), [0, 0])
+
+    def test_narrow_routes_guard_what_they_name(self):
+        self.gateway.config["device"]["routes"] = [f"{V4}/32", f"{V6}/128"]
+        self.braidctl("guard", "apply")
+        self.assertGreater(min(self.seen()), 50, "to others")
+        for namespace in (self.edge, self.lab.client):
+            self.assertEqual([self.ping(V4, count=1, wait=0.3, namespace=namespace),
+                              self.ping(V6, count=1, wait=0.3, namespace=namespace)], [0, 0])
+
+    def test_lan_uplinks_neighbours_and_replies_are_spared(self):
+        """Before the first start, and while the gateway does not run."""
+        self.braidctl("guard", "apply")
+        self.spares()
+        self.up()
+        self.spares()
+        self.gateway.stop(signal.SIGKILL)
+        self.spares()
+
+    def spares(self):
+        for address in self.lab.sites[0].client_address:
+            self.assertEqual(self.ping(address, namespace=self.edge), 5, address)
+        for index in (0, 1):
+            for near, source in zip((pair[0] for pair in self.lab.sites[0].link_addresses(index)), PUBLIC):
+                with self.subTest(near=near):
+                    self.assertEqual(self.ping(near, namespace=self.lab.concentrator), 5, "on the link")
+                    self.assertEqual(self.ping(near, namespace=self.lab.concentrator, options=("-I", source)), 5)
+                    self.assertTrue(self.answers(near, source))
+
+    def answers(self, address, source):
+        """Whether a connection from elsewhere, by an uplink, is answered."""
+        def listen():
+            end = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            end.bind((address, 2222))
+            end.settimeout(5)
+            end.listen()
+            return end
+
+        with self.edge.inside(listen) as listener, \
+                self.lab.concentrator.inside(socket.create_connection, (address, 2222), 3, (source, 0)) as near:
+            far, _ = listener.accept()
+            with far:
+                far.sendall(b"answer")
+                return near.recv(100) == b"answer"
+
+    def test_leases_are_renewed_and_neighbours_found(self):
+        self.braidctl("guard", "apply")
+        self.edge.ip("neighbour", "flush", "dev", "wifi0")
+        with self.edge.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM) as client, \
+                self.lab.concentrator.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM) as server:
+            client.bind(("0.0.0.0", 68))
+            server.bind(("10.0.0.2", 67))
+            server.settimeout(3)
+            client.sendto(b"request", ("10.0.0.2", 67))
+            self.assertEqual(server.recv(100), b"request")
+
+    def test_an_endpoint_by_name(self):
+        hosts = pathlib.Path("/etc/netns") / self.edge.name
+        hosts.mkdir(parents=True)
+        self.addCleanup(hosts.parent.rmdir)
+        self.addCleanup(hosts.rmdir)
+        (hosts / "resolv.conf").write_text(f"nameserver {PUBLIC[0]}\n", encoding="ascii")
+        self.addCleanup((hosts / "resolv.conf").unlink)
+        server = self.lab.start(self.lab.concentrator, "dnsmasq", [
+            "dnsmasq", "--no-daemon", "--no-hosts", "--no-resolv", "--conf-file=/dev/null", "--user=root",
+            f"--listen-address={PUBLIC[0]}", "--bind-interfaces", f"--address=/hub.example/{PUBLIC[0]}"])
+        self.addCleanup(self.lab.stop, server)
+        endpoints = self.gateway.config["peers"][0]["endpoints"]
+        self.addCleanup(self.gateway.config["peers"][0].update, endpoints=endpoints)
+        self.gateway.config["peers"][0]["endpoints"] = [f"hub.example:{PORT}"]
+        self.braidctl("guard", "apply")
+        self.assertEqual(self.seen(self.up), [0, 0])
+
+
+class Direct(GuardCase):
+    WHEN_DOWN = "direct"
+
+    def reaches(self, address=V4):
+        return self.ping(address, count=1, wait=0.2) == 1
+
+    def test_hosts_use_the_hosts_own_way_while_the_hub_is_away(self):
+        self.up()
+        self.assertEqual(self.seen(), [0, 0])
+        self.lab.gateway.stop(signal.SIGKILL)
+        try:
+            began = time.monotonic()
+            self.eventually(lambda: self.reaches(V4) and self.reaches(V6), "there is a way", timeout=6)
+            self.assertLess(time.monotonic() - began, 3)
+            self.assertIn("leave by the host's own routes, in clear", self.log())
+            events = self.gateway.ctl("explain")
+            self.assertIn("host's own routes", events)
+        finally:
+            self.lab.gateway.start()
+        self.eventually(lambda: "go through the tunnel" in self.log().split("in clear")[-1], "the way back", timeout=20)
+        self.assertEqual(self.seen(), [0, 0])
+        self.assertEqual([self.ping(V4), self.ping(V6)], [5, 5])
+
+    def test_before_the_first_session_and_after_the_end(self):
+        self.lab.gateway.stop()
+        try:
+            self.gateway.start()
+            self.assertTrue(self.reaches(V4) and self.reaches(V6))
+        finally:
+            self.lab.gateway.start()
+        self.gateway.wait_up(subflows=2)
+        self.eventually(lambda: self.seen() == [0, 0], "the tunnel is used")
+        self.gateway.stop()
+        self.assertEqual(self.host(), self.before)
+
+
+class Unset(GuardCase):
+    def test_nothing_outlives_the_gateway(self):
+        self.gateway.config["device"].pop("when-down")
+        self.assertEqual(self.seen(self.up)[0] > 0, True, "until the start")
+        self.assertEqual(self.seen(), [0, 0])
+        self.lab.gateway.stop(signal.SIGKILL)
+        try:
+            self.assertEqual(self.seen(), [0, 0], "while it runs, with or without its hub")
+        finally:
+            self.lab.gateway.start()
+        self.gateway.stop()
+        self.assertEqual(self.host(), self.before)
+        self.assertGreater(min(self.seen()), 50)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,168 @@
+#include "gateway/network/route_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace braid::route_plan_test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::UnorderedElementsAre;
+using WhenDown = DeviceConfig::WhenDown;
+
+class RoutePlanTest : public testing::Test {
+ protected:
+  RoutePlanTest() {
+    config_.uplinks.emplace_back().interface = "wwan0";
+    config_.peers.emplace_back();
+    link(2, "lan0", {"192.168.1.1/24", "fd00:1::1/64"});
+    link(3, "wwan0", {"100.70.0.2/16", "2001:db8:9::2/64"});
+    link(4, "braid0", {"10.99.0.2/24"});
+  }
+
+  void link(int index, const char* name, const std::vector<std::string>& addresses) {
+    Link l;
+    l.index = index;
+    l.name = name;
+    for (const std::string& text : addresses) {
+      LinkAddress a;
+      a.address = *Address::parse(text.substr(0, text.find('/')));
+      a.prefixLength = static_cast<uint8_t>(std::stoi(text.substr(text.find('/') + 1)));
+      l.addresses.insert(a);
+    }
+    host_.setLink(l);
+  }
+  void routes(const std::vector<std::string>& networks) {
+    config_.device.routes.clear();
+    for (const std::string& text : networks) config_.device.routes.push_back(*Prefix::parse(text));
+  }
+  RoutePlan plan() { return planRoutes(config_, host_, situation_); }
+  template <typename T>
+  static std::vector<std::string> texts(const std::vector<T>& items) {
+    std::vector<std::string> out;
+    for (const T& item : items) out.push_back(item.toString());
+    return out;
+  }
+  static bool holds(const std::vector<AddressRange>& ranges, const char* text) {
+    Address address = *Address::parse(text);
+    return std::ranges::any_of(
+        ranges, [&](const AddressRange& r) { return r.first <= address && address <= r.last; });
+  }
+
+  Config config_;
+  NetworkTable host_;
+  RouteSituation situation_{"braid0", {}, true, {}};
+};
+
+TEST_F(RoutePlanTest, NoRoutesNeedNothing) {
+  EXPECT_EQ(plan(), RoutePlan{});
+  config_.device.whenDown = WhenDown::kBlock;
+  EXPECT_EQ(plan(), RoutePlan{});
+}
+
+TEST_F(RoutePlanTest, LansAsLongOrLongerStayOnTheirSide) {
+  routes({"0.0.0.0/0", "192.168.1.0/24", "192.168.1.128/25", "10.0.0.0/8"});
+  config_.device.networks = {*Prefix::parse("192.168.50.0/24"), *Prefix::parse("fd00:2::/64")};
+  EXPECT_THAT(texts(plan().routes),
+              UnorderedElementsAre("route default dev braid0 table 6599",
+                                   "route 192.168.1.128/25 dev braid0 table 6599",
+                                   "route 10.0.0.0/8 dev braid0 table 6599",
+                                   "throw route 192.168.1.0/24 table 6599",
+                                   "throw route 192.168.50.0/24 table 6599"));
+}
+
+TEST_F(RoutePlanTest, OnlyFamiliesWithRoutesHaveRules) {
+  routes({"0.0.0.0/0"});
+  EXPECT_THAT(texts(plan().rules),
+              UnorderedElementsAre("IPv4 rule 6150: iif lo ipproto 17 sport 68 dport 67 lookup 254",
+                                   "IPv4 rule 6200: not fwmark 0x40/0xc0 lookup 6599"));
+  routes({"fd00:7::/48"});
+  EXPECT_THAT(texts(plan().rules), ElementsAre("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"));
+}
+
+TEST_F(RoutePlanTest, NumbersAreAsConfiguredAndApartFromOtherGateways) {
+  routes({"10.0.0.0/8"});
+  situation_.numbers = {0xff0000, 100, 2};
+  EXPECT_THAT(texts(plan().rules),
+              Contains("IPv4 rule 300: not fwmark 0x400000/0xc00000 lookup 6597"));
+  EXPECT_EQ(situation_.numbers.interceptedMark(), 0x820000u);
+  EXPECT_EQ(situation_.numbers.replyMark(1), 0x510000u);
+  EXPECT_EQ(situation_.numbers.ownMark(), 0x600000u);
+}
+
+TEST_F(RoutePlanTest, NamesAreAskedForPastTheTunnelWhileItIsDown) {
+  routes({"0.0.0.0/0"});
+  auto asks = [&] {
+    return std::ranges::count_if(plan().rules,
+                                 [](const RuleSpec& r) { return r.destinationPort == 53; });
+  };
+  situation_.peerUp = false;
+  EXPECT_EQ(asks(), 0) << "no endpoint has a name";
+  config_.peers[0].hosts.push_back({"hub.example", 4433});
+  EXPECT_EQ(asks(), 2);
+  situation_.peerUp = true;
+  EXPECT_EQ(asks(), 0);
+}
+
+TEST_F(RoutePlanTest, DirectHasNoRuleWhileNoPeerIsUp) {
+  routes({"0.0.0.0/0", "::/0"});
+  config_.device.whenDown = WhenDown::kDirect;
+  EXPECT_THAT(plan().rules, Not(IsEmpty()));
+  situation_.peerUp = false;
+  EXPECT_THAT(plan().rules, IsEmpty());
+}
+
+TEST_F(RoutePlanTest, TheGuardOutlivesTheGateway) {
+  routes({"0.0.0.0/0", "::/0", "10.7.0.0/16"});
+  config_.device.whenDown = WhenDown::kBlock;
+  RoutePlan guard = planGuard(config_, host_, situation_);
+  for (const RouteSpec& route : guard.routes) EXPECT_TRUE(route.stays) << route.toString();
+  for (const RuleSpec& rule : guard.rules) EXPECT_TRUE(rule.stays) << rule.toString();
+  std::string table = std::to_string(HostNumbers::guardTable("braid0"));
+  EXPECT_THAT(
+      texts(guard.routes),
+      testing::IsSupersetOf(
+          {"unreachable route 0.0.0.0/0 table " + table, "unreachable route ::/0 table " + table,
+           "unreachable route 10.7.0.0/16 table " + table,
+           "throw route 192.168.1.0/24 table " + table, "throw route 10.0.0.0/8 table " + table,
+           "throw route fe80::/10 table " + table}));
+  EXPECT_THAT(texts(guard.rules), Contains("IPv6 rule 6700: not iif lo lookup " + table));
+  EXPECT_EQ(guard.filter.uplinks, std::vector<std::string>{"wwan0"});
+  EXPECT_TRUE(holds(guard.filter.guarded, "10.7.0.1"));
+  EXPECT_TRUE(holds(guard.filter.guarded, "2001:db8::1"));
+  EXPECT_FALSE(holds(guard.filter.here, "10.7.0.1")) << "it is behind the tunnel";
+  EXPECT_TRUE(holds(guard.filter.here, "10.8.0.1")) << "it may be of a LAN";
+  EXPECT_TRUE(holds(guard.filter.here, "192.168.1.7"));
+  EXPECT_FALSE(holds(guard.filter.here, "198.51.100.1"));
+  for (const RuleSpec& rule : plan().rules)
+    EXPECT_EQ(rule.stays, rule.priority >= 6690) << rule.toString();
+}
+
+TEST_F(RoutePlanTest, TheGuardTakesTheOtherFamilyAlong) {
+  config_.device.whenDown = WhenDown::kBlock;
+  routes({"0.0.0.0/1", "128.0.0.0/1"});
+  EXPECT_TRUE(holds(plan().filter.guarded, "2001:db8::1"));
+  routes({"10.0.0.0/8"});
+  EXPECT_FALSE(holds(plan().filter.guarded, "2001:db8::1"));
+  EXPECT_FALSE(holds(plan().filter.here, "10.0.0.1")) << "just what is guarded";
+}
+
+TEST_F(RoutePlanTest, RepliesAreEndangeredByWhatTheirAddressesMayBe) {
+  routes({"10.1.0.0/16", "fd00:7::/48"});
+  EXPECT_FALSE(endangersReplies(config_, host_));
+  routes({"10.1.0.0/16", "8.0.0.0/8"});
+  EXPECT_TRUE(endangersReplies(config_, host_));
+  routes({"100.64.0.0/10"});
+  EXPECT_TRUE(endangersReplies(config_, host_)) << "hosts on the uplink's link";
+  config_.uplinks.clear();
+  EXPECT_FALSE(endangersReplies(config_, host_));
+}
+
+}  // namespace
+}  // namespace braid::route_plan_test
