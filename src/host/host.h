@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "host/datagram_socket.h"
+#include "host/host_numbers.h"
 #include "host/network.h"
 #include "host/packet_filter.h"
 #include "host/stream_host.h"
@@ -33,10 +34,6 @@ struct HostPort {
   auto operator<=>(const HostPort&) const = default;
 };
 
-/// The masked packet mark of Braid's own sockets. Its routing rules and firewall rules leave what
-/// has it to the uplinks.
-inline constexpr uint32_t kOwnMark = 0x60;
-
 /// An uplink over which names are looked up.
 struct LookupWay {
   std::string uplink;              ///< its name
@@ -45,6 +42,7 @@ struct LookupWay {
   Address v4, v6;                  ///< the lookup's local addresses; unset: none of this family
   std::vector<Address> resolvers;  ///< to ask; empty: those that the host knows of the interface
   std::vector<Address> inside;     ///< never asked: they are reached through the tunnel
+  uint32_t mark = HostNumbers{}.ownMark();  ///< packet mark of the lookup's sockets
   bool operator==(const LookupWay&) const = default;
 };
 

@@ -427,7 +427,7 @@ std::vector<LookupWay> Uplinks::ways(const std::vector<Address>& inside) const {
   for (const Uplink& u : uplinks_) {
     if (!u.now.up) continue;
     out.push_back({u.config.name, u.now.interface, u.now.link, u.now.v4, u.now.v6,
-                   u.config.resolvers, inside});
+                   u.config.resolvers, inside, numbers_.ownMark()});
   }
   return out;
 }

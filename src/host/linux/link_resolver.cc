@@ -200,9 +200,9 @@ bool LinkResolver::Lookup::openChannel(uint16_t port) {
 
 // Called before a socket is used. Returning an error keeps the lookup from asking past the uplink.
 int LinkResolver::Lookup::prepare(ares_socket_t fd) const {
-  uint32_t mark = kOwnMark;
   // Without CAP_NET_ADMIN there is no tunnel that the mark could keep the question out of.
-  if (::setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark) < 0 && errno != EPERM) return -1;
+  if (::setsockopt(fd, SOL_SOCKET, SO_MARK, &way_.mark, sizeof way_.mark) < 0 && errno != EPERM)
+    return -1;
   if (result_.asked.local || way_.interface.empty()) return 0;
   return ::setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, way_.interface.data(),
                       static_cast<socklen_t>(way_.interface.size()));

@@ -26,7 +26,7 @@ TEST(ConfigErrors, Keys) {
       "fec: {}\n",
       "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, uplinks, "
       "listen, peers, peers-folder, control, "
-      "recovery, tunnel, streams, forwarding, between-peers, nat, forwards, state, log");
+      "recovery, tunnel, streams, dns, forwarding, between-peers, nat, forwards, state, log");
   expectErrorBehind("tunnel: {repair-time: 3s}\n",
                     "e.yaml:12:10: tunnel.'repair-time': has another name now; write "
                     "'delivery-timeout'");
@@ -377,7 +377,6 @@ TEST(ConfigErrors, AllMistakesOfAFileInTheOrderOfTheirLines) {
       errorsOf(with(text, kPinA, "none") + "log: {level: loud}\n"),
       ElementsAre(
           StartsWith("e.yaml:3:15: device.addresses[0]: "),
-          StartsWith("e.yaml:6:5: uplinks[0].interface: is missing"),
           StartsWith("e.yaml:6:18: uplinks[0].'interfce': unknown key; did you mean 'interface'?"),
           StartsWith("e.yaml:9:10: peers[0].pin: "), StartsWith("e.yaml:12:14: log.level: ")));
 }
