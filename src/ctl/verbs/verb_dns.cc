@@ -138,7 +138,7 @@ void dnsShow(const std::string& file, bool json, std::ostream& out) {
   LinkResolverFiles files;
   nlohmann::json uplinks = nlohmann::json::array();
   for (const UplinkConfig& uplink : config.uplinks) {
-    UplinkDecision found = decideUplink(uplink, 0, monitor.table(), {}, {});
+    UplinkDecision found = decideUplink(uplink, {}, monitor.table(), {}, {});
     LinkResolvers asked = files.of({uplink.name, found.interface, found.link, found.v4, found.v6,
                                     uplink.resolvers, config.dns.servers});
     uplinks.push_back({{"name", uplink.name},

@@ -65,8 +65,7 @@ std::optional<Address> ownGateway(const NetworkTable& table, int link, Family fa
 }
 
 // The uplink's table has the one route for everything else than what the main table has for it.
-void routeBy(const UplinkConfig& config, const UplinkPlace& place, Family family,
-             const Address& gateway, UplinkDecision& out) {
+void routeBy(const UplinkPlace& place, Family family, const Address& gateway, UplinkDecision& out) {
   RouteSpec route;
   route.destination = defaultPrefix(family);
   route.device = out.interface;
@@ -97,7 +96,7 @@ void decideRouting(const UplinkConfig& config, const UplinkPlace& place, const N
   given = gateway.has_value();
   if (!given && place.replies) gateway = ownGateway(table, out.link, family);
   if (!gateway) return;
-  routeBy(config, place, family, *gateway, out);
+  routeBy(place, family, *gateway, out);
   RuleSpec rule;
   rule.family = family;
   if (given) {
