@@ -15,7 +15,8 @@ function(has unit)
 endfunction()
 has(braid@.service "ExecStart=${PREFIX}/bin/braidd --config" "ExecStartPre=${PREFIX}/bin/braidd --check"
     "file:${PREFIX}/share/doc/braid/guide.md" "ConditionPathExists=/etc/braid/%i.key" "SystemCallFilter=capset"
-    "RestartSec=100ms" "StartLimitIntervalSec=0" "RestartSteps=8" "RestartMaxDelaySec=10s" "LimitCORE=0"
+    "RestartSec=100ms" "StartLimitIntervalSec=0" "ExecStartPost=-/bin/touch /run/braid/%i.started"
+    "ExecStopPost=/bin/sh -c 'rm /run/braid/%i.started 2>/dev/null || sleep 1'" "RestartSteps=8" "RestartMaxDelaySec=10s" "LimitCORE=0"
     "ExecStartPost=+-${PREFIX}/bin/braidctl dns set /etc/braid/%i.yaml"
     "ExecStopPost=+-${PREFIX}/bin/braidctl dns remove /etc/braid/%i.yaml")
 has(braid-guard@.service "ExecStart=${PREFIX}/bin/braidctl guard apply" "Before=network-pre.target"

@@ -79,6 +79,8 @@ struct SocketOptions {
   Address local;          ///< must have a family; all-zero bytes: any address of that family
   uint16_t port = 0;      ///< 0: the host chooses
   std::string interface;  ///< the only interface to use; empty: the routes decide
+  /// No interface need have `local` yet (IP_FREEBIND): the socket receives as soon as one has.
+  bool mayBeAbsent = false;
   /// Size in bytes wanted for each of the two kernel buffers. Without CAP_NET_ADMIN,
   /// net.core.[rw]mem_max limits it.
   int bufferBytes = 4 << 20;

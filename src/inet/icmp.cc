@@ -123,6 +123,8 @@ IcmpError unreachable(bool isV4, Unreachable why) {
       return {type, static_cast<uint8_t>(isV4 ? 1 : 3), 0};
     case Unreachable::kProhibited:
       return {type, static_cast<uint8_t>(isV4 ? 13 : 1), 0};
+    case Unreachable::kSource:
+      return {type, static_cast<uint8_t>(isV4 ? 13 : 5), 0};
   }
   return {type, 0, 0};
 }

@@ -36,6 +36,7 @@ enum class Unreachable : uint8_t {
   kNoRoute,  ///< no peer has the destination: IPv4 code 0 (net), IPv6 code 0 (no route)
   kHost,     ///< the destination's peer is not connected: IPv4 code 1 (host), IPv6 code 3 (address)
   kProhibited,  ///< refused by configuration: IPv4 code 13, IPv6 code 1
+  kSource,      ///< refused because of the packet's source: IPv4 code 13, IPv6 code 5
 };
 
 /// Builds Destination Unreachable: IPv4 type 3 (RFC 792, RFC 1812 section 5.2.7.1), IPv6 type 1

@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from lab import binary
+from lab import Link, binary
 from pair_case import V4, V6, PairCase
 
 STALL_LIMIT = IDLE_LIMIT = 1.2  # seconds; the target shield.6 measures both
@@ -138,6 +138,36 @@ class Lifecycle(PairCase):
         gateway.start()
         gateway.wait_up(subflows=2)
         self.assertGreaterEqual(self.ping(V4), 4)
+
+
+class Listening(PairCase):
+    """At boot the daemon may be earlier than the address on which it listens."""
+
+    LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
+    GATEWAYS = False
+
+    def test_an_address_that_is_not_there_yet_is_waited_for(self):
+        for address, place in (("203.0.113.77", "203.0.113.77:4433"), ("2001:db8::77", "[2001:db8::77]:4433")):
+            with self.subTest(address=address):
+                self.lab.make_gateways()
+                hub, edge = self.lab.gateways()
+                hub.config["listen"] = edge.config["peers"][0]["endpoints"] = [place]
+                for gateway in (hub, edge):
+                    gateway.start()
+                    self.addCleanup(self.end, gateway)
+                self.lab.wait_for_line(hub.name, f"no interface has the address of {place} yet")
+                self.assertEqual(hub.status()["gateway"]["listen"], [place])
+                self.assertFalse(edge.up())
+                self.lab.concentrator.address("lo", f"{address}/{128 if ':' in address else 32}")
+                edge.wait_up(subflows=2, timeout=20)
+                self.assertEqual(self.ping(), 5)
+                for gateway in (hub, edge):
+                    self.end(gateway)
+
+    @staticmethod
+    def end(gateway):
+        if gateway.process is not None:
+            gateway.stop()
 
 
 class Places(PairCase):

@@ -174,6 +174,14 @@ class Router(PairCase):
                 seen = self.seen(self.lab.client, EDGE[address], 8081, self.lab.server, HUB[address])
                 self.assertEqual(seen, TUNNEL[address])
 
+    def test_a_host_behind_an_edge_reaches_it_by_the_public_address(self):
+        for address in ADDRESSES:
+            with self.subTest(address=address):
+                seen = self.seen(self.lab.client, EDGE[address], 80, self.lab.client, HUB[address], 8080)
+                self.assertEqual(seen, TUNNEL[address])
+                with self.listener(self.lab.client, EDGE[address], 80), self.assertRaises(OSError):
+                    self.connect(self.lab.client, TUNNEL[address], 8080)
+
     def test_other_sources_than_those_named_find_a_closed_port(self):
         for address in ADDRESSES:
             with self.subTest(address=address), self.listener(self.lab.client, EDGE[address], 8082), \

@@ -131,21 +131,33 @@ std::string textOfServers(const LinkResolvers& asked) {
   return out.empty() ? out : out + " of " + asked.source;
 }
 
-// Binds as the daemon would, and closes the socket at once.
+// Binds a socket and closes it at once. Returns the error; 0: none.
+int errorOfBinding(const Endpoint& at) {
+  SocketAddress address{};
+  socklen_t size = toSocketAddress(at, address);
+  UniqueFd fd(::socket(at.address.isV4() ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  int on = 1;
+  if (fd && at.address.isV6()) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  return fd && ::bind(fd.get(), &address.any, size) == 0 ? 0 : errno;
+}
+
+// Binds as the daemon would; beside a running one, at another port.
 void checkListen(const Patient& patient, DoctorReport& report) {
-  if (patient.daemon) return;
   for (const Endpoint& at : patient.config.listen) {
-    SocketAddress address{};
-    socklen_t size = toSocketAddress(at, address);
-    UniqueFd fd(::socket(at.address.isV4() ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    int on = 1;
-    if (fd && at.address.isV6()) ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (fd && ::bind(fd.get(), &address.any, size) == 0) {
+    int error = errorOfBinding({at.address, patient.daemon ? uint16_t{0} : at.port});
+    if (error == EADDRNOTAVAIL) {
+      report.wrong({"listen",
+                    "cannot listen at " + at.toString() + ": no interface has this address",
+                    "no peer can come there; the daemon waits for the address",
+                    "give this host the address, or listen at 0.0.0.0 or [::]"});
+      continue;
+    }
+    if (patient.daemon) continue;
+    if (error == 0) {
       report.fine("listen", at.toString() + " is free");
       continue;
     }
-    bool taken = errno == EADDRINUSE, foreign = errno == EADDRNOTAVAIL,
-         lacks = errno == EAFNOSUPPORT;
+    bool taken = error == EADDRINUSE, lacks = error == EAFNOSUPPORT;
     bool others = std::ranges::any_of(patient.config.listen, [&](const Endpoint& other) {
       return other.address.family != at.address.family;
     });
@@ -155,14 +167,13 @@ void checkListen(const Patient& patient, DoctorReport& report) {
       continue;
     }
     report.wrong(
-        {"listen", "cannot listen at " + at.toString() + ": " + std::strerror(errno),
+        {"listen", "cannot listen at " + at.toString() + ": " + std::strerror(error),
          "peers cannot reach this gateway, and the daemon does not start",
          taken ? "stop what has UDP port " + std::to_string(at.port) +
                      " ('ss -lunp' names it), or set "
                      "another port here and in the peers' endpoints"
-         : foreign ? "give this host the address, or listen at 0.0.0.0 or [::]"
-         : lacks   ? "listen at an address of the other family: this machine lacks that of this one"
-                   : "run as root, or set a port above 1023"});
+         : lacks ? "listen at an address of the other family: this machine lacks that of this one"
+                 : "run as root, or set a port above 1023"});
   }
 }
 

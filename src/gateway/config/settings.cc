@@ -262,7 +262,9 @@ std::vector<Setting> hostSettings() {
       {"forwards", "port",
        ports<PortForward>("`8080` or `5000-5010`")
            .required("name the port of this gateway, such as 8080 or 5000-5010"),
-       kReload, "of every address of this host, except for what comes from the tunnel"},
+       kReload,
+       "of every address of this host; for what comes from the tunnel, except for those of the "
+       "device"},
       {"forwards", "to",
        into<PortForward>("`ADDRESS`, `ADDRESS:PORT`, `[ADDRESS]:PORT`", "", readForwardTarget)
            .required("name the host behind a peer, such as 192.168.1.10 or 192.168.1.10:80"),

@@ -172,6 +172,27 @@ bool isPrivate(const Prefix& network) {
   return false;
 }
 
+namespace {
+
+// A cloud's virtual machine often has a private IPv4 address behind a translation (1:1 NAT), and a
+// public IPv6 address. Says so, if all IPv4 addresses are private and some IPv6 address is public.
+std::string missingV4(const std::vector<Endpoint>& found) {
+  const Endpoint* v4 = nullptr;
+  std::string others;
+  for (const Endpoint& e : found) {
+    if (e.address.isV4() && !isPrivate(e.address)) return {};
+    if (e.address.isV4() && !v4) v4 = &e;
+    if (e.address.isV6() && !isPrivate(e.address)) others += " --address " + e.toString();
+  }
+  if (!v4 || others.empty()) return {};
+  return "the IPv4 address " + v4->address.toString() +
+         " is private, so a gateway without IPv6 cannot come; if a public one leads here, name it, "
+         "too: --address PUBLIC-IPV4:" +
+         std::to_string(v4->port) + others;
+}
+
+}  // namespace
+
 PublicAddresses publicAddresses(const std::vector<Endpoint>& listen, const NetworkTable& table) {
   std::vector<Endpoint> found;
   for (const Endpoint& endpoint : listen) {
@@ -185,6 +206,7 @@ PublicAddresses publicAddresses(const std::vector<Endpoint>& listen, const Netwo
   auto isForAll = [](const Endpoint& e) { return !isPrivate(e.address); };
   PublicAddresses out;
   if (std::ranges::any_of(found, isForAll)) {
+    out.note = missingV4(found);
     std::erase_if(found, [&](const Endpoint& e) { return !isForAll(e); });
   } else if (!found.empty()) {
     out.note =

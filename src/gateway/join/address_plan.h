@@ -42,7 +42,7 @@ std::vector<Prefix> networksOfHost(const NetworkTable& table, HostNetwork& netwo
 /// Where others may reach this gateway, as far as the host can tell.
 struct PublicAddresses {
   std::vector<HostPort> addresses;  ///< at most kMaxInvitationAddresses
-  std::string note;                 ///< what is doubtful about them; empty: nothing
+  std::string note;                 ///< what is doubtful or missing; empty: nothing
 };
 
 /// The endpoints that are listened on. 0.0.0.0 and [::] are replaced by the addresses of the

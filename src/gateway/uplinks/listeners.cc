@@ -23,9 +23,23 @@ Listeners::Listener* Listeners::find(const Endpoint& endpoint) {
   return at == open_.end() ? nullptr : &*at;
 }
 
+// At boot the daemon may be earlier than a DHCP client, or than duplicate address detection. True:
+// no interface has the address yet.
+bool Listeners::openOrAwait(SocketId id, SocketOptions options) {
+  try {
+    sockets_.open(id, options);
+    return false;
+  } catch (const SystemError& error) {
+    if (error.code() != EADDRNOTAVAIL) throw;
+  }
+  options.mayBeAbsent = true;
+  sockets_.open(id, options);
+  return true;
+}
+
 void Listeners::open(const std::vector<Endpoint>& endpoints) {
   std::vector<Listener> added;
-  std::vector<std::string> leftOut;
+  std::vector<std::string> leftOut, awaited;
   std::optional<SystemError> refusal;
   Transaction all;
   for (const Endpoint& e : endpoints) {
@@ -36,7 +50,7 @@ void Listeners::open(const std::vector<Endpoint>& endpoints) {
     options.port = e.port;
     auto open = [&] {
       try {
-        sockets_.open(id, options);
+        if (openOrAwait(id, options)) awaited.push_back(e.toString());
       } catch (...) {
         ids_.release(id);
         throw;
@@ -54,6 +68,8 @@ void Listeners::open(const std::vector<Endpoint>& endpoints) {
   if (refusal && leftOut.size() == endpoints.size()) throw *refusal;
   for (const std::string& e : leftOut)
     spdlog::warn("nobody can come to {}: {}", e, refusal->what());
+  for (const std::string& e : awaited)
+    spdlog::warn("no interface has the address of {} yet: nobody can come there until one has", e);
   all.commit();
   open_.insert(open_.end(), added.begin(), added.end());
 }

@@ -16,6 +16,7 @@ class Listeners {
 
   /// Listens on these endpoints as well. An endpoint of an address family that the kernel lacks
   /// (EAFNOSUPPORT, on a machine without IPv6) is left out and logged, as long as others are left.
+  /// An address that no interface has yet is waited for, and logged.
   /// Throws SystemError; nothing is changed then.
   void open(const std::vector<Endpoint>& endpoints);
   /// Closes all listening sockets except these, and puts the rest into this order.
@@ -32,6 +33,7 @@ class Listeners {
     Endpoint endpoint;
     SocketId id;
   };
+  bool openOrAwait(SocketId id, SocketOptions options);
   void close(SocketId id);
   /// nullptr: the gateway does not listen on it.
   Listener* find(const Endpoint& endpoint);

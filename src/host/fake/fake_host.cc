@@ -193,7 +193,8 @@ std::unique_ptr<TunDevice> FakeHost::openDevice(const DeviceOptions& options, Ca
 std::unique_ptr<DatagramSocket> FakeHost::openSocket(SocketId id, const SocketOptions& options,
                                                      SocketCallbacks callbacks) {
   if (sockets_.contains(id)) throw std::logic_error("a socket of this name is open");
-  if (refused_.contains(options.local))
+  bool isAwaited = refusal_ == EADDRNOTAVAIL && options.mayBeAbsent;
+  if (refused_.contains(options.local) && !isAwaited)
     throw SystemError(refusal_, "refused " + options.local.toString());
   auto socket = std::make_unique<FakeDatagramSocket>(
       id, options, std::move(callbacks),

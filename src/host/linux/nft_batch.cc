@@ -319,6 +319,9 @@ NftRule& NftRule::addressType(uint32_t flags, uint32_t op, uint32_t type) {
 NftRule& NftRule::destinationIsOfThisHost() {
   return addressType(NFTA_FIB_F_DADDR, NFT_CMP_EQ, RTN_LOCAL);
 }
+NftRule& NftRule::destinationIsNotOfInputInterface() {
+  return addressType(NFTA_FIB_F_DADDR | NFTA_FIB_F_IIF, NFT_CMP_NEQ, RTN_LOCAL);
+}
 NftRule& NftRule::sourceIsNotOfThisHost() {
   return addressType(NFTA_FIB_F_SADDR, NFT_CMP_NEQ, RTN_LOCAL);
 }

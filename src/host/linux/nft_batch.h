@@ -86,6 +86,8 @@ class NftRule {
   NftRule& destinationInSet(const std::string& set, bool v6);
   NftRule& sourceInSet(const std::string& set, bool v6);
   NftRule& destinationIsOfThisHost();
+  /// The interface by which the packet came in does not have its destination address.
+  NftRule& destinationIsNotOfInputInterface();
   NftRule& sourceIsNotOfThisHost();
   /// The destination of the packet's connection was translated (conntrack).
   NftRule& destinationWasChanged();

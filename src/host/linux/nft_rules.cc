@@ -197,14 +197,31 @@ NftRule& portsOf(NftRule& rule, const PortForward& f) {
   return rule.protocolIs(f.protocol).portsAre(f.firstPort, f.lastPort);
 }
 
-// Forwards a connection from outside of the tunnel to an address of this host to another host.
+// Forwards a connection to an address of this host to another host. Hosts behind peers use the
+// forward by its public address, as others do; the addresses on the tunnel's device stay those of
+// this host's own services.
 void putForward(NftBatch& batch, const std::string& table, const Translation& what,
                 const PortForward& f, const Prefix* from) {
-  NftRule rule(batch, table, kIn);
-  rule.familyIs(f.to.isV6() ? NFPROTO_IPV6 : NFPROTO_IPV4).interfaceIsNot(what.device);
-  portsOf(rule, f).destinationIsOfThisHost();
-  if (from) rule.sourceIn(from->address.view(), from->length);
-  rule.changeDestination(f.to.view(), f.toPort);
+  for (bool outside : {true, false}) {
+    NftRule rule(batch, table, kIn);
+    rule.familyIs(f.to.isV6() ? NFPROTO_IPV6 : NFPROTO_IPV4);
+    outside ? rule.interfaceIsNot(what.device) : rule.interfaceIs(what.device);
+    portsOf(rule, f).destinationIsOfThisHost();
+    if (!outside) rule.destinationIsNotOfInputInterface();
+    if (from) rule.sourceIn(from->address.view(), from->length);
+    rule.changeDestination(f.to.view(), f.toPort);
+  }
+}
+
+// A forwarded connection from one host behind a peer to another gets this host's address:
+// otherwise the answers would go past this host, in the LAN that both are in, or be refused as
+// packets from one peer to another.
+void putHairpin(NftBatch& batch, const std::string& table, const Translation& what) {
+  NftRule(batch, table, kOut)
+      .interfaceIs(what.device)
+      .outInterfaceIs(what.device)
+      .destinationWasChanged()
+      .masquerade();
 }
 
 // Makes the source of a forwarded connection the address that this host has on the tunnel's
@@ -267,6 +284,7 @@ void putTranslation(NftBatch& batch, const std::string& table, const Translation
     for (const Prefix& from : f.from) putForward(batch, table, what, f, &from);
     if (f.ownSource) putOwnSource(batch, table, what, f);
   }
+  if (!what.forwards.empty()) putHairpin(batch, table, what);
   NftRule(batch, table, kOut).outInterfaceIs(what.device).verdict(NFT_RETURN);
   if (!what.direct.empty()) putDirect(batch, table, what);
   if (what.masqueradeV4) putMasquerade(batch, table, what, false);

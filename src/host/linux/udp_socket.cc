@@ -83,6 +83,13 @@ void bindToInterface(int fd, const std::string& interface) {
   throw SystemError(error, what);
 }
 
+// IPV6_FREEBIND: Linux 4.15. Where it is not known, bindToAddress() fails.
+void permitAbsentAddress(int fd, bool v4) {
+  int on = 1;
+  (void)setsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_FREEBIND : IPV6_FREEBIND, &on,
+                   sizeof on);
+}
+
 void bindToAddress(int fd, const Endpoint& local) {
   SocketAddress address;
   socklen_t length = toSocketAddress(local, address);
@@ -238,6 +245,7 @@ UniqueFd openSocket(const SocketOptions& options) {
   setBuffer(fd.get(), SO_RCVBUFFORCE, SO_RCVBUF, options.bufferBytes);
   setBuffer(fd.get(), SO_SNDBUFFORCE, SO_SNDBUF, options.bufferBytes);
   if (options.mark) markPackets(fd.get(), options.mark);
+  if (options.mayBeAbsent) permitAbsentAddress(fd.get(), v4);
   if (!options.interface.empty()) bindToInterface(fd.get(), options.interface);
   bindToAddress(fd.get(), {options.local, options.port});
   return fd;

@@ -367,7 +367,7 @@ void Forwarder::onDelivered(Peer& from, Packet packet, Time now) {
 void Forwarder::deliverIp(Peer& from, Packet packet, Time now) {
   std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
   if (!ip || ip->size != packet.size()) return drop(Drop::kBadInnerPacket);
-  if (!ownsSource(from, ip->src)) return drop(Drop::kForeignSource);
+  if (!ownsSource(from, ip->src)) return refuseSource(from, packet, *ip, now);
   if (!mayReach(ip->dst)) return drop(Drop::kSpecialDestination);
   if (!mayCross(from, ip->dst)) return forbidCrossing(from, packet, &*ip, 0, now);
   if (const Session* session = from.session()) clampSyn(packet.span(), *ip, session->innerMtu());
@@ -439,9 +439,23 @@ bool Forwarder::mayCross(const Peer& from, const Peer& to) const {
 void Forwarder::forbidCrossing(Peer& from, const Packet& packet, const InnerPacket* ip,
                                size_t ipOffset, Time now) {
   drop(Drop::kBetweenPeers);
-  if (!ip) return;
-  Packet answer = answers_.unreachable({packet.view(), *ip, ipOffset, from.position},
-                                       Unreachable::kProhibited, now);
+  if (ip)
+    answerPeer(from, {packet.view(), *ip, ipOffset, from.position}, Unreachable::kProhibited, now);
+}
+
+// A host behind the peer uses an address that nobody gave to the peer: a public IPv6 address of its
+// LAN, say. If it is told so, it tries IPv4 at once. This side's own addresses are forged.
+void Forwarder::refuseSource(Peer& from, const Packet& packet, const InnerPacket& ip, Time now) {
+  drop(Drop::kForeignSource);
+  if (router_.isLocal(ip.src) || isLinkLocal(ip.src) || special_.find(ip.src) || !mayReach(ip.dst))
+    return;
+  answerPeer(from, {packet.view(), ip, 0, from.position}, Unreachable::kSource, now);
+}
+
+// Sends the peer an ICMP error about a packet that came from it.
+void Forwarder::answerPeer(Peer& from, const IcmpErrors::Offender& offender, Unreachable why,
+                           Time now) {
+  Packet answer = answers_.unreachable(offender, why, now);
   if (!answer) return;
   size_t offset = 0;
   std::optional<InnerPacket> error = innerOf(answer.view(), offset);

@@ -98,6 +98,8 @@ class Forwarder final : private FlowActivityQuery {
   bool mayCross(const Peer& from, const Peer& to) const;
   void forbidCrossing(Peer& from, const Packet& packet, const InnerPacket* ip, size_t ipOffset,
                       Time now);
+  void refuseSource(Peer& from, const Packet& packet, const InnerPacket& ip, Time now);
+  void answerPeer(Peer& from, const IcmpErrors::Offender& offender, Unreachable why, Time now);
   void deliverFrame(Peer& from, Packet packet, Time now);
   std::optional<InnerPacket> innerOf(ByteView packet, size_t& ipOffset) const;
   std::optional<Drop> refusal(const Peer& from, const Frame& frame, ByteView bytes) const;

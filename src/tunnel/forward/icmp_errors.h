@@ -73,7 +73,7 @@ class IcmpErrors {
 
   PacketPool& pool_;
   Cause tooBig_;
-  std::array<Cause, static_cast<size_t>(Unreachable::kProhibited) + 1> unreachable_;
+  std::array<Cause, static_cast<size_t>(Unreachable::kSource) + 1> unreachable_;
 };
 
 inline Packet IcmpErrors::tooBig(const Offender& offender, size_t mtu, Time now) {

@@ -743,7 +743,7 @@ TEST_F(GatewayTest, AReloadThatFailsNeedsNothingOfTheHostToGoBack) {
       << std::get<ConfigErrors>(first).at(0).toString();
   hub_.config = std::get<Config>(first);
   hub_.setUp();
-  hub_.host.refuseLocal({sim::address("192.0.2.1")});
+  hub_.host.refuseLocal({sim::address("192.0.2.1")}, EADDRINUSE);
   hub_.host.net().refuse(true);
   write("192.0.2.2:4433", "10.1.1.0/24");
   setLogLevel("off");

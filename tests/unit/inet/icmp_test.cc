@@ -93,7 +93,7 @@ TEST_F(IcmpTest, UnreachableCodes) {
     uint8_t code4, code6;
   };
   for (Row row : {Row{Unreachable::kNoRoute, 0, 0}, Row{Unreachable::kHost, 1, 3},
-                  Row{Unreachable::kProhibited, 13, 1}}) {
+                  Row{Unreachable::kProhibited, 13, 1}, Row{Unreachable::kSource, 13, 5}}) {
     Packet four = buildUnreachable(pool_, test::tcpV4({}), row.why);
     ASSERT_TRUE(four);
     EXPECT_EQ(four.data()[20], 3);

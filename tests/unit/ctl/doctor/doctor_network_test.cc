@@ -62,13 +62,14 @@ struct DoctorNetworkTest : testing::Test {
     found.unicast = true;
     return found;
   }
-  // The findings about routes.
-  std::vector<std::string> found() const {
+  // The findings about routes, or of another check.
+  std::vector<std::string> found(const std::string& check = "routes",
+                                 const RunningDaemon* daemon = nullptr) const {
     DoctorReport report;
-    checkNetwork({config, nullptr, Machine(), table, routes}, report);
+    checkNetwork({config, daemon, Machine(), table, routes}, report);
     std::vector<std::string> out;
     for (const Finding& f : report.findings())
-      if (f.check == "routes") out.push_back(f.what + "; " + f.why + "; " + f.remedy);
+      if (f.check == check) out.push_back(f.what + "; " + f.why + "; " + f.remedy);
     return out;
   }
 
@@ -137,6 +138,15 @@ TEST_F(DoctorNetworkTest, NameServersThatTheTunnelTakesAwayAreFound) {
   config.device.routes.clear();
   link("wwan0", kUplink);
   EXPECT_THAT(findings(), IsEmpty()) << "no route takes it";
+}
+
+TEST_F(DoctorNetworkTest, AnAddressThatTheDaemonWaitsForIsFound) {
+  config.listen = {*Endpoint::parse("192.0.2.1:4433"), *Endpoint::parse("127.0.0.1:4433")};
+  const RunningDaemon running{};
+  for (const RunningDaemon* daemon : {&running, static_cast<const RunningDaemon*>(nullptr)})
+    EXPECT_THAT(found("listen", daemon),
+                ElementsAre(AllOf(HasSubstr("192.0.2.1:4433: no interface has this address"),
+                                  HasSubstr("the daemon waits for the address"))));
 }
 
 }  // namespace

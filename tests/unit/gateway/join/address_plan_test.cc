@@ -155,5 +155,28 @@ TEST(PublicAddressesTest, WhatIsListenedOnIsNamedAndInThePlaceOfAnyTheAddressesW
   EXPECT_THAT(found.note, HasSubstr("--address"));
 }
 
+// A virtual machine of a cloud: its public IPv4 address is the cloud's (1:1 NAT).
+TEST(PublicAddressesTest, APublicAddressOfOneFamilyDoesNotHideThatTheOtherIsPrivate) {
+  NetworkTable table;
+  Link link;
+  link.index = 2;
+  link.name = "ens5";
+  link.up = true;
+  link.addresses = {{*Address::parse("10.0.0.7"), 24, 0, true, false, false},
+                    {*Address::parse("2001:db8::7"), 64, 0, true, false, false}};
+  table.setLink(link);
+  for (Address::Family family : {Address::Family::kV4, Address::Family::kV6})
+    table.addDefaultRoute({family, 2, {}, 0});
+  std::vector<Endpoint> any{*Endpoint::parse("0.0.0.0:4433"), *Endpoint::parse("[::]:4433")};
+  PublicAddresses found = publicAddresses(any, table);
+  EXPECT_THAT(found.addresses, ElementsAre(HostPort{"2001:db8::7", 4433}));
+  EXPECT_THAT(found.note, HasSubstr("10.0.0.7 is private, so a gateway without IPv6 cannot come"));
+  EXPECT_THAT(found.note, HasSubstr("--address PUBLIC-IPV4:4433 --address [2001:db8::7]:4433"));
+  EXPECT_EQ(publicAddresses({any[1]}, table).note, "") << "nobody is to come by IPv4";
+  link.addresses.insert({*Address::parse("203.0.113.7"), 24, 0, true, false, false});
+  table.setLink(link);
+  EXPECT_EQ(publicAddresses(any, table).note, "");
+}
+
 }  // namespace
 }  // namespace braid::address_plan_test

@@ -70,8 +70,23 @@ TEST_F(ListenersTest, WhereNothingElseIsLeftItIsAMistake) {
   EXPECT_EQ(log_.str(), "");
 }
 
+// At boot the daemon may be earlier than a DHCP client.
+TEST_F(ListenersTest, AnAddressThatNoInterfaceHasYetIsWaitedFor) {
+  const Endpoint own = *Endpoint::parse("192.0.2.5:4433");
+  host_.refuseLocal({own.address});
+  listeners_.open({kOther4, own});
+  EXPECT_THAT(listeners_.names(), ElementsAre("0.0.0.0:4434", "192.0.2.5:4433"));
+  EXPECT_EQ(log_.str(),
+            "no interface has the address of 192.0.2.5:4433 yet: nobody can come there until one "
+            "has\n");
+  log_.str("");
+  listeners_.open({own});
+  EXPECT_EQ(log_.str(), "") << "said once";
+  EXPECT_EQ(host_.sockets().size(), 2u);
+}
+
 TEST_F(ListenersTest, AnyOtherRefusalTakesAllOfThemBack) {
-  host_.refuseLocal({kAny6.address});
+  host_.refuseLocal({kAny6.address}, EADDRINUSE);
   listeners_.open({kOther4});
   EXPECT_THROW(listeners_.open({kAny4, kAny6}), SystemError);
   EXPECT_THAT(listeners_.names(), ElementsAre("0.0.0.0:4434"));

@@ -127,9 +127,9 @@ Address address(const char* text) {
 
 // From linux/netfilter/nf_tables.h: meta 6 is the input interface of a packet, 7 its output
 // interface, 15 its family, 16 its protocol. at1+12 and at1+8 are the sources of IPv4 and IPv6,
-// at2+2 is the destination port. fib 1 looks up the source, 2 the destination; type 02000000 means
-// this host's address. ct 2 is the state; & 20000000 says that the destination was changed. The
-// verdict -5 is "return".
+// at2+2 is the destination port. fib 1 looks up the source, 2 the destination, 10 the destination
+// at the input interface; type 02000000 means this host's address. ct 2 is the state; & 20000000
+// says that the destination was changed. The verdict -5 is "return".
 
 TEST(NftTranslation, WhatComesFromTheTunnelIsMasqueradedOutOfOtherInterfacesOnly) {
   Translation what{.device = "braid0",
@@ -171,10 +171,19 @@ TEST(NftTranslation, APortOfThisHostLeadsToAnotherOne) {
       ElementsAre(
           "meta15; == 02; meta6; != 'braid0'; meta16; == 06; at2+2; == 1f90; fib2; == 02000000; "
           "load 0a010009; load 0050; dnat with port",
+          "meta15; == 02; meta6; == 'braid0'; meta16; == 06; at2+2; == 1f90; fib2; == 02000000; "
+          "fib10; != 02000000; load 0a010009; load 0050; dnat with port",
           "meta15; == 0a; meta6; != 'braid0'; meta16; == 11; at2+2; >= 1388; <= 1392; fib2; == "
           "02000000; meta15; == 0a; at1+8; & ffff0000000000000000000000000000; == "
-          "fd770000000000000000000000000000; load fd000000000000000000000000000009; dnat"));
-  EXPECT_THAT(rulesOf(what, "postrouting"), ElementsAre("meta7; == 'braid0'; verdict -5"));
+          "fd770000000000000000000000000000; load fd000000000000000000000000000009; dnat",
+          "meta15; == 0a; meta6; == 'braid0'; meta16; == 11; at2+2; >= 1388; <= 1392; fib2; == "
+          "02000000; fib10; != 02000000; meta15; == 0a; at1+8; & ffff0000000000000000000000000000; "
+          "== fd770000000000000000000000000000; load fd000000000000000000000000000009; dnat"));
+  EXPECT_THAT(
+      rulesOf(what, "postrouting"),
+      ElementsAre("meta6; == 'braid0'; meta7; == 'braid0'; ct2; & 20000000; != 00000000; masq",
+                  "meta7; == 'braid0'; verdict -5"))
+      << "from one host behind a peer to another, and none else";
 }
 
 TEST(NftTranslation, EachNetworkOfFromHasARule) {
@@ -190,7 +199,7 @@ TEST(NftTranslation, EachNetworkOfFromHasARule) {
                            0,
                            {*Prefix::parse("198.51.100.0/24"), *Prefix::parse("203.0.113.7")},
                            false});
-  EXPECT_EQ(rulesOf(what, "prerouting").size(), 2u);
+  EXPECT_EQ(rulesOf(what, "prerouting").size(), 4u);
 }
 
 TEST(NftTranslation, TheOtherHostMaySeeThisOneInPlaceOfTheSource) {
@@ -200,11 +209,13 @@ TEST(NftTranslation, TheOtherHostMaySeeThisOneInPlaceOfTheSource) {
                    .sources = {},
                    .forwards = {}};
   what.forwards.push_back({ip::kTcp, 8080, 8080, address("10.1.0.9"), 80, {}, true});
-  EXPECT_THAT(rulesOf(what, "postrouting"),
-              ElementsAre("meta7; == 'braid0'; meta15; == 02; at1+16; & ffffffff; == 0a010009; "
-                          "meta16; == 06; at2+2; "
-                          "== 0050; ct2; & 20000000; != 00000000; masq",
-                          "meta7; == 'braid0'; verdict -5"));
+  EXPECT_THAT(
+      rulesOf(what, "postrouting"),
+      ElementsAre("meta7; == 'braid0'; meta15; == 02; at1+16; & ffffffff; == 0a010009; "
+                  "meta16; == 06; at2+2; "
+                  "== 0050; ct2; & 20000000; != 00000000; masq",
+                  "meta6; == 'braid0'; meta7; == 'braid0'; ct2; & 20000000; != 00000000; masq",
+                  "meta7; == 'braid0'; verdict -5"));
 }
 
 }  // namespace

@@ -279,6 +279,14 @@ TEST(UdpSocketErrors, AKernelWithoutIpv6IsNamedAndHasIpv4) {
   });
 }
 
+TEST(UdpSocketErrors, AnAddressThatNoInterfaceHasYetMayBeWaitedFor) {
+  for (const char* absent : {"192.0.2.1", "2001:db8::1"}) {
+    SocketOptions o = on(*Address::parse(absent));
+    o.mayBeAbsent = true;
+    EXPECT_EQ(UdpSocket(1, o).local().address, o.local);
+  }
+}
+
 TEST(UdpSocketErrors, ForeignAddressAndUnknownInterfaceAreNamed) {
   EXPECT_THROW(UdpSocket(1, on(*Address::parse("192.0.2.1"))), SystemError);
   EXPECT_THROW(UdpSocket(1, on(Address{})), SystemError);
