@@ -33,7 +33,7 @@ CHECKS = {
         "Everything.test_beside_a_default_route_with_a_metric",
         "Everything.test_beside_a_default_route_by_router_advertisement",
         "Everything.test_a_reload_takes_it_away_and_others_do_not",
-        "Everything.test_what_is_there_with_that_metric_is_not_replaced",
+        "HostsOwnRoutes.test_a_default_route_without_a_metric",
         "Everything.test_a_family_that_is_left_out_is_told"]),
     "LANs were chosen by name": ("join_test.py", [
         "Joining.test_lans_are_chosen_by_what_links_are_and_not_by_their_names"]),
