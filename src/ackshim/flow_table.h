@@ -125,15 +125,14 @@ struct alignas(64) ShimFlow {
   bool ackHasTimestamps : 1 = false;  ///< the peer's last ACK had TCP timestamps
   bool sack : 1 = false;              ///< SACK was negotiated, or seen in use
   bool hostAnswers : 1 = false;       ///< the local host sent data after it had received some
-  bool mayBeCarried : 1 =
-      false;  ///< set by the host's data and by new ACKs; cleared when the tunnel
-              ///< says (FlowActivityQuery) that it has no data of the flow
-  bool holeReported : 1 = false;  ///< the host was told of its first hole (at arrivals.edge)
-  bool hasDropped : 1 = false;    ///< outTail holds segments that the tunnel dropped
-  bool hasGap : 1 = false;        ///< some data before out.nxt has not arrived here: see
-                                  ///< LossState::arrivals
-  bool headResent : 1 = false;    ///< the host has resent the data at out.una; outTail holds it
-  Boundaries boundaries;          ///< where the host's last segments begin
+  bool mayBeCarried : 1 = false;      ///< set by host's data and new ACKs; cleared when the tunnel
+                                      ///< says (FlowActivityQuery) that it has no data of the flow
+  bool holeReported : 1 = false;      ///< the host was told of its first hole (at arrivals.edge)
+  bool hasDropped : 1 = false;        ///< outTail holds segments that the tunnel dropped
+  bool hasGap : 1 = false;            ///< some data before out.nxt has not arrived here: see
+                                      ///< LossState::arrivals
+  bool headResent : 1 = false;        ///< the host has resent the data at out.una; outTail holds it
+  Boundaries boundaries;              ///< where the host's last segments begin
   // ReceiverReplay:
   TailCache::List inTail;  ///< segments sent to the host
   /// Segments with data that were sent to the host, to know whether it still sends quick ACKs

@@ -12,8 +12,7 @@
 //   repair   to send a unit again after its loss. Lost units wait in the repair queue.
 //   moved    taken off a path that fell silent, to be repaired on another one (MPTCP: reinjected),
 //            although its datagram is not known to be lost.
-//   copy     a second datagram with the unit, sent for protection before any loss is known. A unit
-//            gets at most one.
+//   copy     the only second datagram with the unit, sent for protection before a loss is known.
 //   lane     supplier of a flow's data (drr.h).
 //   done     delivered or given up. A unit becomes done once and remains so.
 //
@@ -22,8 +21,7 @@
 //   onCopied(), onCoded() protection (tunnel/fec): a copy is sent, or the unit enters a block
 //                         whose parity will be sent. The state stays.
 //   onLost(), onMoved()   a subflow's InFlightTracker reports it: state kLost, and the unit is
-//                         queued for repair, unless only the copy is lost and another carrier is
-//                         left.
+//                         queued for repair, unless only the copy is lost (onLost()).
 //   onSent()              DataSender takes it from nextRepair() and sends it again: kInFlight.
 //   onDelivered(), onRecovered()      the peer has it: kDelivered.
 //   giveUp(), takeBack()  nobody waits for it any more: kAbandoned.
@@ -102,7 +100,7 @@ class DataTracker final : private QuotaUser {
   /// The unit has entered a coding block. If it is lost it waits as in onCopied(), here for the
   /// block's parity, which may not be sent yet.
   void onCoded(UnitRef unit, Time answerDue);
-  /// The unit may not enter a coding block: it is too old. It counts as coded from then on.
+  /// The unit may not enter a coding block: it is too old. From now on it counts as coded.
   void forbidCoding(UnitRef unit) { setCoded(*unit.unit_); }
   /// Adds a reference. Called by DuplicateQueue, which remembers units that are to be copied.
   void retain(UnitRef unit) { ++unit.unit_->refs; }
@@ -111,9 +109,8 @@ class DataTracker final : private QuotaUser {
   /// announcement.
   void release(UnitRef unit);
 
-  // ---- delivery and loss: one call for each unit of the datagram. None drops the datagram's
-  // reference: release() must follow. If the last unit of a stream becomes done, the call runs
-  // Lane::onAllDone().
+  // ---- delivery and loss: one call for each unit of the datagram. Its reference stays until
+  // release(). When the last unit of a stream becomes done, the call runs Lane::onAllDone().
 
   /// A datagram with the unit was acknowledged. `wasCarrier`: neither onLost() nor onMoved() was
   /// called for it before.
@@ -132,7 +129,7 @@ class DataTracker final : private QuotaUser {
   /// the silence says nothing about the path that the unit itself took.
   void onMoved(UnitRef unit, Time now, bool isCopy = false);
   /// The unit is not sent again: it is too late, too big for all paths (session/repairs.h), or no
-  /// path was usable for the repair time (Session, for units in flight). Counts `cause`, gives the
+  /// path was usable (Session, units in flight). Counts `cause`, gives the
   /// packet to `events` if that is kExpired or kTooBig, and announces to the receiver of TCP or
   /// ordered datagrams that it need not wait (takeSkip()). No effect if the unit is done.
   void giveUp(UnitRef unit, Drop cause);
@@ -147,8 +144,8 @@ class DataTracker final : private QuotaUser {
       take(std::move(packet));
     }
   }
-  /// giveUp() for all units in the repair queue. Called when no path was usable for the repair
-  /// time, and last of all when the session is destroyed, for what takeBack() has left.
+  /// giveUp() for all units in the repair queue. Session calls it when no path was usable during
+  /// the repair time, and when it is destroyed, after takeBack().
   void giveUpRepairs(Drop cause);
 
   // ---- repair
@@ -188,7 +185,7 @@ class DataTracker final : private QuotaUser {
   const DropCounts& drops() const { return drops_; }
 
  private:
-  using Repairs = IntrusiveList<DataUnit, &DataUnit::repair>;  // not the class in session/repairs.h
+  using Repairs = IntrusiveList<DataUnit, &DataUnit::repair>;  // not that of repairs.h
 
   void reclaim() override {}  // never called: see Reclaimable::kNo
   /// The age at which a unit becomes too late.

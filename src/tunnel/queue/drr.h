@@ -161,8 +161,7 @@ class DrrScheduler {
   List old_;
   DrrEntry* current_ = nullptr;     // nullptr: to be selected
   std::vector<DrrEntry*> skipped_;  // in the order in which they were skipped
-  int64_t sparseRun_ =
-      0;  // bytes of sparse flows since an old flow sent, or was skipped or deferred
+  int64_t sparseRun_ = 0;  // bytes of sparse flows since an old flow sent, was skipped or deferred
   size_t bytes_ = 0;
   size_t flows_ = 0;
   size_t turnRequests_ = 0;
@@ -189,8 +188,7 @@ class DrrCursor {
   /// as peek() would give the same unit again. `now`: as for peek().
   bool skip(Time now);
   /// For a bare turn: it is over, and the flow has sent `bytes` bytes in it, which are charged.
-  /// `again`: the flow requests another one. The flow stays first of its list until its deficit is
-  /// used up, or it has neither data nor a request.
+  /// `again`: the flow requests another one. The flow stays first while it has deficit and work.
   void endTurn(size_t bytes, bool again);
   /// For a bare turn: other new flows are served before it. Its flow becomes (or stays) the first
   /// of the old ones, with its request and the rest of its turn. A new run of sparse flows begins,
