@@ -24,9 +24,8 @@
 //               does not lower it, a mark in a round does
 //     kCompete  another sender keeps a queue: CUBIC's      as the `cubic` controller
 //
-//     kStart   -> kModel    the path is full: a queue, much loss, a mark, or a rate that stays
-//     (WanStart) kModel   -> kCompete  a queue that stays while this window is lowered in three
-//     probes
+//     kStart   -> kModel    the path is full (WanStart): a queue, a mark, loss, or a steady rate
+//     kModel   -> kCompete  a queue that stays while this window is lowered in three probes
 //                           belongs to another sender (CompetitionDetector)
 //     kCompete -> kModel    a probe shows that the other sender has gone (WanCompetition)
 //     kStart, kModel -> kStart, from the smallest window: persistent congestion (RFC 9002 section
@@ -58,8 +57,8 @@ class Wan final : public Controller {
   static constexpr double kStartPacing = 2;
   static constexpr double kPacing = 1.2;
   /// A round has used its window when on average at least the fraction kUsed of it was in flight.
-  /// After other rounds kModel does not let FAST's equation raise a full window, and the rate
-  /// counts as a lower bound. In kStart half of kUsed is enough, because the window doubles within
+  /// After other rounds FAST's equation may only lower the window (kModel), and the rate counts
+  /// as a lower bound. In kStart half of kUsed is enough, because the window doubles within
   /// the round.
   static constexpr double kUsed = 0.8;
 

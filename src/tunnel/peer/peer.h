@@ -41,7 +41,7 @@
 // unusable for at most TunnelOptions::repairTime (3 s by default). When a race is won it
 // is down at once, however short the silence was, until the new session is confirmed. Inner packets
 // to a peer that is down are staged for 1 s after a session ended or was replaced (StagedPackets),
-// and answered by an ICMP error later.
+// and otherwise answered by an ICMP error.
 //
 // What happens is put into two queues. Events (log lines; up and down) wait for the driver of
 // Tunnel (tunnel.h). PacketEvents (inner packets that were delivered, dropped, or returned to be
@@ -174,7 +174,8 @@ class Peer final {
   /// a session that connect() makes.
   void onTimer(Time now);
   /// Begins, continues or ends the handshakes that this side begins, as needed. The winner of a
-  /// race becomes the session here. Besides the caller of onTimer(), the calls that name it use it.
+  /// race becomes the session here. setUplinks(), onHandshakeDatagram() and
+  /// onRestartNotice() call it themselves.
   void connect(Time now);
   /// The gateway stops: every session sends CLOSE, and no handshake begins. Only polls may follow.
   void close();

@@ -35,8 +35,8 @@
 //
 //     most           streams of both sides at once. Beyond it this side resets those that the peer
 //                    opens. It opens none beyond it or the peer's bound (Params::streams)
-//     newPerSecond   new streams: this side opens no more, and resets those of the peer beyond
-//                    twice as many (StreamRateLimits)
+//     newPerSecond   new streams of the peer (StreamRateLimits): this side resets those beyond
+//                    it, and itself opens at most half as many
 //     heldBytes      received and not yet read, all streams together (ReceiveMemory); allHeldBytes
 //                    the same of all peers. At either bound a frame out of order is not taken
 //                    (kNoRoom), and for one in order this session's stream with the most unread
