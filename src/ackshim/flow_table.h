@@ -1,8 +1,9 @@
 #pragma once
 
 // What the ack shim remembers of TCP connections, and how it finds them (docs/ackshim.md). The shim
-// makes up for losses that a host would notice only by its timer, 200 ms later: between host and
-// gateway, or given up by the tunnel. AckShim owns one TrackedFlows, which owns all else here.
+// makes up for losses between host and gateway, and for packets that the tunnel gave up, which a
+// host would notice only by its timer, 200 ms later. AckShim owns one TrackedFlows, which owns all
+// else here.
 //
 // Terms:
 //   local host  the end of the connection on this gateway's side of the tunnel. The other end is
@@ -13,7 +14,8 @@
 //               invent any number of these.
 //   proven      a connection whose ends have shown that they hear each other. Only proven flows
 //               have a timer, cached packets and a LossState, and only these are helped.
-//   hole, gap   data of the local host that is missing before data that did arrive here.
+//   hole        data of the local host that is missing before data that did arrive here.
+//   gap         the same, or missing at the end of what the host sent (dropped by the tunnel).
 //   tail        copies of the last segments of a direction that are not acknowledged (TailCache).
 //   act         to send duplicate ACKs to the local host, or to send a segment of the flow again
 //               (docs/ackshim.md: to speak). InterventionLog records each act.
@@ -110,11 +112,12 @@ struct alignas(64) ShimFlow {
   // ReceiverReplay, which serves the host as a receiver:
   uint8_t replays : 4 = 0;  ///< times that inTail's first segment was sent again, at most 15
   uint8_t spuriousReplays : 4 = 0;  ///< replays that came too soon, less those forgiven since
-  // AckShim; timerAt: TrackedFlows; joined, fromLocal: constant; acted: both parts that act:
-  Timestamp32 lastUse;              ///< time of the last segment that fits the flow
-  Timestamp32 timerAt;              ///< when its timer fires; TimerWheel's horizon may be earlier
-  bool joined : 1 = false;          ///< its handshake was not seen: options are unknown
-  bool fromLocal : 1 = false;       ///< the first segment was the local host's
+  // AckShim, except timerAt (TrackedFlows), joined and fromLocal (constant), and acted
+  // (ReceiverReplay and SenderWakeup):
+  Timestamp32 lastUse;         ///< time of the last segment that fits the flow
+  Timestamp32 timerAt;         ///< when something is due; a far one may fire earlier (TimerWheel)
+  bool joined : 1 = false;     ///< its handshake was not seen: options are unknown
+  bool fromLocal : 1 = false;  ///< the first segment was the local host's
   bool resetSuspected : 1 = false;  ///< a RST came that may be real: the shim does not act until a
                                     ///< new ACK shows otherwise
   bool acted : 1 = false;           ///< the shim has acted for this flow at any time
@@ -122,19 +125,19 @@ struct alignas(64) ShimFlow {
   bool ackHasTimestamps : 1 = false;  ///< the peer's last ACK had TCP timestamps
   bool sack : 1 = false;              ///< SACK was negotiated, or seen in use
   bool hostAnswers : 1 = false;       ///< the local host sent data after it had received some
-  bool mayBeCarried : 1 = false;  ///< false: the tunnel has said (FlowActivityQuery) that it has no
-                                  ///< data of it, and neither data nor a new ACK came since
-  bool holeReported : 1 = false;  ///< the host was told of its first hole (at arrivals.edge)
-  bool hasDropped : 1 = false;    ///< outTail holds segments that the tunnel dropped
-  bool hasGap : 1 = false;        ///< some data before out.nxt has not arrived here: see
-                                  ///< LossState::arrivals
-  bool headResent : 1 = false;    ///< the host has resent the data at out.una; outTail holds it
-  Boundaries boundaries;          ///< where the host's last segments begin
+  bool mayBeCarried : 1 = false;      ///< set by host's data and new ACKs; cleared when the tunnel
+                                      ///< says (FlowActivityQuery) that it has no data of the flow
+  bool holeReported : 1 = false;      ///< the host was told of its first hole (at arrivals.edge)
+  bool hasDropped : 1 = false;        ///< outTail holds segments that the tunnel dropped
+  bool hasGap : 1 = false;            ///< some data before out.nxt has not arrived here: see
+                                      ///< LossState::arrivals
+  bool headResent : 1 = false;        ///< the host has resent the data at out.una; outTail holds it
+  Boundaries boundaries;              ///< where the host's last segments begin
   // ReceiverReplay:
   TailCache::List inTail;  ///< segments sent to the host
   /// Segments with data that were sent to the host, to know whether it still sends quick ACKs
-  /// (ReceiverReplay::kQuickAcks) and when to forgive a spurious replay (kForgiving). Then it
-  /// starts again from kQuickAcks + 1.
+  /// (ReceiverReplay::kQuickAcks) and when to forgive a spurious replay: above kForgiving, where
+  /// it goes back to kQuickAcks + 1, as the quick ACKs remain over.
   uint16_t receivedSegments = 0;
   // AckShim:
   TcpDirection out;  ///< data of the local host, and the peer's ACKs for it
@@ -149,7 +152,8 @@ struct alignas(64) ShimFlow {
   TailCache::List outTail;      ///< the host's segments: those resent, those that the tunnel
                                 ///< dropped, or, with options.cacheOutgoing, all
 
-  /// Whether both ends have acknowledged each other's SYN (at `base` - 1 while half-open).
+  /// Whether both ends have acknowledged each other's SYN. While half-open, `base` is one after the
+  /// SYN, and `una` is the SYN until it is acknowledged.
   bool isProvenByHandshake() const {
     return out.known && in.known && out.una >= out.base && in.una >= in.base;
   }
@@ -306,8 +310,8 @@ class TrackedFlows {
   /// When to call onTimer(); kNever without flows.
   Time nextDeadline() const { return wheel_.nextDeadline(); }
   /// Handles the timers that are due at now(): erases the flow if it was idle for `idle`, else
-  /// calls next(flow), which does what is due and returns the time until something is due again.
-  /// next() must not erase flows.
+  /// calls next(flow), which does what is due, if anything is (a timer may fire early), and returns
+  /// the time until something is due again. next() must not erase flows.
   template <typename F>
   void onTimer(Duration idle, F&& next) {
     wheel_.advance(now_, [&](uint32_t i) {

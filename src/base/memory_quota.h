@@ -11,14 +11,15 @@
 // leaves in its destructor. The sum stays within the limit in one of two ways:
 //
 //   - A user may simply take memory. If setUsed() exceeds the limit, the users that hold most
-//     reclaim() until it is kept or nobody can free any more. A user that holds no more than an
-//     equal part of the limit is not asked, as long as all users can reclaim.
+//     reclaim() until it is kept or nobody can free any more. If all users are Reclaimable::kYes,
+//     one that holds no more than an equal part of the limit is never asked.
 //   - A user whose memory cannot be reclaimed, or that prefers to refuse new data, asks hasRoom()
 //     or makeRoom() before it takes any. Three quarters of the limit are first come, first served.
-//     The last quarter, the reserve, is divided into equal parts, one for each user, so that each
-//     can get its part whatever the others do.
+//     The last quarter, the reserve, is divided into equal parts, one for each user. Beyond three
+//     quarters a user has room while all that it holds, wherever it came from, fits into one part.
 //
-// The quota does not enforce the second way: without asking, such a user can exceed the limit.
+// So each user gets its part if all others ask hasRoom(). Nothing enforces that: a user that takes
+// without asking may use up the reserve, and one that cannot be reclaimed may exceed the limit.
 // Single-threaded; a quota must outlive its users.
 
 #include <array>
@@ -59,13 +60,14 @@ class QuotaUser {
   /// How far into the reserve makeRoom() may reach.
   enum class Reserve : uint8_t {
     kOwnPart,  ///< the part of this user
-    kAll,      ///< all that is free, so the parts of other users too
+    kAll,      ///< all that is free, even others' parts: for data that must not be refused
   };
-  /// Whether `more` in addition fits into the first three quarters or into this user's own part of
-  /// the reserve. Nothing is reclaimed, and nothing is set aside: setUsed() must follow.
+  /// Whether the sum and `more` fit into three quarters of the limit; or into the limit, and used()
+  /// and `more` into one part of the reserve. Reclaims and sets aside nothing: setUsed() must
+  /// follow.
   bool hasRoom(size_t more) const;
   /// Like hasRoom(), but if necessary first has other users reclaim() that hold more than twice
-  /// what this one would hold then. A call that fails makes the next 64 calls answer without a
+  /// used() + `more`. A call that fails makes the next 64 calls answer without a
   /// search for such users, because a search may visit all of them and callers ask for every
   /// packet.
   bool makeRoom(size_t more, Reserve reserve = Reserve::kOwnPart);
@@ -108,7 +110,7 @@ class MemoryQuota {
   size_t used_ = 0;
   size_t users_ = 0;
   uint64_t reclaims_ = 0;
-  bool isReclaiming_ = false;
+  bool isReclaiming_ = false;  // inside reclaim(): a setUsed() there reclaims from nobody
   using List = IntrusiveList<QuotaUser, &QuotaUser::bySize_>;
   /// The reclaimable users that hold something, by size class: the number of binary digits of what
   /// they hold.

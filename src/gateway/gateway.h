@@ -12,8 +12,9 @@
 //
 // Daemon owns the gateway of a process; `braidctl doctor` makes one for a few seconds to try the
 // paths. The owner runs the event loop, from which the Host calls members back when there is input:
-// the datagrams of a socket, a bounded batch at a time, go to the tunnel, and changes of the
-// network to the uplinks, at once. All else is in runOnce(), which also reads the device and sends.
+// PacketPump gives a bounded batch of a socket's datagrams to the tunnel at once, and changes of
+// the network go to the uplinks at once. All else, so reading the device and all sending, is in
+// runOnce().
 //
 // Life, all in one thread:
 //
@@ -63,7 +64,7 @@ namespace braid {
 class Gateway {
  public:
   /// Sets everything up with `config`, which has been checked. `loading`: how reload() is to read
-  /// the file again. When this or start() throws, stop() is not called; the host's network undoes
+  /// the file again. When this or start() throws, stop() must not be called: Host::network() undoes
   /// the changes when it is destroyed. `host` must outlive the gateway.
   Gateway(Config config, LoadOptions loading, Host& host);
   /// Does not undo the changes to the host: see stop().
@@ -83,8 +84,8 @@ class Gateway {
   Time nextDeadline() const;
   /// The TUN/TAP device was deleted: no packet can be carried any more. Call stop() then.
   bool failed() const { return pump_.device().gone(); }
-  /// Tells the peers that this gateway leaves (CLOSE), saves the state that outlives the process,
-  /// and restores the host's settings. What cannot be restored is logged.
+  /// Sends CLOSE to the peers before it returns, saves the state that outlives the process, and
+  /// restores the host's settings. What cannot be restored is logged.
   void stop();
 
   // ---- called for the operator (signals, control socket)

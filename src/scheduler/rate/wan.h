@@ -2,7 +2,7 @@
 
 // `wan`: the congestion control for paths that do not mark and that lose at random, such as WiFi,
 // 4G and the Internet. `auto`, the default, uses it until a path marks (AutoController). Chosen by
-// name it also meets marks: a mark ends kStart, and lowers the window in the other modes.
+// name it also meets marks: they end kStart and lower the window in the other modes.
 //
 // One object controls one subflow. makeController("wan") makes a CoupledWan, which holds a Wan; the
 // subflow's SendAdmission owns it and makes all calls of Controller (controller.h), which also says
@@ -11,18 +11,20 @@
 // Terms. A round is about one round trip: it ends with the first ACK of a packet that was sent
 // after the round began (WanRounds). The base RTT is the RTT without a queue. The queue of a round
 // is its smallest RTT minus the base RTT; it is a time. The target is the queue that this sender
-// wants to keep at the bottleneck, 1 to 25 ms by the path's rate (WanTarget), so that the link
-// never runs dry. A probe lowers the window for a moment, to see the base RTT, or whose queue there
-// is (RttProbe).
+// wants to keep at the bottleneck so that the link never runs dry: 25 ms at low rates, down to 1 ms
+// at high ones (WanTarget). A probe lowers the window for a moment, to see the base RTT, or whose
+// queue there is (RttProbe). It begins in kModel when the queue stays high or the base RTT was not
+// seen for long, in kCompete after a number of rounds.
 //
 // States (Mode), each with its window and its pacing rate:
 //
 //     kStart    the window doubles each round trip        2 windows per smoothed RTT
 //     kModel    keeps the target's queue, by FAST's        1.2 windows per smoothed RTT
-//               equation; loss does not lower it
+//               equation (FastWindow::step()); loss
+//               does not lower it, a mark in a round does
 //     kCompete  another sender keeps a queue: CUBIC's      as the `cubic` controller
 //
-//     kStart   -> kModel    the path is full: a queue, much loss, or a rate that stays (WanStart)
+//     kStart   -> kModel    the path is full (WanStart): a queue, a mark, loss, or a steady rate
 //     kModel   -> kCompete  a queue that stays while this window is lowered in three probes
 //                           belongs to another sender (CompetitionDetector)
 //     kCompete -> kModel    a probe shows that the other sender has gone (WanCompetition)
@@ -32,13 +34,13 @@
 //     any -> kStart, from the initial window: reset(). All is forgotten
 //
 // Outside kCompete two more things are learned. Loss that a higher rate causes without a queue
-// shows a policer; its rate then bounds the pacing (PolicerDetector). And a burst that the path has
-// taken before may be sent at once into an idle path (WanBurst, kModel only).
+// shows a policer; its rate then bounds the pacing there (PolicerDetector). And a burst that the
+// path has taken before may be sent at once into an idle path (WanBurst, kModel only).
 //
 // Invariants. Modes, probes and windows change at the end of a round only, except that the window
-// grows with each ACK in kStart, that CUBIC grows and lowers it at any time in kCompete, and that
-// persistent congestion and reset() act at once. ACKs, losses and marks of packets that were sent
-// before the last start are ignored.
+// grows with each ACK in kStart, that CUBIC grows and lowers it at any time in kCompete, for marks
+// too, and that persistent congestion and reset() act at once. ACKs, losses and marks of packets
+// that were sent before the last start are ignored.
 
 #include "scheduler/rate/controller.h"
 #include "scheduler/rate/controller_group.h"
@@ -55,8 +57,9 @@ class Wan final : public Controller {
   static constexpr double kStartPacing = 2;
   static constexpr double kPacing = 1.2;
   /// A round has used its window when on average at least the fraction kUsed of it was in flight.
-  /// Other rounds say nothing about a window that is too small. In kStart half of kUsed is enough,
-  /// because the window doubles within the round.
+  /// After other rounds FAST's equation may only lower the window (kModel), and the rate counts
+  /// as a lower bound. In kStart half of kUsed is enough, because the window doubles within
+  /// the round.
   static constexpr double kUsed = 0.8;
 
   /// `datagram`: bytes of a full one; `initial`: datagrams of the initial window, at least 2.
@@ -87,7 +90,8 @@ class Wan final : public Controller {
   Mode mode() const { return mode_; }
   /// RTT without a queue; 0 before the first sample.
   Duration baseRtt() const { return path_.base(); }
-  /// The queue to aim at, at the path's present rate; WanTarget::kMost before a rate is known.
+  /// The queue to aim at, all sharing subflows' together, at `subflows` times the path's present
+  /// rate (setSharing()); WanTarget::kMost before a rate is known.
   Duration target() const { return target_.at(path_.rate()); }
 
  private:

@@ -1,13 +1,14 @@
 #pragma once
 
 // Puts received inner packets back into the order in which they were sent. Each session has one
-// Resequencer, in its PacketReceiver. It serves all ordered flows: TCP, and datagrams that need
-// order. (Bytes of streams are ordered by stream/reassembler.h.)
+// Resequencer, in its PacketReceiver. It serves all ordered flows: TCP, and inner datagrams (UDP
+// and the like) that need order. (Bytes of streams are ordered by stream/reassembler.h.)
 //
 // Terms:
 //   slot       a flow number of the wire below kDatagramFlow (32768): of TCP below
-//              kOrderedDatagramFlow (16384), of ordered datagrams from there on. It may serve
-//              several inner flows, one after the other.
+//              kOrderedDatagramFlow (16384), of ordered datagrams from there on ("slot of
+//              datagrams"). It may serve several inner flows, one after the other. Flow numbers
+//              from kDatagramFlow on are of unordered datagrams, which do not come here.
 //   DSN        the number of a packet in its slot, from 0 on; it never restarts.
 //   hole       the slot's next DSN to deliver. All before it are delivered or given up.
 //   held       a packet that arrived above the hole, and waits.
@@ -22,7 +23,8 @@
 //   - it is released because an entry has waited for holdTime, or for `patience` in a slot of
 //     datagrams;
 //   - held packets take more than holdBytes, or there are more than maxEntries() entries: then the
-//     entry of all slots that has waited longest is released (counted as Drop::kHoldOverflow);
+//     entry of all slots that has waited longest is released (Drop::kHoldOverflow then counts each
+//     packet delivered too early, although it is not dropped);
 //   - a packet arrives too far above the hole (kSpan): then the hole moves up just so far that this
 //     packet can be held, and what is held below is delivered (kHoldOverflow, too).
 // A packet that arrives below the hole is delivered late, once. A hole in one slot delays no other
@@ -56,8 +58,8 @@ struct ResequencerOptions {
   size_t holdBytes = 12 << 20;
   /// Longest wait in a slot of datagrams. PacketReceiver sets it as the RTT of the paths changes.
   Duration patience = kFirstPatience;
-  /// Slots are below it; at most kDatagramFlow, which resequencerOptions() sets. The default has
-  /// no slots of datagrams.
+  /// Bound of slot numbers: all are below it. At most kDatagramFlow, the value that
+  /// resequencerOptions() sets. With the default here, all slots are of TCP.
   size_t maxFlows = 4096;
 };
 ResequencerOptions resequencerOptions(const QueueOptions& options);
@@ -88,12 +90,13 @@ class Resequencer {
   /// below maxFlows.
   void onPacket(FlowNumber slot, Dsn dsn, Packet packet, Time now);
   /// The sender gave up `count` packets, 1 to kMaxSkip, from `first` on. Those that arrived are
-  /// delivered all the same. DSNs beyond the pages (kSpan) are ignored; there holdTime ends the
-  /// wait. The work is one step for each 64 DSNs and one for each packet that is released.
+  /// delivered all the same. Ignored: DSNs below the hole, those beyond the pages (kSpan), where
+  /// time ends the wait, and slots not below maxFlows. The work is one step for each 64 DSNs and
+  /// one for each packet that is released.
   void skip(FlowNumber slot, Dsn first, uint64_t count, Time now);
   /// Releases what has waited too long, and makes the next portion of datagrams ready.
   void onTimer(Time now);
-  /// When onTimer() has something to do; kNever when nothing is held.
+  /// When onTimer() has something to do; kNever without entries and portions that wait.
   Time nextDeadline() const {
     return std::min({waiting_.due(false, options_.holdTime), waiting_.due(true, options_.patience),
                      out_.nextDeadline()});
@@ -104,8 +107,8 @@ class Resequencer {
   /// PacketReceiver and Inbound call it when buffers are short: releases the entry that has waited
   /// longest (kHoldOverflow), and makes all portions ready at once.
   void releaseOldest();
-  /// The memory quota needs all: releases all that is held (kHoldOverflow), and frees the records
-  /// of all slots, as freeIdle() does.
+  /// PacketReceiver calls it when the memory quota asks and freeIdle() has freed nothing: releases
+  /// all that is held (kHoldOverflow), and frees the records of all slots.
   void releaseAll();
   /// Frees the records of slots that hold nothing and were not used after `before`. Their holes are
   /// remembered; everything below them counts as delivered. The object pools shrink, too, if
@@ -123,8 +126,8 @@ class Resequencer {
   size_t heldBytes() const { return heldBytes_; }
   /// Held packets, plus slots with marks.
   size_t entries() const { return entries_; }
-  /// Most entries(), at least 1: holdBytes divided by the most that one entry takes from the object
-  /// pools, that of a packet alone in its slot.
+  /// Most entries(), at least 1: holdBytes divided by one object of each of the object pools, the
+  /// most that one entry takes.
   size_t maxEntries() const;
   /// Bytes of memory for all but the packets.
   size_t footprint() const;
@@ -152,7 +155,7 @@ class Resequencer {
     std::array<Held*, kPageSize> packets{};
   };
   /// The skipped DSNs above a slot's hole. They are one entry, whose time is that of the last mark
-  /// added.
+  /// added: new marks put its end off, but not that of held packets.
   struct Marks {
     BitRing<kSpan> bits;
     size_t count = 0;

@@ -6,30 +6,32 @@
 //
 // Terms. A route is an own socket and a remote address. A subflow is a session's path over one
 // route, with packet numbers and congestion control of its own. A subflow is usable while the peer
-// answers on it; a session is usable while one of its subflows is.
+// answers on it (Subflow::usable()); a session is usable while one of its subflows is.
 //
-// The side that began the handshake is the session's initiator. It opens the subflows and renews
-// the keys. A side that knows endpoints of the peer begins handshakes, whoever began the last one.
-// If both begin at about the same time, the session with the smaller id stays, unless it is of no
-// use (ownSessionStays()).
+// Initiator and responder are roles in one session: the initiator began its handshake. It alone
+// opens the subflows and renews the keys. But whichever side has routes (endpoints of the peer,
+// over usable uplinks) races for a new session when it has no usable one, even the responder of the
+// last. If both began within kReconnectAfter, the session with the smaller id stays, unless the
+// side that began it needs another one by then (needsSession()).
 //
-//     initiator   no usable session -> ConnectionRace (handshakes over all routes, the first one
-//                 that is done wins) -> session, replaces the one before at once
-//                 keys are old (TunnelOptions::rekeyAfter) -> handshake beside the session ->
+//     any side    with routes, and no session or kReconnectAfter without a usable one ->
+//                 ConnectionRace (handshakes over all routes, the first one that is done wins) ->
+//                 session, replaces the one before at once; this side is its initiator
+//                 HandshakeServer finishes a handshake of the peer -> PendingSessions -> the first
+//                 datagram that the peer sends in one of them makes it the session
+//     initiator   keys are old (TunnelOptions::rekeyAfter) -> handshake beside the session ->
 //                 KeyUpdate in the session
-//     responder   HandshakeServer finishes a handshake -> PendingSessions -> the first datagram
-//                 that the peer sends in one of them makes it the session
-//                 the peer's KeyUpdate names a pending session -> its keys go to the session
+//     responder   the peer's KeyUpdate names a pending session -> its keys go to the session
 //
 // A session that ends or is replaced delivers what it holds, resets its streams, and returns TCP
 // packets that may not have arrived and all that wait (Session::handBack()).
 //
 // States of the session (`session_`):
 //
-//     none          before the first one, and after one has ended without a successor: at once by
-//                   kIdleTimeout, abandon() or a restart notice, else from `over`
-//     unconfirmed   initiator only: nothing has been decrypted yet, so the peer may not have the
-//                   keys. session() returns nullptr
+//     none          before the first one; after kIdleTimeout, abandon() or a restart notice; and
+//                   after `over`
+//     unconfirmed   after a won race, from any state: nothing has been decrypted yet, so the peer
+//                   may not have the keys. session() returns nullptr
 //     in use        session() returns it. It may be unusable for a time
 //     over          CLOSE was received, the peer violated the protocol, or the keys are used up.
 //                   session() returns nullptr; onTimer() removes the session once it has nothing
@@ -38,7 +40,8 @@
 // Besides, the peer is up or down. It is up while a session is in use that is usable or has been
 // unusable for at most TunnelOptions::repairTime (3 s by default). When a race is won it
 // is down at once, however short the silence was, until the new session is confirmed. Inner packets
-// to a peer that is down are staged (StagedPackets) or answered by an ICMP error.
+// to a peer that is down are staged for 1 s after a session ended or was replaced (StagedPackets),
+// and otherwise answered by an ICMP error.
 //
 // What happens is put into two queues. Events (log lines; up and down) wait for the driver of
 // Tunnel (tunnel.h). PacketEvents (inner packets that were delivered, dropped, or returned to be
@@ -81,8 +84,8 @@ struct PeerContext {
 
 class Peer final {
  public:
-  /// The initiator begins a race for a new session after this time without a usable subflow: the
-  /// other side may have lost its keys.
+  /// A side with routes, initiator or responder, begins a race for a new session after this time
+  /// without a usable subflow: the other side may have lost its keys.
   static constexpr Duration kReconnectAfter = 1500ms;
   /// A session ends, without a CLOSE, when no datagram of it could be decrypted for this time.
   static constexpr Duration kIdleTimeout = 180s;
@@ -97,7 +100,7 @@ class Peer final {
   size_t position = 0;  ///< among the peers (PeerSet)
   size_t group = 0;     ///< position of its group (PeerGroups); meaningless without one
   /// Packets for its prefixes are sent to it; false: to another peer of its group instead. Always
-  /// true for a peer without a group. (No matter of the session's state "in use".)
+  /// true for a peer without a group. Says nothing about session().
   bool inUse = true;
 
   // ---- configuration
@@ -109,7 +112,7 @@ class Peer final {
   /// PeerContext::options has changed.
   void setTunables();
   /// The uplinks, or their state, have changed. As initiator, opens a subflow on each new route and
-  /// closes the subflows of routes that are gone. May begin a handshake.
+  /// closes the subflows of routes that are gone. Calls connect().
   void setUplinks(const std::vector<UplinkMeterEntry>& uplinks, Time now);
 
   // ---- for those who send
@@ -130,7 +133,7 @@ class Peer final {
   StagedPackets& staged() { return staged_; }
   /// Another peer of the group has taken over, because this one does not answer (PeerGroups). Ends
   /// the session, resets its streams, and returns all waiting packets, which then go to the other
-  /// peer. The initiator continues to try to reach this one.
+  /// peer. A side with routes continues to try to reach this one.
   void abandon(Time now);
   /// Calls visit(Session&) for the session, whatever its state, and for all pending ones.
   template <typename F>
@@ -142,12 +145,12 @@ class Peer final {
   // ---- what arrives, and what the kernel says
 
   /// A handshake datagram came on the route. Returns true when it belongs to a handshake that this
-  /// side began; false, and nothing has changed, when another peer or HandshakeServer must be
-  /// asked.
+  /// side began, after connect(); false, and nothing has changed, when another peer or
+  /// HandshakeServer must be asked.
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// The other gateway has restarted and says that its keys are gone. Returns true when the notice
-  /// belongs to the session that this side began last; that session then ends, and a race begins at
-  /// once. Each notice is accepted once.
+  /// belongs to the session that this side began last; that session then ends, and connect() begins
+  /// a race. Each notice is accepted once.
   bool onRestartNotice(const RestartNotice& notice, Time now);
   /// A handshake that the peer began is done: adds a pending session. Nothing happens when the
   /// session id is in use already.
@@ -171,7 +174,8 @@ class Peer final {
   /// a session that connect() makes.
   void onTimer(Time now);
   /// Begins, continues or ends the handshakes that this side begins, as needed. The winner of a
-  /// race becomes the session here.
+  /// race becomes the session here. setUplinks(), onHandshakeDatagram() and
+  /// onRestartNotice() call it themselves.
   void connect(Time now);
   /// The gateway stops: every session sends CLOSE, and no handshake begins. Only polls may follow.
   void close();
@@ -180,10 +184,10 @@ class Peer final {
   bool pollDatagram(Datagram& out, Time now);
   /// When onTimer() and connect() are due, or pollDatagram() may have more to send.
   Time nextDeadline(Time now) const;
-  /// To be called after a poll that returned nothing. Returns a time before which no poll and no
-  /// timer call does anything, unless another call comes first: PeerSet leaves the peer alone until
-  /// then. nullopt: it cannot rest, PeerSet polls it at every turn, because something may happen
-  /// before nextDeadline().
+  /// To be called after a poll that returned nothing. Returns nextDeadline() if neither a poll nor
+  /// a timer call does anything before it, unless another call comes first: PeerSet leaves the peer
+  /// alone until then. nullopt: PeerSet polls it at every turn, because what it waits for has no
+  /// deadline, such as memory that others free, or the peer coming up.
   std::optional<Time> restsUntil(Time now) const;
 
   // ---- for the operator and for a restart

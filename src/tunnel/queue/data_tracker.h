@@ -12,7 +12,8 @@
 //   repair   to send a unit again after its loss. Lost units wait in the repair queue.
 //   moved    taken off a path that fell silent, to be repaired on another one (MPTCP: reinjected),
 //            although its datagram is not known to be lost.
-//   copy     a second datagram with the unit, sent for protection before any loss is known.
+//   copy     the only second datagram with the unit, sent for protection before a loss is known.
+//   lane     supplier of a flow's data (drr.h).
 //   done     delivered or given up. A unit becomes done once and remains so.
 //
 // Life of a unit:
@@ -20,13 +21,14 @@
 //   onCopied(), onCoded() protection (tunnel/fec): a copy is sent, or the unit enters a block
 //                         whose parity will be sent. The state stays.
 //   onLost(), onMoved()   a subflow's InFlightTracker reports it: state kLost, and the unit is
-//                         queued for repair, unless only the copy is lost.
+//                         queued for repair, unless only the copy is lost (onLost()).
 //   onSent()              DataSender takes it from nextRepair() and sends it again: kInFlight.
 //   onDelivered(), onRecovered()      the peer has it: kDelivered.
 //   giveUp(), takeBack()  nobody waits for it any more: kAbandoned.
 //
 // How long a unit is repaired depends on its flow's Delivery (flow_kind.h): TCP for the repair
-// time, ordered datagrams (QUIC, VPNs) for the patience, others for kTimely, streams without end.
+// time, ordered datagrams (QUIC, VPNs) for the patience, others for kTimely. A unit of a stream is
+// repaired as long as the stream lives.
 //
 // When a unit is done, its packet returns to the pool and its flow no longer lists it. The record
 // itself is freed with its last reference. There is one reference for each datagram that is
@@ -81,25 +83,24 @@ class DataTracker final : private QuotaUser {
   /// for a full window.
   bool mayCreate() const { return hasRoom(1); }
   /// A new unit of `flow`, which must be sent at once: onSent() must follow. An inner packet gets
-  /// the next DSN of the flow's slot. For a range, the lane has written offset and frame type to
-  /// Flow::unit. Ask mayCreate() before.
+  /// the next DSN of the flow's slot. For a range, offset and frame type are read from Flow::unit,
+  /// where the lane wrote them. Ask mayCreate() before.
   UnitRef create(Flow& flow, Packet packet, Time now);
   /// Datagram `pn` of `subflow` is sent with the unit, for the first time or as a repair. The
   /// datagram becomes a carrier and gets a reference. A unit in the repair queue leaves it.
   void onSent(UnitRef unit, SubflowId subflow, PacketNumber pn);
   /// A copy of the unit is sent. It becomes a carrier and gets a reference; the unit's `subflow`
-  /// and `pn` do not change. If the unit is lost meanwhile, it is queued, but Repairs
-  /// (session/repairs.h) passes over it until `answerDue`, when the peer's report on the copy
-  /// should have arrived.
+  /// and `pn` do not change. If the unit is lost meanwhile, it is queued, but session/repairs.h
+  /// passes over it until `answerDue`, when the peer's report on the copy should have arrived.
   void onCopied(UnitRef unit, Time answerDue = Time::min());
   /// No copy of the unit may be sent: it is too old, or does not fit. No effect after onCopied().
   void forbidCopy(UnitRef unit) {
     if (unit->mayCopy()) unit.unit_->protection = UnitProtection::kRefused;
   }
-  /// The unit has entered a coding block. `answerDue`: as in onCopied(); it is that of the
+  /// The unit has entered a coding block. If it is lost it waits as in onCopied(), here for the
   /// block's parity, which may not be sent yet.
   void onCoded(UnitRef unit, Time answerDue);
-  /// The unit may not enter a coding block: it is too old.
+  /// The unit may not enter a coding block: it is too old. From now on it counts as coded.
   void forbidCoding(UnitRef unit) { setCoded(*unit.unit_); }
   /// Adds a reference. Called by DuplicateQueue, which remembers units that are to be copied.
   void retain(UnitRef unit) { ++unit.unit_->refs; }
@@ -108,7 +109,8 @@ class DataTracker final : private QuotaUser {
   /// announcement.
   void release(UnitRef unit);
 
-  // ---- delivery and loss: one call for each unit of the datagram. Its reference stays: release()
+  // ---- delivery and loss: one call for each unit of the datagram. Its reference stays until
+  // release(). When the last unit of a stream becomes done, the call runs Lane::onAllDone().
 
   /// A datagram with the unit was acknowledged. `wasCarrier`: neither onLost() nor onMoved() was
   /// called for it before.
@@ -118,20 +120,22 @@ class DataTracker final : private QuotaUser {
   void onRecovered(UnitRef unit);
   /// A carrier of the unit is lost. The unit is queued for repair, or given up if isTooLate(). It
   /// stays in flight if only the copy is lost (`isCopy`) and another carrier is left. If the copy
-  /// is the one that is left, the unit is queued, but waits until `answerDue` (onCopied()).
+  /// is the one that is left, the unit is queued, but waits until `answerDue` (onCopied()), even if
+  /// the copy is lost then. For a unit that is queued or done only the carrier ends.
   void onLost(UnitRef unit, Time now, bool isCopy = false);
   /// The path of a carrier has fallen silent: like onLost(), except that the unit is repaired
-  /// before lost ones and counts as moved. The datagram stops being a carrier, so onLost() must not
-  /// follow. `isCopy`: it was the copy; then the unit does not count as moved, because the silence
-  /// says nothing about the path that the unit itself took.
+  /// before lost ones (DataUnit::moved). The datagram stops being a carrier, so onLost() must not
+  /// follow. `isCopy`: it was the copy; a unit that is queued then is among the lost ones, because
+  /// the silence says nothing about the path that the unit itself took.
   void onMoved(UnitRef unit, Time now, bool isCopy = false);
-  /// The unit is not sent again: it is too late, too big for all paths (Repairs), or no path was
-  /// usable for the repair time (Session). Counts `cause`, gives the packet to `events` if that is
-  /// kExpired or kTooBig, and announces to the receiver of TCP or ordered datagrams that it need
-  /// not wait (takeSkip()). No effect if the unit is done.
+  /// The unit is not sent again: it is too late, too big for all paths (session/repairs.h), or no
+  /// path was usable (Session, units in flight). Counts `cause`, gives the
+  /// packet to `events` if that is kExpired or kTooBig, and announces to the receiver of TCP or
+  /// ordered datagrams that it need not wait (takeSkip()). No effect if the unit is done.
   void giveUp(UnitRef unit, Drop cause);
-  /// The session or the stream ends: abandons all units of the flow that are not done, and calls
-  /// take(Packet) for each, oldest first. The receiver is not told.
+  /// Abandons all units of the flow that are not done, and calls take(Packet) for each, oldest
+  /// first. The receiver is not told. Called when a stream ends, and for TCP flows when Peer ends
+  /// or replaces the session (Session::handBack()), so that their packets go to the next one.
   template <typename F>
   void takeBack(Flow& flow, F&& take) {
     while (DataUnit* oldest = oldestOf(flow).unit_) {
@@ -140,15 +144,16 @@ class DataTracker final : private QuotaUser {
       take(std::move(packet));
     }
   }
-  /// Gives up all units in the repair queue: no path is usable for too long, or the session ends.
+  /// giveUp() for all units in the repair queue. Session calls it when no path was usable during
+  /// the repair time, and when it is destroyed, after takeBack().
   void giveUpRepairs(Drop cause);
 
   // ---- repair
 
   /// The unit to repair next; nullptr when there is none. Moved units come before lost ones, and
   /// among each the one queued first. Units at the head that are too late are given up. `answerDue`
-  /// is not looked at: Repairs goes on by repairAfter() from a unit that must wait. The unit stays
-  /// in the queue until onSent().
+  /// is not looked at: the caller goes on by repairAfter() from a unit that must wait. The unit
+  /// stays in the queue until onSent().
   UnitRef nextRepair(Time now);
   /// The unit behind this one in the repair queue; nullptr at the end.
   static UnitRef repairAfter(UnitRef unit) { return UnitRef(Repairs::next(*unit)); }
@@ -180,7 +185,7 @@ class DataTracker final : private QuotaUser {
   const DropCounts& drops() const { return drops_; }
 
  private:
-  using Repairs = IntrusiveList<DataUnit, &DataUnit::repair>;
+  using Repairs = IntrusiveList<DataUnit, &DataUnit::repair>;  // not that of repairs.h
 
   void reclaim() override {}  // never called: see Reclaimable::kNo
   /// The age at which a unit becomes too late.

@@ -42,7 +42,8 @@ class Lane {
  public:
   virtual ~Lane() = default;
   /// Prepares the next unit of the flow, of at least one byte; nullptr when the flow has nothing to
-  /// send. The ready unit stays where it is in memory, and is not dropped, until handOut().
+  /// send. The ready unit stays where it is in memory, and is not dropped, until handOut(), or
+  /// until the lane itself ends the flow and has called DrrScheduler::remove().
   virtual const Packet* prepare(Flow& flow, Time now) = 0;
   /// Hands out the ready unit; there must be one.
   virtual Packet handOut(Flow& flow) = 0;
@@ -106,8 +107,8 @@ class DrrScheduler {
   DrrScheduler(const DrrScheduler&) = delete;
   DrrScheduler& operator=(const DrrScheduler&) = delete;
 
-  /// The lane of the flow has `bytes` > 0 more bytes that wait. While it has data, that is offered;
-  /// a requested bare turn stays and follows when the data is sent.
+  /// The lane of the flow has `bytes` > 0 more bytes that wait. They are offered before a bare turn
+  /// that the flow has requested; the request stays until they are sent.
   void onData(DrrEntry& entry, size_t bytes);
   /// The lane has dropped `bytes` waiting bytes, none of them of the ready unit.
   void onDropped(DrrEntry& entry, size_t bytes) {
@@ -118,13 +119,14 @@ class DrrScheduler {
   /// recovery policy wants to protect what the flow has sent. A second request before the turn has
   /// no effect.
   void requestTurn(DrrEntry& entry);
-  /// The flow ends: forgets its bytes and its request. No DrrCursor may be in use.
+  /// The flow ends: forgets its bytes, its request and its ready unit, which the lane frees
+  /// afterwards. No DrrCursor may be in use.
   void remove(DrrEntry& entry);
 
   /// Waiting bytes of all flows.
   size_t bytes() const { return bytes_; }
-  /// An estimate of the bytes sent until all that waits of this flow now is sent, its own included.
-  /// A sparse flow is served at once; else each flow sends as much as this one, up to bytes().
+  /// An estimate of the bytes that all flows send until this one has sent what waits now: of a
+  /// sparse flow its own bytes; else its own bytes times flows(), at most bytes().
   size_t bytesUntilDrained(const DrrEntry& entry) const;
   /// Whether data waits or a turn is requested.
   bool hasWork() const { return bytes_ + turnRequests_ > 0; }
@@ -159,7 +161,7 @@ class DrrScheduler {
   List old_;
   DrrEntry* current_ = nullptr;     // nullptr: to be selected
   std::vector<DrrEntry*> skipped_;  // in the order in which they were skipped
-  int64_t sparseRun_ = 0;           // bytes of sparse flows since an old flow had its turn
+  int64_t sparseRun_ = 0;  // bytes of sparse flows since an old flow sent, was skipped or deferred
   size_t bytes_ = 0;
   size_t flows_ = 0;
   size_t turnRequests_ = 0;
@@ -178,18 +180,20 @@ class DrrCursor {
   /// The candidate; the same one again until another call disposes of it.
   Candidate peek(Time now);
   /// For a unit: takes it out of its lane to be sent, and charges its size to the flow. An empty
-  /// handle when the candidate is none.
+  /// handle when the candidate is a bare turn, or there is none.
   Packet take();
-  /// For a unit: its flow is skipped, or stays so, and the next candidate follows. The flow returns
-  /// to the head of its list when its unit is taken. False for a bare turn, and for the current
-  /// flow when kMaxSkipped flows are skipped already. `now`: as for peek().
+  /// For a unit: its flow is skipped, or stays so, and the next candidate follows. When its unit is
+  /// taken, the flow returns to the head of its list, but behind a current flow. False for a bare
+  /// turn, and for the current flow when kMaxSkipped flows are skipped already; the poll then ends,
+  /// as peek() would give the same unit again. `now`: as for peek().
   bool skip(Time now);
   /// For a bare turn: it is over, and the flow has sent `bytes` bytes in it, which are charged.
-  /// `again`: the flow requests another one.
+  /// `again`: the flow requests another one. The flow stays first while it has deficit and work.
   void endTurn(size_t bytes, bool again);
-  /// For a bare turn: new flows are served before it. Its flow becomes (or stays) the first of the
-  /// old ones, with its request and the rest of its turn. False, and nothing changes, when there
-  /// are no other new flows.
+  /// For a bare turn: other new flows are served before it. Its flow becomes (or stays) the first
+  /// of the old ones, with its request and the rest of its turn. A new run of sparse flows begins,
+  /// so the flow comes back when no new flow is left or after kMaxSparseRun. False, and nothing
+  /// changes, when there are no other new flows; so a loop of peek() and deferTurn() ends.
   bool deferTurn();
 
  private:

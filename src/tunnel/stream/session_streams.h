@@ -6,7 +6,9 @@
 //
 //     the driver   holds the TCP sockets (TcpProxy in the daemon). It calls StreamApi
 //                  (Tunnel::streams()) with a StreamHandle. TunnelStreams implements that: it looks
-//                  the stream up and calls here. What happened comes from StreamRegistry
+//                  the stream up and calls here. Its events are kept in StreamRegistry. To
+//                  intercept a connection is to terminate it there instead of forwarding its
+//                  packets
 //     Inbound      hands over STREAM, STREAM_CREDIT and RESET frames of the peer
 //     Outbound     polls the credit and reset frames for the peer
 //
@@ -26,17 +28,20 @@
 // arrived is lost. Then only its id is remembered (StreamIdFilter).
 //
 // Flow control is QUIC's: STREAM_CREDIT says up to which offset the peer may send. The window
-// behind it doubles while the driver reads fast, like the receive buffer of TCP.
+// behind it doubles while the driver reads half of it within two RTTs of the slowest path, like the
+// receive buffer of TCP.
 //
 // Bounds (StreamOptions):
 //
 //     most           streams of both sides at once. Beyond it this side resets those that the peer
 //                    opens. It opens none beyond it or the peer's bound (Params::streams)
-//     newPerSecond   new streams (StreamRateLimits): as for `most`
+//     newPerSecond   new streams of the peer (StreamRateLimits): this side resets those beyond
+//                    it, and itself opens at most half as many
 //     heldBytes      received and not yet read, all streams together (ReceiveMemory); allHeldBytes
 //                    the same of all peers. At either bound a frame out of order is not taken
-//                    (kNoRoom), and for one in order the stream with the most unread bytes is
-//                    reset, so no stream waits for the reader of another
+//                    (kNoRoom), and for one in order this session's stream with the most unread
+//                    bytes is reset, so no stream waits for the reader of another. At allHeldBytes
+//                    sessions that hold more than twice as much reset theirs first
 //     mostCredit     window of one stream
 //     queuedBytes    written and not yet sent, of one stream. The bound in force is lower if the
 //                    paths carry less in 8 ms (setPaths())
@@ -101,9 +106,9 @@ class SessionStreams {
   void writeParams(Params& own) const;
   /// The peer's parameters have come. Until then no stream can be opened.
   void setPeerParams(const Params& peer) { peer_ = peer; }
-  /// `unit`: bytes that fit the smallest datagram of the paths in use. `rate`: bytes per second
-  /// that the paths carry together; infinity: not known. `rtt`: round-trip time of the slowest
-  /// path, above 0.
+  /// `unit`: size in bytes that fits the smallest datagram of the paths in use. `rate`: bytes per
+  /// second that the paths carry together; infinity: not known. `rtt`: round-trip time of the
+  /// slowest path, above 0.
   void setPaths(size_t unit, double rate, Duration rtt) {
     sendSide_.setPaths(unit, rate);
     rtt_ = rtt;
@@ -150,7 +155,7 @@ class SessionStreams {
   /// is room for a stream and its reset.
   bool canOpen() const;
   /// Whether new connections are to be intercepted to become streams: canOpen() is true, and there
-  /// is also room for connections that are intercepted before the answer false takes effect. False
+  /// is also room for connections that the driver still intercepts until it acts on a false. False
   /// for kPauseAfterRefusal after the peer had no room for a stream, and while the rate limit is
   /// nearly used up.
   bool mayIntercept() const;
