@@ -66,6 +66,17 @@ class Situations(unittest.TestCase):
         self.assertEqual(value, 0)
         self.assertNotIn(MISSING, detail)
 
+    def test_a_test_of_a_program_must_have_run(self):
+        rows = [{"test": "a_test.py A.b"}, {"test": "unit_a A.B"}, {"open": "sim_a A.B"}]
+        self.assertEqual(router.test_programs(rows), ["unit_a"])
+        for code, text, good in ((0, "[  PASSED  ] 4 tests.", True), (0, "[  PASSED  ] 0 tests.", False),
+                                 (1, "[  PASSED  ] 3 tests.", False),
+                                 (0, "[  SKIPPED ] A.B\n[  PASSED  ] 1 test.", False)):
+            done = mock.Mock(returncode=code, stdout=text)
+            with mock.patch.object(router.subprocess, "run", return_value=done), \
+                    contextlib.redirect_stderr(io.StringIO()):
+                self.assertEqual(router.passes_in("unit_a", "A.B"), good, text)
+
     def test_a_situation_is_whole(self):
         for state in ("test: a, open: b", "kind: 4", "until: b"):
             with self.assertRaises(ValueError, msg=state):
@@ -74,9 +85,15 @@ class Situations(unittest.TestCase):
     def test_the_table(self):
         rows = router.read(router.TABLE.read_text(encoding="utf-8"))
         self.assertGreaterEqual(len(rows), router.LEAST)
+        programs = router.test_programs(rows)
+        sources = "".join(path.read_text(encoding="utf-8") for folder in ("unit", "sim")
+                          for path in (router.ROOT / "tests" / folder).rglob("*_test.cc"))
         for test in {row["test"] for row in rows if "test" in row}:
             file, name = test.split()
             group, _, case = name.partition(".")
+            if file in programs:
+                self.assertRegex(sources, rf"\bTEST(_[FP])?\({group}, {case}\)", test)
+                continue
             text = (router.ROOT / "tests/e2e" / file).read_text(encoding="utf-8")
             self.assertIn(f"class {group}(", text, test)
             self.assertIn(f"def {case}(", text, test)

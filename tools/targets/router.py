@@ -1,14 +1,19 @@
 """Target of the situations of real hosts: tests/situations.yaml lists them, each with the test that covers it."""
 
+import re
+import subprocess
+import sys
+
 import yaml
 
 from . import option, require, target
-from ._builds import ROOT
+from ._builds import ROOT, build_tests
 from .aid import passes
 
 TABLE = ROOT / "tests" / "situations.yaml"
 LEAST = 60  # situations that the table must have
 KINDS = range(1, 13)  # of issue 48
+SECONDS = 300  # that one test of a test program may take
 FIELDS = {"kind", "situation", "program", "family"}
 
 
@@ -23,6 +28,25 @@ def read(text):
             raise ValueError(f"not whole, or there twice: {row}")
         seen.add(key)
     return rows
+
+
+def test_programs(rows):
+    """The test programs (gtest) that the rows name beside files of tests/e2e."""
+    files = {row["test"].split()[0] for row in rows if "test" in row}
+    return sorted(file for file in files if not file.endswith(".py"))
+
+
+def passes_in(program, check):
+    """True when that test of a gtest program passes, with all its parameters. The output of a failure is written to
+    standard error."""
+    done = subprocess.run([program, f"--gtest_filter={check}:*/{check}/*"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", timeout=SECONDS)
+    # A name that no longer exists, or a skipped test, proves nothing.
+    ran = re.search(r"^\[  PASSED  \] [1-9]", done.stdout, re.MULTILINE)
+    good = done.returncode == 0 and bool(ran) and "[  SKIPPED ]" not in done.stdout
+    if not good:
+        sys.stderr.write(f"--- {program} {check}\n{done.stdout[-3000:]}\n")
+    return good
 
 
 def situations_value(rows, run=passes):
@@ -51,4 +75,7 @@ def situations_value(rows, run=passes):
 def situations(kind):
     """Every test of the table, once. Those of other programs make Debian trees of their own."""
     rows = [row for row in read(TABLE.read_text(encoding="utf-8")) if kind in (0, row["kind"])]
-    return situations_value(rows)
+    programs = test_programs(rows)
+    folder = build_tests(programs) if programs else None
+    return situations_value(rows, lambda file, check: (
+        passes_in(folder / file, check) if file in programs else passes(file, check)))
