@@ -111,8 +111,13 @@ class GuardCase(PairCase):
         self.braidctl("release")
 
     def host(self):
-        """Routes, rules and packet filter."""
-        return [sorted(re.sub(r" expires \S+", "", self.edge.run(*words)).splitlines()) for words in (
+        """Routes, rules and packet filter, without those of link-local addresses, which come when the kernel has checked
+        them."""
+        def lines(*words):
+            found = re.sub(r" expires \S+", "", self.edge.run(*words)).splitlines()
+            return sorted(line for line in found if not re.search(r"fe80::|ff00::/8", line))
+
+        return [lines(*words) for words in (
             ("ip", "route", "show", "table", "all"), ("ip", "-6", "route", "show", "table", "all"),
             ("ip", "rule"), ("ip", "-6", "rule"), ("nft", "list", "ruleset"))]
 

@@ -392,6 +392,7 @@ class Router(PairCase):
                     self.assertEqual(sysctl(hub, "all/forwarding"), [1, 1])
                 finally:
                     hub.ip("link", "del", "docker0")
+                    self.lab.edge_gateway.restart()  # it may not have noticed a gateway that ran for a moment
 
     def test_forwarding_that_was_on_stays(self):
         self.hub.config["forwarding"] = "on"
