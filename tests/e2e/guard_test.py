@@ -111,8 +111,8 @@ class GuardCase(PairCase):
         self.braidctl("release")
 
     def host(self):
-        """Routes, rules and packet filter, without those of link-local addresses, which come when the kernel has checked
-        them."""
+        """Routes, rules and packet filter, without those of link-local addresses, which come when the kernel has
+        checked them."""
         def lines(*words):
             found = re.sub(r" expires \S+", "", self.edge.run(*words)).splitlines()
             return sorted(line for line in found if not re.search(r"fe80::|ff00::/8", line))
