@@ -147,9 +147,9 @@ class Listening(PairCase):
     GATEWAYS = False
 
     def test_an_address_that_is_not_there_yet_is_waited_for(self):
+        self.lab.make_gateways()
         for address, place in (("203.0.113.77", "203.0.113.77:4433"), ("2001:db8::77", "[2001:db8::77]:4433")):
             with self.subTest(address=address):
-                self.lab.make_gateways()
                 hub, edge = self.lab.gateways()
                 hub.config["listen"] = edge.config["peers"][0]["endpoints"] = [place]
                 for gateway in (hub, edge):
