@@ -20,6 +20,7 @@ EDGE = {V4: "192.168.10.1", V6: "fd00:0:0:10::1"}  # the gateway's addresses in 
 FAR = {V4: "10.0.0.2", V6: "fd01:0:0:0::2"}  # the router of the uplink
 OTHER = 5001  # a port that is not for streams
 LOOKS = 15  # seconds until the daemon has seen a change of the rules at the latest
+PAST_THE_TUNNEL = 1000  # routing table, and priority of its rule, of packets that go by an uplink themselves
 
 
 class FirewallCase(PairCase):
@@ -140,13 +141,17 @@ class FirewallCase(PairCase):
 
     def assert_nothing_else(self, address):
         """LAN to uplink, uplink to LAN, and LAN to the gateway itself stay shut."""
-        self.lab.concentrator.route(CLIENT[address] + ("/128" if ":" in address else "/32"), "via",
-                                    "10.0.0.1" if address == V4 else "fd01:0:0:0::1", "dev", "dsl0")
+        family, hub = "-6" if ":" in address else "-4", self.lab.concentrator
+        rule = ("priority", PAST_THE_TUNNEL, "to", CLIENT[address], "lookup", PAST_THE_TUNNEL)
+        hub.ip(family, "route", "add", CLIENT[address], "via", "10.0.0.1" if address == V4 else "fd01:0:0:0::1",
+               "dev", "dsl0", "table", PAST_THE_TUNNEL)
+        hub.ip(family, "rule", "add", *rule)
         try:
             with self.listening(self.lab.client, OTHER):
                 self.assertFalse(self.connects(self.lab.concentrator, CLIENT[address], OTHER, 1), "uplink to LAN")
         finally:
-            self.lab.concentrator.ip("-6" if ":" in address else "-4", "route", "del", CLIENT[address])
+            hub.ip(family, "rule", "del", *rule)
+            hub.ip(family, "route", "flush", "table", PAST_THE_TUNNEL)
         with self.listening(self.lab.concentrator, OTHER):
             self.assertFalse(self.connects(self.lab.client, FAR[address], OTHER, 1), "LAN to uplink")
         with self.listening(self.edge, 8080):
