@@ -39,6 +39,8 @@ class NetlinkRequest {
   }
   /// A range that is one port.
   void putPort(uint16_t type, uint16_t port);
+  /// An attribute without contents.
+  void putEmpty(uint16_t type) { mnl_attr_put(&header(), type, 0, ""); }
   void put(uint16_t type, const Address& a) {
     mnl_attr_put(&header(), type, a.view().size(), a.view().data());
   }

@@ -19,6 +19,7 @@ struct LinkState {
   bool on = false;
   uint32_t mtu = 0;
   uint32_t master = 0;
+  std::string alias;
 };
 
 LinkState readLink(NetlinkSocket& socket, const std::string& device, int index) {
@@ -29,6 +30,8 @@ LinkState readLink(NetlinkSocket& socket, const std::string& device, int index) 
     if (m.nlmsg_type != RTM_NEWLINK || m.nlmsg_len < mnl_nlmsg_size(sizeof(ifinfomsg))) return;
     out.on = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&m))->ifi_flags & IFF_UP;
     forEachAttribute(m, sizeof(ifinfomsg), [&](const nlattr* a) {
+      if (mnl_attr_get_type(a) == IFLA_IFALIAS && mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0)
+        out.alias = mnl_attr_get_str(a);
       if (mnl_attr_get_payload_len(a) < sizeof(uint32_t)) return;
       if (mnl_attr_get_type(a) == IFLA_MTU) out.mtu = mnl_attr_get_u32(a);
       if (mnl_attr_get_type(a) == IFLA_MASTER) out.master = mnl_attr_get_u32(a);
@@ -62,11 +65,19 @@ void NetlinkConfig::takeBackLink(const std::string& device, const std::string& t
 }
 
 void NetlinkConfig::setLinkUp(const std::string& device) {
-  auto set = [](bool on) {
-    return [on](NetlinkRequest& request, ifinfomsg& body) {
+  // An alias of somebody else's stays.
+  std::string alias = readLink(socket_, device, indexOf(device)).alias;
+  const bool mayName = alias.empty() || alias == kDeviceAlias;
+  auto set = [mayName](bool on) {
+    return [mayName, on](NetlinkRequest& request, ifinfomsg& body) {
       body.ifi_change = IFF_UP;
       body.ifi_flags = on ? IFF_UP : 0;
-      if (on) request.put(IFLA_IFALIAS, std::string(kDeviceAlias));
+      if (!mayName) return;
+      if (on) {
+        request.put(IFLA_IFALIAS, std::string(kDeviceAlias));
+      } else {
+        request.putEmpty(IFLA_IFALIAS);
+      }
     };
   };
   auto switchOn = [=, this] {
