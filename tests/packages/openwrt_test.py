@@ -25,6 +25,9 @@ config device
     list address 'fd99::2/64'
     list route '10.1.0.0/16'
     list network '10.2.0.0/16'
+    option mark_mask '0xff00'
+    option rule_priority '7000'
+    option when_down 'block'
 """
 TAP = """
 config device

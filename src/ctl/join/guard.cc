@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "ctl/client/client.h"
+#include "ctl/views/format.h"
 #include "gateway/network/tunnel_routes.h"
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
@@ -40,14 +41,22 @@ HostNumbers numbersOf(const Config& config) {
   return {config.device.markMask, config.device.rulePriority, 0};
 }
 
+// Prints what was done. `guarded`: a guard is in effect now.
+void tell(bool guarded, const std::string& text, bool json, std::ostream& out) {
+  if (json) {
+    out << prettyJson({{"guarded", guarded}, {"text", text}});
+  } else {
+    out << text << '\n';
+  }
+}
+
 }  // namespace
 
-void applyGuard(const std::string& file, std::ostream& out) {
+void applyGuard(const std::string& file, bool json, std::ostream& out) {
   Config config = readForGuard(file);
   const std::string& device = config.device.name;
   if (isKept(config)) {
-    out << "the gateway runs and keeps its guard\n";
-    return;
+    return tell(true, "the gateway runs and keeps its guard", json, out);
   }
   RouteSituation situation{device, numbersOf(config), false, {}};
   for (const UplinkConfig& uplink : config.uplinks) {
@@ -59,14 +68,14 @@ void applyGuard(const std::string& file, std::ostream& out) {
   NftFilter filter(device);
   if (!guard.filter.guard) {
     releaseGuard(network, filter, device, situation.numbers);
-    out << "no guard: 'device.when-down' is not 'block', or there are no routes\n";
-    return;
+    return tell(false, "no guard: 'device.when-down' is not 'block', or there are no routes", json,
+                out);
   }
   applyGuard(network, filter, device, guard);
-  out << "packets to device.routes leave by " << device << " only, or not at all\n";
+  tell(true, "packets to device.routes leave by " + device + " only, or not at all", json, out);
 }
 
-void releaseGuard(const std::string& file, std::ostream& out) {
+void releaseGuard(const std::string& file, bool json, std::ostream& out) {
   Config config = readForGuard(file);
   if (isKept(config) && config.device.whenDown == DeviceConfig::WhenDown::kBlock)
     throw std::runtime_error(
@@ -75,8 +84,10 @@ void releaseGuard(const std::string& file, std::ostream& out) {
   NetlinkConfig network;
   NftFilter filter(config.device.name);
   releaseGuard(network, filter, config.device.name, numbersOf(config));
-  out << "the guard of " << config.device.name
-      << " is gone: packets take the host's own routes in clear\n";
+  tell(false,
+       "the guard of " + config.device.name +
+           " is gone: packets take the host's own routes in clear",
+       json, out);
 }
 
 }  // namespace braid

@@ -7,12 +7,12 @@ namespace braid {
 
 // The guard of `device.when-down: block`, which keeps packets from leaving in clear while no
 // gateway runs. `file`: a configuration, or its name in /etc/braid. What was done is written to
-// `out`. Both throw std::runtime_error.
+// `out`, in words or as JSON. Both throw std::runtime_error.
 
 /// Puts it into effect, or removes one that is not wanted any more. A gateway that runs keeps its
 /// own.
-void applyGuard(const std::string& file, std::ostream& out);
+void applyGuard(const std::string& file, bool json, std::ostream& out);
 /// Removes it.
-void releaseGuard(const std::string& file, std::ostream& out);
+void releaseGuard(const std::string& file, bool json, std::ostream& out);
 
 }  // namespace braid

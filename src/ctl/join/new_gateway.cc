@@ -334,7 +334,7 @@ bool startGateway(const NewGateway& options, const GatewayFiles& files, Transact
       [name, files] {
         stopUnit(name);
         std::ostringstream said;
-        releaseGuard(files.yaml(), said);
+        releaseGuard(files.yaml(), false, said);
       });
   return true;
 }

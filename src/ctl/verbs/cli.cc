@@ -284,11 +284,13 @@ class CommandLine {
     CLI::App* verb = guard->add_subcommand(
         "apply", "Put it into effect where 'device.when-down' is 'block', and else remove it");
     verb->add_option("FILE", file_, "Configuration, or its name in /etc/braid")->required();
-    verb->callback([this] { applyGuard(file_, out_); });
+    addJson(verb);
+    verb->callback([this] { applyGuard(file_, json_, out_); });
     verb = app_.add_subcommand("release",
                                "Remove the guard: packets then take the host's own routes (root)");
     verb->add_option("FILE", file_, "Configuration, or its name in /etc/braid")->required();
-    verb->callback([this] { releaseGuard(file_, out_); });
+    addJson(verb);
+    verb->callback([this] { releaseGuard(file_, json_, out_); });
   }
 
   std::ostream &out_, &err_;

@@ -38,6 +38,7 @@ constexpr SectionText kSections[] = {
      "gateways need the section. Only for a TUN device."},
     {"streams.match", "A list. One of the keys must be there."},
     {"streams.exclude", "A list. One of the keys must be there."},
+    {"streams.accept", "A list. One of the keys must be there."},
     {"dns", "What `braidctl dns set` does with them is in the guide."},
     {"forwards", "A list; the first that matches counts."},
     {"recovery", ""},
