@@ -55,6 +55,13 @@ DeviceOptions deviceOptions(const Config& config) {
   return {kind, config.device.name, config.offloads.device, kDeviceQueues};
 }
 
+// The names of the uplinks' interfaces, as far as they are known.
+std::vector<std::string> knownInterfaces(const Config& config, const NetworkTable& host) {
+  std::vector<std::string> out = interfacesOf(config.uplinks, host);
+  std::erase(out, "");
+  return out;
+}
+
 // Creates the folders for what is kept over a restart: counts of metered uplinks, the initiators of
 // a gateway that listens, and invitations. A host that cannot have such a folder still carries
 // packets.
@@ -167,16 +174,15 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
           }) {
   Time now = host_.clock().now();
   makeStateFolders(config_);
-  linkNames_ = linkNames();
+  linkNames_ = knownInterfaces(config_, monitor_.table());
   followMtu(now);
   applyDevice(config_);
-  nat_.configure(withLinkNames(config_));
+  nat_.configure(config_, linkNames_);
   listeners_.open(config_.listen);
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
-  uplinks_.keepReplies(endangersReplies(withLinkNames(config_), monitor_.table()));
-  uplinks_.configure(config_.uplinks, monitor_.table());
+  configureUplinks();
   removeStaleRules();
   openProxy();
   updateUplinks(true);
@@ -275,9 +281,8 @@ void Gateway::applyDevice(const Config& config) {
 
 void Gateway::applyRoutes(const Config& config) {
   RouteSituation situation{device_.name(), numbers_, watch_.carries(), {}};
-  const Config named = withLinkNames(config);
-  if (endangersReplies(named, monitor_.table())) situation.replies = uplinks_.replyMarks();
-  routes_.apply(planRoutes(named, monitor_.table(), situation));
+  situation.replies = uplinks_.replyMarks();
+  routes_.apply(planRoutes(config, monitor_.table(), situation));
   routes_.keep(host_.clock().now());
 }
 
@@ -341,7 +346,12 @@ TunnelOptions Gateway::tunnelOptions() const {
 }
 
 void Gateway::configureProxy() {
-  proxy_->configure(withLinkNames(config_), numbers_, host_.clock().now());
+  proxy_->configure(config_, linkNames_, numbers_, host_.clock().now());
+}
+
+void Gateway::configureUplinks() {
+  uplinks_.keepReplies(endangersReplies(config_, monitor_.table()));
+  uplinks_.configure(config_.uplinks, monitor_.table());
 }
 
 void Gateway::followMtu(Time now) {
@@ -405,30 +415,12 @@ void Gateway::judgeSources(Time now) {
   updateUplinks(uplinks_.judgeSources(working, called, monitor_.table(), now));
 }
 
-// The configuration with the present names of the uplinks' interfaces, for parts that go by names.
-Config Gateway::withLinkNames(const Config& config) const {
-  Config out = config;
-  for (UplinkConfig& uplink : out.uplinks) {
-    if (const Link* link = monitor_.table().find(uplink.selector())) uplink.interface = link->name;
-  }
-  return out;
-}
-
-std::vector<std::string> Gateway::linkNames() const {
-  std::vector<std::string> out;
-  for (const UplinkConfig& uplink : config_.uplinks) {
-    const Link* link = monitor_.table().find(uplink.selector());
-    out.push_back(link ? link->name : uplink.interface);
-  }
-  return out;
-}
-
 // An interface may get another name, and an uplink another interface, while the daemon runs.
-void Gateway::followLinkNames() {
-  std::vector<std::string> names = linkNames();
+void Gateway::followLinkNames(Time now) {
+  std::vector<std::string> names = knownInterfaces(config_, monitor_.table());
   if (names == std::exchange(linkNames_, names)) return;
-  nat_.goBackTo(withLinkNames(config_));
-  if (proxy_) configureProxy();
+  nat_.configureOrWarn(config_, linkNames_);
+  if (proxy_) proxy_->setUplinks(linkNames_, now);
 }
 
 void Gateway::onNetworkChange() {
@@ -441,9 +433,9 @@ void Gateway::onNetworkChange() {
     bool appears = c.kind == Kind::kLinkAdded || c.kind == Kind::kLinkUp;
     if (appears || c.kind == Kind::kLoss || c.kind == Kind::kMtu) reconciler_.suspect(now);
   }
-  uplinks_.keepReplies(endangersReplies(withLinkNames(config_), monitor_.table()));
+  uplinks_.keepReplies(endangersReplies(config_, monitor_.table()));
   updateUplinks(uplinks_.update(monitor_.table()));
-  followLinkNames();
+  followLinkNames(now);
   followRoutes();
   if (proxy_) proxy_->onChange(now);
 }
@@ -501,11 +493,11 @@ std::string Gateway::apply(Config next) {
     makeStateFolders(next);
     meters_.setUp(next);
     listeners_.open(next.listen);
-    nat_.configure(withLinkNames(next));
+    nat_.configure(next, knownInterfaces(next, monitor_.table()));
     applyDevice(next);
   } catch (const std::runtime_error& e) {
     listeners_.keepOnly(config_.listen);
-    nat_.goBackTo(withLinkNames(config_));
+    nat_.configureOrWarn(config_, linkNames_);
     return std::string(e.what()) + "\n";
   }
   listeners_.keepOnly(next.listen);
@@ -517,7 +509,7 @@ std::string Gateway::apply(Config next) {
     next = withDecodeTimes(std::move(next), host_.clock());
   }
   config_ = std::move(next);
-  linkNames_ = linkNames();
+  linkNames_ = knownInterfaces(config_, monitor_.table());
   if (newTrace) {
     if (std::string problem = trace(std::move(traceFile)); !problem.empty())
       spdlog::error("{}", problem);
@@ -526,8 +518,7 @@ std::string Gateway::apply(Config next) {
   tunnel_.setTunables(tunnelOptions());
   updatePeers();
   meters_.keep(config_.uplinks, host_.clock().now());
-  uplinks_.keepReplies(endangersReplies(withLinkNames(config_), monitor_.table()));
-  uplinks_.configure(config_.uplinks, monitor_.table());
+  configureUplinks();
   updateUplinks(true);
   followRoutes();  // with the marks of the uplinks
   initiators_.configure(config_, host_.clock().now());

@@ -136,13 +136,12 @@ class Gateway {
   void removeStaleRules();
   void openProxy();
   void configureProxy();
+  void configureUplinks();
   TunnelOptions tunnelOptions() const;
   void updatePeers();
   void resolveNames(bool all);
   void judgeSources(Time now);
-  void followLinkNames();
-  std::vector<std::string> linkNames() const;
-  Config withLinkNames(const Config& config) const;
+  void followLinkNames(Time now);
   bool works(const std::string& peer, const std::string& uplink) const;
   /// `changed`: the tunnel must be told of the uplinks.
   void updateUplinks(bool changed);

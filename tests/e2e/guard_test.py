@@ -19,6 +19,7 @@ from pair_case import V4, V6, PairCase
 
 EVERYTHING = ["0.0.0.0/0", "::/0"]
 ELSEWHERE = ["198.51.100.1", "2001:db8:77::1"]  # of nobody
+MAYBE_LAN = "192.168.77.1"  # an address as in LANs, which is of nobody
 MARKED = 7777  # the UDP port of the datagrams that are looked for
 PAUSE = 0.005  # seconds between two rounds of them
 LOOK = 0.5  # seconds in which datagrams in clear would be seen: a hundred rounds
@@ -219,6 +220,22 @@ class Block(GuardCase):
         self.assertEqual(self.seen(self.up), [0, 0])
         self.assertEqual(self.ping(V4), 5)
         self.assertEqual(self.seen(self.gateway.stop), [0, 0])
+
+    def test_an_uplink_by_its_mac(self):
+        """What leaves by it is guarded even to addresses that may be those of a LAN."""
+        uplinks = self.gateway.config["uplinks"]
+        self.addCleanup(self.gateway.config.update, uplinks=uplinks)
+        named = []
+        for index, uplink in enumerate(uplinks):
+            device = self.lab.sites[0].device(index)
+            link = self.edge.run("cat", f"/sys/class/net/{device}/address").strip()
+            named.append({**{key: value for key, value in uplink.items() if key != "interface"}, "mac": link})
+        self.gateway.config["uplinks"] = named
+        self.addCleanup(Sender(self.edge, [MAYBE_LAN]).close)
+        self.assertGreater(self.seen()[0], 50)
+        self.braidctl("guard", "apply")
+        self.assertEqual(self.seen(), [0, 0])
+        self.assertEqual(self.seen(self.up), [0, 0])
 
     def test_narrow_routes_guard_what_they_name(self):
         self.gateway.config["device"]["routes"] = [f"{V4}/32", f"{V6}/128"]

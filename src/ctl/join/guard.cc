@@ -59,11 +59,13 @@ void applyGuard(const std::string& file, bool json, std::ostream& out) {
     return tell(true, "the gateway runs and keeps its guard", json, out);
   }
   RouteSituation situation{device, numbersOf(config), false, {}};
-  for (const UplinkConfig& uplink : config.uplinks) {
-    auto number = static_cast<unsigned>(situation.replies.size());
-    situation.replies.push_back({uplink.interface, situation.numbers.replyMark(number)});
+  NetlinkMonitor monitor;
+  unsigned number = 0;
+  for (const std::string& interface : interfacesOf(config.uplinks, monitor.table())) {
+    uint32_t mark = situation.numbers.replyMark(number++);
+    if (!interface.empty()) situation.replies.push_back({interface, mark});
   }
-  RoutePlan guard = planGuard(config, NetlinkMonitor().table(), situation);
+  RoutePlan guard = planGuard(config, monitor.table(), situation);
   NetlinkConfig network;
   NftFilter filter(device);
   if (!guard.filter.guard) {

@@ -20,6 +20,12 @@ struct RoutePlan {
   bool operator==(const RoutePlan&) const = default;
 };
 
+/// The present names of the uplinks' interfaces, one for each uplink: for parts that go by names. A
+/// name that no interface has stays as it is configured, if an interface may come by it. Empty: the
+/// interface is not known yet, and may be any.
+std::vector<std::string> interfacesOf(const std::vector<UplinkConfig>& uplinks,
+                                      const NetworkTable& host);
+
 /// What a plan depends on besides configuration and host.
 struct RouteSituation {
   std::string device;  ///< the name that the host gave the gateway's interface

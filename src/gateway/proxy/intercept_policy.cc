@@ -83,13 +83,16 @@ void InterceptPolicy::configure(const Config& config, const std::string& device,
   const std::vector<Prefix>& clients =
       config.streams.from.empty() ? config.device.networks : config.streams.from;
   wanted_.sources = joined(rangesOf(clients));
-  uplinks_.clear();
-  for (const UplinkConfig& uplink : config.uplinks) uplinks_.insert(uplink.interface);
   listens_ = !config.listen.empty();
   listenedAt_.clear();
   for (const Endpoint& end : config.listen) listenedAt_.push_back(end.address);
   public_.clear();
   again_ = Time::min();
+  isNewApproach_ = true;
+}
+
+void InterceptPolicy::setUplinks(const std::vector<std::string>& interfaces) {
+  uplinks_ = {interfaces.begin(), interfaces.end()};
   isNewApproach_ = true;
 }
 

@@ -41,9 +41,11 @@ class InterceptPolicy {
   InterceptPolicy(StreamHost& host, HostNetwork& network, const StreamApi& lanes, LogLimiter& log)
       : host_(host), network_(network), lanes_(lanes), log_(log) {}
 
-  /// Applies the configuration. `device`: name of the gateway's interface. Call follow() and
-  /// update() afterwards.
+  /// Applies the configuration. `device`: name of the gateway's interface. Call setUplinks(),
+  /// follow() and update() afterwards.
   void configure(const Config& config, const std::string& device, const HostNumbers& numbers);
+  /// The names of the uplinks' interfaces. Call follow() and update() afterwards.
+  void setUplinks(const std::vector<std::string>& interfaces);
   /// Follows the host's interfaces. New connections that enter by an outside interface are never
   /// taken over. Outside interfaces are the uplinks. When this gateway listens, they are also the
   /// interfaces that have or had a default route since configure(), or that have an address the

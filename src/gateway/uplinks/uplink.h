@@ -60,7 +60,7 @@ class Uplinks {
   /// Whether replies to what came in by an uplink are to leave by it, in spite of the host's
   /// routes. Takes effect with the next update() or configure().
   void keepReplies(bool on) { replies_ = on; }
-  /// The marks of such replies, by interface.
+  /// The marks of such replies, by interface; none while keepReplies() is off.
   std::vector<FilterRules::Reply> replyMarks() const;
 
   /// Replaces the configuration. Uplinks with unchanged name, interface and addresses keep their
