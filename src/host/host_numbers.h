@@ -17,17 +17,18 @@ struct HostNumbers {
   // Marks.
 
   /// Packets of Braid's own sockets.
-  uint32_t ownMark() const { return field(0x60); }
+  uint32_t ownMark() const { return field(0x5f); }
   /// Replies to what came in by the uplink with this number.
-  uint32_t replyMark(unsigned uplink) const { return field(0x40 + (8 * slot + uplink) % 32); }
+  uint32_t replyMark(unsigned uplink) const { return field(0x40 + (8 * slot + uplink) % 31); }
   /// Packets of TCP connections that end at this gateway (streams).
   uint32_t interceptedMark() const { return field(0x80 + slot); }
   /// In these bits of the mark, connections that end at any gateway of the host have this value.
   uint32_t anyInterceptedMask() const { return field(0xc0); }
   uint32_t anyInterceptedMark() const { return field(0x80); }
   /// In these bits of the mark, Braid's own packets and replies have this value. They bypass the
-  /// tunnel.
-  uint32_t outsideMask() const { return field(0xc0); }
+  /// tunnel. Marks of others should not have it: 0xca6c, which wg-quick gives WireGuard's packets,
+  /// has not.
+  uint32_t outsideMask() const { return field(0xe0); }
   uint32_t outsideMark() const { return field(0x40); }
 
   // Routing tables.

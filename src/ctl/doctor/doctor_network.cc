@@ -196,7 +196,8 @@ void checkNames(const Patient& patient, DoctorReport& report) {
     UplinkDecision found = decideUplink(uplink, {}, patient.table, {}, {});
     if (found.up)
       ways.push_back({uplink.name, found.interface, found.link, found.v4, found.v6,
-                      uplink.resolvers, patient.config.dns.servers});
+                      uplink.resolvers, patient.config.dns.servers,
+                      numbersOf(patient.config.device).ownMark()});
   }
   if (names.empty() || ways.empty()) return;
   Loop loop;

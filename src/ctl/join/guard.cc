@@ -37,10 +37,6 @@ bool isKept(const Config& config) {
   }
 }
 
-HostNumbers numbersOf(const Config& config) {
-  return {config.device.markMask, config.device.rulePriority, 0};
-}
-
 // Prints what was done. `guarded`: a guard is in effect now.
 void tell(bool guarded, const std::string& text, bool json, std::ostream& out) {
   if (json) {
@@ -58,7 +54,7 @@ void applyGuard(const std::string& file, bool json, std::ostream& out) {
   if (isKept(config)) {
     return tell(true, "the gateway runs and keeps its guard", json, out);
   }
-  RouteSituation situation{device, numbersOf(config), false, {}};
+  RouteSituation situation{device, numbersOf(config.device), false, {}};
   NetlinkMonitor monitor;
   unsigned number = 0;
   for (const std::string& interface : interfacesOf(config.uplinks, monitor.table())) {
@@ -85,7 +81,7 @@ void releaseGuard(const std::string& file, bool json, std::ostream& out) {
         "braid@NAME), or remove 'when-down' and reload");
   NetlinkConfig network;
   NftFilter filter(config.device.name);
-  releaseGuard(network, filter, config.device.name, numbersOf(config));
+  releaseGuard(network, filter, config.device.name, numbersOf(config.device));
   tell(false,
        "the guard of " + config.device.name +
            " is gone: packets take the host's own routes in clear",

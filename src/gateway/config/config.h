@@ -16,6 +16,7 @@
 
 #include "gateway/config/units.h"
 #include "host/host.h"
+#include "host/host_numbers.h"
 #include "host/network.h"
 #include "host/stream_host.h"
 #include "inet/addresses.h"
@@ -64,6 +65,11 @@ struct DeviceConfig {
   uint32_t markMask = 0xff;      ///< HostNumbers::markMask
   uint32_t rulePriority = 6000;  ///< HostNumbers::rulePriority
 };
+
+/// The numbers of a gateway with this interface, in its slot of the host.
+inline HostNumbers numbersOf(const DeviceConfig& device, unsigned slot = 0) {
+  return {device.markMask, device.rulePriority, slot};
+}
 
 /// `offloads`: whether daemon and kernel exchange several packets in one piece.
 struct OffloadsConfig {

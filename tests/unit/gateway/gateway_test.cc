@@ -350,8 +350,8 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
               IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name,
                             "route 10.2.0.0/24 dev " + name + " table 6599",
                             "route ::/0 dev " + name + " table 6599",
-                            std::string("IPv4 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
-                            std::string("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
+                            std::string("IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599"),
+                            std::string("IPv6 rule 6200: not fwmark 0x40/0xe0 lookup 6599"),
                             name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
   edge_.gateway->stop();
   EXPECT_THAT(edge_.host.net().configured(), IsEmpty());

@@ -81,19 +81,36 @@ TEST_F(RoutePlanTest, OnlyFamiliesWithRoutesHaveRules) {
   routes({"0.0.0.0/0"});
   EXPECT_THAT(texts(plan().rules),
               UnorderedElementsAre("IPv4 rule 6150: iif lo ipproto 17 sport 68 dport 67 lookup 254",
-                                   "IPv4 rule 6200: not fwmark 0x40/0xc0 lookup 6599"));
+                                   "IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599"));
   routes({"fd00:7::/48"});
-  EXPECT_THAT(texts(plan().rules), ElementsAre("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"));
+  EXPECT_THAT(texts(plan().rules), ElementsAre("IPv6 rule 6200: not fwmark 0x40/0xe0 lookup 6599"));
 }
 
 TEST_F(RoutePlanTest, NumbersAreAsConfiguredAndApartFromOtherGateways) {
   routes({"10.0.0.0/8"});
   situation_.numbers = {0xff0000, 100, 2};
   EXPECT_THAT(texts(plan().rules),
-              Contains("IPv4 rule 300: not fwmark 0x400000/0xc00000 lookup 6597"));
+              Contains("IPv4 rule 300: not fwmark 0x400000/0xe00000 lookup 6597"));
   EXPECT_EQ(situation_.numbers.interceptedMark(), 0x820000u);
   EXPECT_EQ(situation_.numbers.replyMark(1), 0x510000u);
-  EXPECT_EQ(situation_.numbers.ownMark(), 0x600000u);
+  EXPECT_EQ(situation_.numbers.ownMark(), 0x5f0000u);
+}
+
+TEST_F(RoutePlanTest, MarksOfOthersAreNotOutside) {
+  HostNumbers numbers;
+  auto isOutside = [&](uint32_t mark) {
+    return (mark & numbers.outsideMask()) == numbers.outsideMark();
+  };
+  EXPECT_TRUE(isOutside(numbers.ownMark()));
+  for (numbers.slot = 0; numbers.slot < 32; ++numbers.slot) {
+    for (unsigned uplink = 0; uplink < 32; ++uplink) {
+      EXPECT_TRUE(isOutside(numbers.replyMark(uplink)));
+      EXPECT_NE(numbers.replyMark(uplink), numbers.ownMark());
+    }
+    EXPECT_FALSE(isOutside(numbers.interceptedMark()));
+  }
+  EXPECT_FALSE(isOutside(0xca6c)) << "WireGuard's, by wg-quick";
+  EXPECT_FALSE(isOutside(0));
 }
 
 TEST_F(RoutePlanTest, NamesAreAskedForPastTheTunnelWhileItIsDown) {
