@@ -422,7 +422,7 @@ NftTable::NftTable(std::string name, NftPurpose purpose, Found found)
 }
 
 NftTable::~NftTable() {
-  if (made_ && !stays_) remove();
+  if (made_ && !stays_) tryRemove();
 }
 
 void NftTable::fail(int error) const {
@@ -463,11 +463,17 @@ void NftTable::replace(const Fill& fill, bool stays) {
 
 void NftTable::remove() {
   if (!made_ && found_ == Found::kRefuse) return;
+  if (int error = tryRemove()) fail(error);
+  made_ = false;
+}
+
+// Of a table that only this process can remove, and that is gone, the kernel says ENOENT.
+int NftTable::tryRemove() {
   NftBatch batch;
   putRemoval(batch);
   batch.end();
-  send(batch);
-  made_ = false;
+  int error = send(batch);
+  return error == ENOENT && made_ && !stays_ ? 0 : error;
 }
 
 bool NftTable::exists() {

@@ -155,7 +155,7 @@ class NftTable {
   /// Atomically replaces the table's contents by what `fill` writes. If it throws SystemError, the
   /// table is unchanged. `stays`: the table outlives this object and the process.
   void replace(const Fill& fill, bool stays = false);
-  /// Removes the table, also one that stays.
+  /// Removes the table, also one that stays. Throws SystemError when it is still there.
   void remove();
   /// Whether the host has a table of this name.
   bool exists();
@@ -165,6 +165,8 @@ class NftTable {
     void operator()(mnl_socket* s) const { mnl_socket_close(s); }
   };
   [[noreturn]] void fail(int error) const;
+  /// Returns an errno; 0: done.
+  int tryRemove();
   /// Writes the removal of a table that may not exist.
   void putRemoval(NftBatch& batch) const;
   /// Returns an errno; 0: done.
