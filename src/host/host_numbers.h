@@ -46,10 +46,11 @@ struct HostNumbers {
   // Rules, in the order in which the kernel looks at them.
 
   uint32_t interceptedRule() const { return rulePriority + 100; }
-  uint32_t exceptionRule() const { return rulePriority + 150; }
+  uint32_t exceptionRule() const { return rulePriority + 150 + slot; }
   uint32_t tunnelRule() const { return rulePriority + 200; }
   uint32_t replyRule(unsigned uplink) const { return rulePriority + 500 + 2 * uplink; }
   uint32_t uplinkRule(unsigned uplink) const { return rulePriority + 600 + 2 * uplink; }
+  /// The guards of all gateways of the host have this rule together.
   uint32_t passRule() const { return rulePriority + 690; }
   uint32_t guardRule() const { return rulePriority + 700; }
 

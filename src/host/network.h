@@ -96,6 +96,8 @@ class HostNetwork {
   virtual void removeStaleRoutes(uint32_t table) = 0;
   /// Removes Braid's rules with this priority for this table that an earlier process left.
   virtual void removeStaleRules(uint32_t priority, uint32_t table) = 0;
+  /// Whether some gateway of the host has a rule with this priority for another table.
+  virtual bool hasOtherRule(uint32_t priority, uint32_t table) = 0;
 
   /// The networks of the main table and of other gateways that are reached through another device
   /// than this one, except default routes.

@@ -306,13 +306,12 @@ std::vector<Prefix> NetlinkConfig::networksElsewhere(const std::string& device) 
   return out;
 }
 
-void NetlinkConfig::removeStaleRules(uint32_t priority, uint32_t table) {
-  std::vector<RuleSpec> stale;
+std::vector<RuleSpec> NetlinkConfig::rulesWith(uint32_t priority) {
+  std::vector<RuleSpec> out;
   auto look = [&](const nlmsghdr& m) {
     auto found = parseRule(m);
-    if (found && found->protocol == kBraidProtocol && found->spec.table == table &&
-        found->spec.priority == priority && !remembers(found->spec.toString()))
-      stale.push_back(found->spec);
+    if (found && found->protocol == kBraidProtocol && found->spec.priority == priority)
+      out.push_back(found->spec);
   };
   for (uint8_t family : {AF_INET, AF_INET6}) {
     try {
@@ -322,7 +321,17 @@ void NetlinkConfig::removeStaleRules(uint32_t priority, uint32_t table) {
         throw;  // a machine without the family
     }
   }
-  for (const RuleSpec& rule : stale) deleteRule(rule);
+  return out;
+}
+
+void NetlinkConfig::removeStaleRules(uint32_t priority, uint32_t table) {
+  for (const RuleSpec& rule : rulesWith(priority))
+    if (rule.table == table && !remembers(rule.toString())) deleteRule(rule);
+}
+
+bool NetlinkConfig::hasOtherRule(uint32_t priority, uint32_t table) {
+  return std::ranges::any_of(rulesWith(priority),
+                             [&](const RuleSpec& rule) { return rule.table != table; });
 }
 
 namespace {

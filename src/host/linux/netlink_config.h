@@ -39,6 +39,7 @@ class NetlinkConfig final : public HostNetwork {
   void removeStaleRoutes(uint32_t table) override;
   std::vector<Prefix> networksElsewhere(const std::string& device) override;
   void removeStaleRules(uint32_t priority, uint32_t table) override;
+  bool hasOtherRule(uint32_t priority, uint32_t table) override;
   void setForwarding(Address::Family family, const std::vector<std::string>& hosts,
                      const std::string& before) override;
   bool forwards(Address::Family family, const std::string& interface) override;
@@ -80,6 +81,8 @@ class NetlinkConfig final : public HostNetwork {
   void takeBackLink(const std::string& device, const std::string& text, const FillLink& fill);
   void deleteRoute(const RouteSpec& route);
   void deleteRule(const RuleSpec& rule);
+  /// Braid's rules with this priority, of both families.
+  std::vector<RuleSpec> rulesWith(uint32_t priority);
   void deleteAddress(const std::string& device, const InterfaceAddress& address);
   std::string nameOf(int index);
   /// Describes the existing route (or address) that conflicts with this one. `ours`: it is
