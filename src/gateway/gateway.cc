@@ -168,7 +168,11 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       uplinks_(pump_.sockets(), host_.network(), socketIds_, numbers_),
       history_(tunnel_, started_),
       resolver_(
-          host, log_, [this] { updatePeers(); },
+          host, log_,
+          [this] {
+            updatePeers();
+            followRoutes();
+          },
           [this](const std::string& peer, const std::string& uplink) {
             return works(peer, uplink);
           }) {
@@ -280,8 +284,8 @@ void Gateway::applyDevice(const Config& config) {
 }
 
 void Gateway::applyRoutes(const Config& config) {
-  RouteSituation situation{device_.name(), numbers_, watch_.carries(), {}};
-  situation.replies = uplinks_.replyMarks();
+  RouteSituation situation{device_.name(), numbers_, watch_.carries(), uplinks_.replyMarks(),
+                           resolver_.asksHere()};
   routes_.apply(planRoutes(config, monitor_.table(), situation));
   routes_.keep(host_.clock().now());
 }
@@ -521,6 +525,7 @@ std::string Gateway::apply(Config next) {
   configureUplinks();
   updateUplinks(true);
   followRoutes();  // with the marks of the uplinks
+  followTunnel(host_.clock().now());
   initiators_.configure(config_, host_.clock().now());
   if (proxy_) configureProxy();
   peersUp_ = tunnel_.peersUp();

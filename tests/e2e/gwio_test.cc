@@ -30,6 +30,7 @@
 #include "host/linux/loop.h"
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
+#include "host/linux/nft_filter.h"
 #include "host/linux/process.h"
 #include "host/linux/udp_socket.h"
 #include "host/system.h"
@@ -779,6 +780,8 @@ TEST_F(Config, RulesThatAKilledProcessLeftAreRemoved) {
   ip("rule add fwmark 0x82 lookup 78 protocol 66 priority 6100");
   ip("rule add fwmark 0x83 lookup 77 protocol 66 priority 6101");
   NetlinkConfig c;
+  EXPECT_TRUE(c.hasOtherRule(6100, 77));
+  EXPECT_FALSE(c.hasOtherRule(6101, 77));
   c.removeStaleRules(6100, 77);
   std::string left = ip("rule") + ip("-6 rule");
   EXPECT_THAT(left, Not(HasSubstr("0x80")));
@@ -808,6 +811,28 @@ TEST_F(Config, WhatIsToStayOutlivesTheProcess) {
   c.removeStaleRoutes(77);
   EXPECT_EQ(ip("route show table all").find("unreachable"), std::string::npos);
   EXPECT_THAT(ip("rule"), Not(HasSubstr("6700")));
+}
+
+TEST_F(Config, AFilterThatStaysIsTold) {
+  FilterRules guard{.device = "braid0",
+                    .markMask = 0xff,
+                    .replies = {},
+                    .guard = true,
+                    .uplinks = {"eth1"},
+                    .outside = 0x40,
+                    .outsideMask = 0xe0,
+                    .guarded = {},
+                    .here = {}};
+  NftFilter(std::string("braid0")).set(guard);
+  NftFilter after("braid0");
+  after.set({});
+  EXPECT_THAT(shell("nft list ruleset"), Not(HasSubstr("braid_routes-braid0")));
+  guard.guard = false;
+  guard.replies = {{"eth1", 0x40}};
+  NftFilter owner("braid0");
+  owner.set(guard);
+  EXPECT_THROW(after.set({}), SystemError) << "only its process can remove it";
+  EXPECT_THAT(shell("nft list ruleset"), HasSubstr("braid_routes-braid0"));
 }
 
 TEST_F(Config, PacketsWithAMarkAreDeliveredHere) {

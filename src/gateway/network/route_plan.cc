@@ -98,15 +98,16 @@ bool usesNames(const Config& config) {
   return std::ranges::any_of(config.peers, [](const PeerConfig& p) { return !p.hosts.empty(); });
 }
 
-/// What a DHCP client sends to renew its lease leaves by the uplink. The system's resolver is asked
-/// for a peer's name while the tunnel cannot carry the question.
+/// What a DHCP client sends to renew its lease leaves by the uplink. A program of this host that is
+/// asked for a peer's name must be able to ask others while the tunnel cannot carry the question. A
+/// guard, which may outlive the daemon, drops such questions all the same.
 void addExceptions(const Config& config, const RouteSituation& situation, Family family,
                    RoutePlan& out) {
   if (config.uplinks.empty()) return;
   const HostNumbers& numbers = situation.numbers;
   if (family == Family::kV4)
     out.rules.push_back(exceptionFor(family, ip::kUdp, kDhcpClient, kDhcpServer, numbers));
-  if (!usesNames(config) || situation.peerUp) return;
+  if (!usesNames(config) || !situation.asksHere || situation.peerUp) return;
   for (uint8_t protocol : {ip::kUdp, ip::kTcp})
     out.rules.push_back(exceptionFor(family, protocol, 0, kDns, numbers));
 }
@@ -190,7 +191,6 @@ void addGuard(const Config& config, const NetworkTable& host, const RouteSituati
   filter.outsideMask = numbers.outsideMask();
   filter.guarded = joined(rangesOf(guarded));
   filter.here = rangesWithin(guarded, here);
-  filter.names = usesNames(config) && !situation.peerUp;
 }
 
 void addReplies(const RouteSituation& situation, RoutePlan& out) {

@@ -32,6 +32,8 @@ struct RouteSituation {
   HostNumbers numbers;
   bool peerUp = false;
   std::vector<FilterRules::Reply> replies;  ///< marks of the uplinks
+  /// Peers' names are asked for at a program of this host, which asks others without Braid's mark.
+  bool asksHere = false;
 };
 
 /// The plan of a gateway that runs.

@@ -83,7 +83,9 @@ void PeerResolver::noteFailure() {
 }
 
 void PeerResolver::onResult(const LookupResult& result) {
+  bool askedHere = asksHere();
   asked_[result.uplink] = result.asked;
+  if (asksHere() != askedHere) onChange_();
   Answer& known = found_[result.name][result.uplink];
   if (result.found.empty()) {
     noteFailure();
@@ -149,6 +151,13 @@ std::vector<PeerOptions> PeerResolver::peers(const std::vector<PeerConfig>& peer
     }
   }
   return out;
+}
+
+bool PeerResolver::asksHere() const {
+  return std::ranges::any_of(uplinks_, [&](const std::string& uplink) {
+    auto asked = asked_.find(uplink);
+    return asked != asked_.end() && asked->second.local;
+  });
 }
 
 void PeerResolver::addTo(std::vector<UplinkStatus>& uplinks) const {

@@ -21,8 +21,8 @@ class PeerResolver {
   /// Whether the peer of this name has a path over this uplink that works.
   using Works = std::function<bool(const std::string& peer, const std::string& uplink)>;
 
-  /// `onChange` is called when addTo() gives other endpoints than before. All arguments must
-  /// outlive this.
+  /// `onChange` is called when peers() or asksHere() gives something else than before. All
+  /// arguments must outlive this.
   PeerResolver(Host& host, LogLimiter& log, std::function<void()> onChange, Works works);
 
   /// Looks up the names of these peers over these uplinks. `all`: also those with an answer by
@@ -46,6 +46,8 @@ class PeerResolver {
 
   /// For Tunnel::setPeers: each peer's configured endpoints, and those that its names resolve to.
   std::vector<PeerOptions> peers(const std::vector<PeerConfig>& peers) const;
+  /// Whether a program of this host, on a loopback address, was asked over one of the uplinks.
+  bool asksHere() const;
   /// Adds the servers that were asked over each uplink.
   void addTo(std::vector<UplinkStatus>& uplinks) const;
 

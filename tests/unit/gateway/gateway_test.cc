@@ -361,7 +361,9 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
 TEST_F(GatewayTest, WithoutStreamsTooItTakesAwayWhatAKilledOneLeft) {
   ASSERT_FALSE(hub_.config.tunnel.streams.on);
   hub_.setUp();
-  EXPECT_GE(hub_.host.net().staleRemovals(), 1);
+  HostNumbers numbers;
+  EXPECT_THAT(hub_.host.net().staleRemovals(),
+              Contains(std::pair(numbers.interceptedRule(), numbers.interceptedTable())));
 }
 
 TEST_F(GatewayTest, StoppingSaysFarewell) {
@@ -473,6 +475,25 @@ TEST_F(GatewayTest, ANameThatFailedIsAskedForSoonAndThenLessOften) {
     EXPECT_THAT(edge_.host.asked(), IsEmpty());
     run(60ms);
   }
+}
+
+TEST_F(GatewayTest, OnlyAProgramOfTheHostThatIsAskedForANameAsksPastTheTunnel) {
+  PeerConfig& hub = edge_.config.peers[0];
+  hub.options.endpoints.clear();
+  hub.hosts = {{"hub.example.net", 4433}};
+  edge_.setUp();
+  auto asksPast = [&] {
+    return std::ranges::any_of(edge_.host.net().configured(), [](const std::string& line) {
+      return line.find("dport 53 ") != std::string::npos;
+    });
+  };
+  edge_.host.answer({"hub.example.net", 4433}, {});
+  edge_.gateway->runOnce();
+  EXPECT_FALSE(asksPast());
+  edge_.host.setResolverHere(true);
+  run(2s);
+  edge_.host.answer({"hub.example.net", 4433}, {});
+  EXPECT_TRUE(asksPast());
 }
 
 TEST_F(GatewayTest, ANameIsAskedForAgainWhenAnUplinkComesUp) {
@@ -754,6 +775,34 @@ TEST_F(GatewayTest, AReloadThatFailsNeedsNothingOfTheHostToGoBack) {
   EXPECT_EQ(hub_.gateway->reload(), "");
   EXPECT_THAT(hub_.gateway->status().listen, ElementsAre("192.0.2.2:4433"));
   EXPECT_EQ(hub_.host.sockets().size(), 1u);
+}
+
+// The peer's session ends without an event.
+TEST_F(GatewayTest, AReloadWithoutThePeerThatAnsweredLeavesTheTunnel) {
+  auto write = [&](const std::string& peers) {
+    std::ofstream(hub_.folder.file("hub.yaml"))
+        << "identity: {key: " << hub_.config.identity.key
+        << ", certificate: " << hub_.config.identity.certificate
+        << "}\ndevice: {routes: [10.1.0.0/24], when-down: direct}\nlisten: ['0.0.0.0:4433']\n"
+        << "state: " << hub_.folder.file("state") << "\npeers: [" << peers << "]\n";
+  };
+  auto isRouted = [&] {
+    return hub_.host.net().configured().contains(
+        "IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599");
+  };
+  write("{name: edge, pin: '" + formatPin(hub_.config.peers.at(0).options.pin) +
+        "', prefixes: [10.1.0.0/24]}");
+  ConfigResult first = loadConfig(hub_.folder.file("hub.yaml"));
+  ASSERT_TRUE(std::holds_alternative<Config>(first))
+      << std::get<ConfigErrors>(first).at(0).toString();
+  hub_.config = std::get<Config>(first);
+  start();
+  ASSERT_EQ(hub_.gateway->peersUp(), 1u);
+  ASSERT_TRUE(isRouted());
+  write("");
+  ASSERT_EQ(hub_.gateway->reload(), "");
+  run(TunnelWatch::kPatience + 100ms);
+  EXPECT_FALSE(isRouted());
 }
 
 // The event queue is limited; here a thousand other events are reported first.

@@ -57,7 +57,7 @@ class RoutePlanTest : public testing::Test {
 
   Config config_;
   NetworkTable host_;
-  RouteSituation situation_{"braid0", {}, true, {}};
+  RouteSituation situation_{"braid0", {}, true, {}, false};
 };
 
 TEST_F(RoutePlanTest, NoRoutesNeedNothing) {
@@ -113,16 +113,20 @@ TEST_F(RoutePlanTest, MarksOfOthersAreNotOutside) {
   EXPECT_FALSE(isOutside(0));
 }
 
-TEST_F(RoutePlanTest, NamesAreAskedForPastTheTunnelWhileItIsDown) {
+TEST_F(RoutePlanTest, AProgramOfThisHostAsksForNamesPastTheTunnelWhileThatIsDown) {
   routes({"0.0.0.0/0"});
   auto asks = [&] {
     return std::ranges::count_if(plan().rules,
                                  [](const RuleSpec& r) { return r.destinationPort == 53; });
   };
   situation_.peerUp = false;
+  situation_.asksHere = true;
   EXPECT_EQ(asks(), 0) << "no endpoint has a name";
   config_.peers[0].hosts.push_back({"hub.example", 4433});
   EXPECT_EQ(asks(), 2);
+  situation_.asksHere = false;
+  EXPECT_EQ(asks(), 0) << "the gateway's own questions have its mark";
+  situation_.asksHere = true;
   situation_.peerUp = true;
   EXPECT_EQ(asks(), 0);
 }
