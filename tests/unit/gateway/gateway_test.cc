@@ -523,6 +523,7 @@ TEST_F(GatewayTest, ANameIsAskedForAgainWhenAnUplinkComesUp) {
 TEST_F(GatewayTest, EachUplinkHasItsOwnAnswerToAName) {
   addUplink("lte", "wwan0", 3, "198.51.100.9");
   edge_.config.uplinks[0].resolvers = {sim::address("192.0.2.1")};
+  edge_.config.device.markMask = 0xff00;
   PeerConfig& hub = edge_.config.peers.at(0);
   hub.options.endpoints.clear();
   hub.hosts = {{"hub.example.net", 4433}};
@@ -535,6 +536,7 @@ TEST_F(GatewayTest, EachUplinkHasItsOwnAnswerToAName) {
   EXPECT_EQ(lte.interface + " " + lte.v4.toString(), "wwan0 198.51.100.9");
   EXPECT_THAT(dsl.resolvers, ElementsAre(sim::address("192.0.2.1")));
   EXPECT_THAT(lte.resolvers, IsEmpty());
+  EXPECT_EQ(dsl.mark, 0x5f00u) << "past the rules and the guard of this configuration";
 
   edge_.host.answer("dsl", name, {portal});
   run(1s);
@@ -803,6 +805,55 @@ TEST_F(GatewayTest, AReloadWithoutThePeerThatAnsweredLeavesTheTunnel) {
   ASSERT_EQ(hub_.gateway->reload(), "");
   run(TunnelWatch::kPatience + 100ms);
   EXPECT_FALSE(isRouted());
+}
+
+// The rules lead into the tunnel where the new routes say, the guard keeps the new networks at the
+// new uplink, and the masquerade of `direct` has the new uplink's name.
+TEST_F(GatewayTest, AReloadTurnsRoutesGuardAndNamesWithIt) {
+  addUplink("lte", "wwan0", 3, "198.51.100.9");
+  auto write = [&](const std::string& device, const std::string& interface) {
+    std::ofstream(edge_.folder.file("edge.yaml"))
+        << "identity: {key: " << edge_.config.identity.key
+        << ", certificate: " << edge_.config.identity.certificate << "}\ndevice: {" << device
+        << "}\nuplinks: [{name: dsl, interface: " << interface << "}]\npeers: [{name: hub, pin: '"
+        << formatPin(edge_.config.peers.at(0).options.pin)
+        << "', endpoints: ['203.0.113.1:4433'], prefixes: [10.2.0.0/16]}]\n";
+  };
+  auto isConfigured = [&](const std::string& line) {
+    return edge_.host.net().configured().contains(line);
+  };
+  const std::string rule = "IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599";
+  write("routes: [10.2.0.0/24], when-down: block", "eth1");
+  ConfigResult first = loadConfig(edge_.folder.file("edge.yaml"));
+  ASSERT_TRUE(std::holds_alternative<Config>(first))
+      << std::get<ConfigErrors>(first).at(0).toString();
+  edge_.config = std::get<Config>(first);
+  start();
+  ASSERT_TRUE(edge_.host.filter());
+  EXPECT_THAT(edge_.host.filter()->uplinks, ElementsAre("eth1"));
+  EXPECT_TRUE(isConfigured("route 10.2.0.0/24 dev braid0 table 6599"));
+
+  write("routes: [10.2.1.0/24], when-down: block", "wwan0");
+  ASSERT_EQ(edge_.gateway->reload(), "");
+  EXPECT_THAT(edge_.host.filter()->uplinks, ElementsAre("wwan0"));
+  EXPECT_THAT(edge_.host.filter()->guarded,
+              ElementsAre(AddressRange{sim::address("10.2.1.0"), sim::address("10.2.1.255")}));
+  EXPECT_FALSE(isConfigured("route 10.2.0.0/24 dev braid0 table 6599"));
+  EXPECT_TRUE(isConfigured("route 10.2.1.0/24 dev braid0 table 6599"));
+
+  run(5s);
+  ASSERT_EQ(edge_.gateway->peersUp(), 1u);
+  write("routes: [10.2.1.0/24], when-down: direct", "wwan0");
+  ASSERT_EQ(edge_.gateway->reload(), "");
+  EXPECT_FALSE(edge_.host.filter() && edge_.host.filter()->guard);
+  ASSERT_TRUE(edge_.host.translation());
+  EXPECT_THAT(edge_.host.translation()->uplinks, ElementsAre("wwan0"));
+  EXPECT_TRUE(isConfigured(rule));
+  write("routes: [10.2.1.0/24], when-down: direct", "eth9");
+  ASSERT_EQ(edge_.gateway->reload(), "");
+  run(TunnelWatch::kPatience + 100ms);
+  EXPECT_FALSE(isConfigured(rule)) << "without an uplink nobody answers";
+  EXPECT_THAT(edge_.host.translation()->uplinks, ElementsAre("eth9"));
 }
 
 // The event queue is limited; here a thousand other events are reported first.
