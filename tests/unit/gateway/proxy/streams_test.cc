@@ -443,6 +443,41 @@ TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
   EXPECT_THAT(outside(), IsEmpty());
 }
 
+// A listening gateway's way to the Internet is renamed, unplugged and plugged in again while its
+// lease is away.
+TEST_F(StreamsTest, AnInterfaceOfStrangersStaysOneUnderAnotherNameAndPluggedInAnew) {
+  NetworkTable& table = host_.net().edit();
+  auto link = [&](int index, const char* name) {
+    Link l;
+    l.index = index;
+    l.name = name;
+    table.setLink(l);
+  };
+  auto outside = [&] {
+    host_.net().process(clock_.now());
+    streams_->onChange(clock_.now());
+    return tcp().taking()->outside;
+  };
+  const DefaultRoute wan{Address::Family::kV4, 4, {}, 0};
+  config_.listen = {end("0.0.0.0:4433")};
+  link(3, "lan0");
+  link(4, "wan0");
+  start();
+  table.addDefaultRoute(wan);
+  ASSERT_THAT(outside(), ElementsAre("wan0"));
+  table.removeDefaultRoute(wan);
+  link(4, "wan1");
+  EXPECT_THAT(outside(), ElementsAre("wan1"));
+  link(5, "wan0");
+  EXPECT_THAT(outside(), ElementsAre("wan1")) << "another one has taken the name";
+  table.removeLink(4);
+  EXPECT_THAT(outside(), ElementsAre("wan1")) << "the rules are there before it comes back";
+  link(6, "wan1");
+  EXPECT_THAT(outside(), ElementsAre("wan1"));
+  link(6, "wan2");
+  EXPECT_THAT(outside(), ElementsAre("wan2"));
+}
+
 TEST_F(StreamsTest, APeerThatCannotKeepsItsPackets) {
   PeerOptions& other = config_.peers.emplace_back().options;
   other.prefixes = {*Prefix::parse("10.2.0.64/26")};
