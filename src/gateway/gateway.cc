@@ -144,7 +144,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
     : host_(host),
       config_(withDecodeTimes(std::move(config), host.clock())),
       loading_(std::move(loading)),
-      numbers_(numbersOf(config_.device, host.slot())),
+      numbers_(numbersOf(config_, host.slot())),
       started_(host.clock().now()),
       identity_(
           loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),

@@ -59,7 +59,7 @@ void applyGuard(const std::string& file, bool json, std::ostream& out) {
   if (isKept(config)) {
     return tell(true, "the gateway runs and keeps its guard", json, out);
   }
-  RouteSituation situation{device, numbersOf(config.device), false, {}, false};
+  RouteSituation situation{device, numbersOf(config), false, {}, false};
   NetlinkMonitor monitor;
   unsigned number = 0;
   for (const std::string& interface : interfacesOf(config.uplinks, monitor.table())) {
@@ -88,7 +88,7 @@ void releaseGuard(const std::string& file, bool json, std::ostream& out) {
   NetlinkConfig network;
   NftFilter filter(config.device.name);
   try {
-    releaseGuard(network, filter, config.device.name, numbersOf(config.device));
+    releaseGuard(network, filter, config.device.name, numbersOf(config));
   } catch (const SystemError& e) {
     // A table that ends with the gateway is its own, and no guard.
     if (!runs || e.code() != EPERM) throw;
