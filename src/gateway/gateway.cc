@@ -274,7 +274,7 @@ void Gateway::applyDevice(const Config& config) {
   try {
     applyRoutes(config);
   } catch (const SystemError&) {
-    device_.goBackTo(config_.device);
+    device_.applyOrWarn(config_.device);
     throw;
   }
   std::vector<Prefix> local = config.device.networks;

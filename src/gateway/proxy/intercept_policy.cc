@@ -149,7 +149,6 @@ void InterceptPolicy::removeStale(HostNetwork& network, const HostNumbers& numbe
 // Makes the kernel treat all marked packets as its own, whatever their destination.
 void InterceptPolicy::steer() {
   if (steered_) return;
-  removeStale(network_, numbers_);
   for (Address::Family family : {Address::Family::kV4, Address::Family::kV6}) {
     RouteSpec route;
     route.destination = everything(family);

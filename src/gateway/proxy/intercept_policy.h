@@ -34,8 +34,8 @@ class InterceptPolicy {
   /// rule.
   static constexpr size_t kMostAvoided = 64;
 
-  /// Removes what a killed daemon left in the host's rules. Call it even when streams are off.
-  /// Throws SystemError.
+  /// Removes what a killed daemon left in the host's rules. Call it at the start, even when streams
+  /// are off. Throws SystemError.
   static void removeStale(HostNetwork& network, const HostNumbers& numbers);
 
   /// All must outlive this.

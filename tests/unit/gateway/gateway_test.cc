@@ -962,6 +962,8 @@ TEST_F(GatewayStreamsTest, AHostThatFallsSilentIsTimedOutByItsConnection) {
 
 TEST_F(GatewayStreamsTest, TheEndOfAGatewayResetsBothEnds) {
   start();
+  run(2s);
+  ASSERT_TRUE(edge_.host.streams()->taking());
   join();
   hub_.gateway->stop();
   run(1s);
@@ -1039,9 +1041,20 @@ TEST_F(GatewayStreamsTest, TenThousandConnectionsASecondAreAllAnsweredInTime) {
   }
 }
 
+TEST_F(GatewayStreamsTest, WhatAKilledOneLeftIsTakenAwayOnce) {
+  start();
+  run(2s);
+  ASSERT_TRUE(edge_.host.streams()->taking());
+  HostNumbers numbers;
+  EXPECT_EQ(edge_.host.net().staleRemovals().count(
+                {numbers.interceptedRule(), numbers.interceptedTable()}),
+            1u);
+}
+
 TEST_F(GatewayStreamsTest, AHostThatCannotCarriesPackets) {
   hub_.host.refuseStreams(true);
   start();
+  run(2s);
   EXPECT_FALSE(edge_.host.streams()->taking());
   EXPECT_FALSE(hub_.gateway->status().streams.on);
 }
