@@ -186,8 +186,8 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
+  removeStale();
   configureUplinks();
-  removeStaleRules();
   openProxy();
   updateUplinks(true);
   followRoutes();  // with the marks of the uplinks
@@ -318,12 +318,14 @@ void Gateway::followTunnel(Time now) {
   history_.onEvent(e);
 }
 
-// Removes rules that a killed daemon left, whether this one uses streams or not.
-void Gateway::removeStaleRules() {
+// Removes what a killed daemon left, whether this one needs the like or not: it may have had another
+// configuration.
+void Gateway::removeStale() {
   try {
     InterceptPolicy::removeStale(host_.network(), numbers_);
+    uplinks_.removeStale();
   } catch (const SystemError& e) {
-    spdlog::warn("rules that a killed daemon may have left stay: {}", e.what());
+    spdlog::warn("routes and rules that a killed daemon may have left stay: {}", e.what());
   }
 }
 

@@ -133,7 +133,7 @@ class Gateway {
   /// Follows whether the tunnel carries packets, and announces what `when-down: direct` makes of
   /// it.
   void followTunnel(Time now);
-  void removeStaleRules();
+  void removeStale();
   void openProxy();
   void configureProxy();
   void configureUplinks();

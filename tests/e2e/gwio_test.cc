@@ -788,6 +788,36 @@ TEST_F(Config, RulesThatAKilledProcessLeftAreRemoved) {
   for (const char* mark : {"0x81", "0x82", "0x83"}) EXPECT_THAT(left, HasSubstr(mark));
 }
 
+TEST_F(Config, TablesThatAKilledProcessLeftAreRemovedWithTheirRules) {
+  ip("link set eth1 up");
+  std::string before = everything();
+  NetlinkConfig c;
+  RouteSpec own = route("0.0.0.0/0", "eth1");
+  own.table = 6602;
+  c.addRoute(own);
+  std::string kept = everything();
+  ip("route add default via 192.0.2.9 dev eth1 onlink table 6600 proto 66");
+  ip("-6 route add default dev eth1 table 6631 proto 66");
+  ip("rule add oif eth1 lookup main suppress_prefixlength 0 protocol 66 priority 6600");
+  ip("rule add oif eth1 lookup 6600 protocol 66 priority 6601");
+  ip("-6 rule add fwmark 0x5e/0xff lookup main suppress_prefixlength 0 protocol 66 priority 6562");
+  ip("-6 rule add fwmark 0x5e/0xff lookup 6631 protocol 66 priority 6563");
+  c.removeStaleTables(6600, 32);
+  EXPECT_EQ(everything(), kept);
+  // Another gateway's, at the same priority.
+  ip("rule add fwmark 0x48/0xff lookup main suppress_prefixlength 0 protocol 66 priority 6500");
+  ip("rule add fwmark 0x48/0xff lookup 6632 protocol 66 priority 6501");
+  ip("route add default dev eth1 table 6632 proto 66");
+  ip("rule add fwmark 0x40/0xff lookup 6600 protocol 66 priority 6501");
+  c.removeStaleTables(6600, 32);
+  EXPECT_THAT(ip("rule"), testing::AllOf(Not(HasSubstr("lookup 6600")), HasSubstr("lookup 6632"),
+                                HasSubstr("suppress_prefixlength 0")));
+  EXPECT_THAT(ip("route show table 6632"), HasSubstr("default"));
+  c.removeStaleTables(6632, 32);
+  EXPECT_THAT(c.undo(), IsEmpty());
+  EXPECT_EQ(everything(), before);
+}
+
 TEST_F(Config, WhatIsToStayOutlivesTheProcess) {
   RouteSpec refused;
   refused.destination = *Prefix::parse("0.0.0.0/0");

@@ -117,6 +117,11 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void removeStaleRules(uint32_t priority, uint32_t table) override {
     staleRemovals_.insert({priority, table});
   }
+  void removeStaleTables(uint32_t first, uint32_t count) override {
+    staleTables_.insert({first, count});
+  }
+  /// The arguments of each call of removeStaleTables().
+  const std::set<std::pair<uint32_t, uint32_t>>& staleTables() const { return staleTables_; }
   bool hasOtherRule(uint32_t, uint32_t) override { return hasOtherRule_; }
   void setHasOtherRule(bool on) { hasOtherRule_ = on; }
   /// Priority and table of each call of removeStaleRules().
@@ -150,6 +155,7 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   int restores_ = 0;
   int adds_ = 0;
   std::multiset<std::pair<uint32_t, uint32_t>> staleRemovals_;
+  std::set<std::pair<uint32_t, uint32_t>> staleTables_;
   bool hasOtherRule_ = false;
   bool refuse_ = false;
   int refusedMtus_ = 0;

@@ -366,6 +366,15 @@ TEST_F(GatewayTest, WithoutStreamsTooItTakesAwayWhatAKilledOneLeft) {
               Contains(std::pair(numbers.interceptedRule(), numbers.interceptedTable())));
 }
 
+// The killed one may have had uplinks with `gateway`, or others that this one has not.
+TEST_F(GatewayTest, RoutesOfUplinksThatAKilledOneLeftAreTakenAwayEvenWhereNoneIsWanted) {
+  start();
+  HostNumbers numbers;
+  for (Site* site : {&edge_, &hub_})
+    EXPECT_THAT(site->host.net().staleTables(),
+                ElementsAre(std::pair(numbers.uplinkTable(0), uint32_t{kMaxUplinks})));
+}
+
 TEST_F(GatewayTest, StoppingSaysFarewell) {
   start();
   edge_.gateway->stop();
