@@ -112,11 +112,6 @@ spdlog::level::level_enum levelOf(Event::Kind kind) {
   }
 }
 
-// Whether the peer is reached on this path now.
-bool carries(const SubflowStatus& s) {
-  return s.proven && (s.state == "active" || s.state == "suspect");
-}
-
 // Whether a peer may have come, left or moved to another address.
 bool changesInitiators(Event::Kind kind) {
   switch (kind) {
@@ -172,9 +167,6 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
           [this] {
             updatePeers();
             followRoutes();
-          },
-          [this](const std::string& peer, const std::string& uplink) {
-            return works(peer, uplink);
           }) {
   Time now = host_.clock().now();
   makeStateFolders(config_);
@@ -369,21 +361,12 @@ void Gateway::updatePeers() {
 }
 
 void Gateway::resolveNames(bool all) {
-  resolver_.resolve(config_.peers, uplinks_.ways(config_.dns.servers), all);
+  resolver_.resolve(config_.peers, uplinks_.ways(config_.dns.servers),
+                    workingPaths(tunnel_, config_.peers, true, host_.clock().now()), all);
   for (const PeerResolver::Portal& portal : resolver_.takePortals()) {
     spdlog::warn("{}", portal.text);
     history_.onPortal(portal.uplink, portal.text);
   }
-}
-
-bool Gateway::works(const std::string& peer, const std::string& uplink) const {
-  for (size_t i = 0; i < config_.peers.size() && i < tunnel_.peerCount(); ++i) {
-    if (config_.peers[i].options.name != peer) continue;
-    PeerStatus status = tunnel_.peerStatus(i, host_.clock().now(), 0);
-    return std::ranges::any_of(
-        status.subflows, [&](const SubflowStatus& s) { return s.uplink == uplink && carries(s); });
-  }
-  return false;
 }
 
 void Gateway::updateUplinks(bool changed) {
@@ -402,15 +385,8 @@ void Gateway::updateUplinks(bool changed) {
   }
 }
 
-// What works is asked of the sessions, because a socket alone does not know.
 void Gateway::judgeSources(Time now) {
   sourcesAt_ = now + kSourcesPause;
-  std::set<SocketId> working;
-  for (size_t i = 0; i < tunnel_.peerCount(); ++i) {
-    for (const SubflowStatus& s : tunnel_.peerStatus(i, now, 0).subflows) {
-      if (carries(s)) working.insert(s.route.socket);
-    }
-  }
   std::set<Address::Family> called;
   for (const PeerOptions& peer : resolver_.peers(config_.peers)) {
     for (const Endpoint& e : peer.endpoints) called.insert(e.address.family);
@@ -418,7 +394,8 @@ void Gateway::judgeSources(Time now) {
       for (const Endpoint& e : endpoints) called.insert(e.address.family);
     }
   }
-  updateUplinks(uplinks_.judgeSources(working, called, monitor_.table(), now));
+  WorkingPaths working = workingPaths(tunnel_, config_.peers, false, now);
+  updateUplinks(uplinks_.judgeSources(working.sockets, called, monitor_.table(), now));
 }
 
 // An interface may get another name, and an uplink another interface, while the daemon runs.

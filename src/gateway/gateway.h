@@ -142,7 +142,6 @@ class Gateway {
   void resolveNames(bool all);
   void judgeSources(Time now);
   void followLinkNames(Time now);
-  bool works(const std::string& peer, const std::string& uplink) const;
   /// `changed`: the tunnel must be told of the uplinks.
   void updateUplinks(bool changed);
   void onNetworkChange();
