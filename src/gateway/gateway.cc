@@ -269,10 +269,13 @@ void Gateway::applyDevice(const Config& config) {
     device_.applyOrWarn(config_.device);
     throw;
   }
-  std::vector<Prefix> local = config.device.networks;
-  for (const InterfaceAddress& a : config.device.addresses)
-    local.push_back({a.address, a.address.bits()});
-  tunnel_.setLocalNetworks(std::move(local));
+  followOwnNetworks(config);
+}
+
+void Gateway::followOwnNetworks(const Config& config) {
+  std::vector<Prefix> own = ownNetworks(config, monitor_.table(), device_.name());
+  if (own == std::exchange(ownNetworks_, own)) return;
+  tunnel_.setLocalNetworks(std::move(own));
 }
 
 void Gateway::applyRoutes(const Config& config) {
@@ -419,6 +422,7 @@ void Gateway::onNetworkChange() {
   uplinks_.keepReplies(endangersReplies(config_, monitor_.table()));
   updateUplinks(uplinks_.update(monitor_.table()));
   followLinkNames(now);
+  followOwnNetworks(config_);
   followRoutes();
   if (proxy_) proxy_->onChange(now);
 }

@@ -124,6 +124,8 @@ class Gateway {
   /// As reload(), which has read and checked `next`. Each line ends with '\n'.
   std::string apply(Config next);
   void applyDevice(const Config& config);
+  /// Tells the tunnel the networks on this side.
+  void followOwnNetworks(const Config& config);
   /// Gives the uplinks and the routes into the tunnel what they depend on: configuration, host and
   /// peers. Throws SystemError; the earlier routes then stay.
   void applyRoutes(const Config& config);
@@ -181,6 +183,7 @@ class Gateway {
   Time routesRetryAt_ = kNever;  ///< when routes that the host refused are retried
   TunnelWatch watch_;            ///< whether the tunnel carries packets, for `when-down`
   std::vector<std::string> linkNames_;  ///< of the uplinks' interfaces, as others were told
+  std::vector<Prefix> ownNetworks_;     ///< as the tunnel was told
   Time shrinkAt_ = kNever;  ///< when spare packet buffers are freed; kNever: there are none
   PeerResolver resolver_;
   std::set<std::string> peersUp_;  ///< names

@@ -118,7 +118,8 @@ std::vector<Setting> hostSettings() {
        listOf(BRAID_MEMBER(device.networks), kMaxNetworks, "networks", readPrefix,
               Repeats::kMistake),
        kReload,
-       "on this side: the LANs behind this gateway. `addresses` count as such anyway. A network "
+       "on this side: the LANs behind this gateway. `addresses` count as such anyway, and so do, "
+       "beside a TUN device, the networks at the host's interfaces other than the uplinks. A network "
        "that a peer has among its `prefixes` is a mistake here. Opens special destinations"},
       {"device", "mtu", autoOrNumber(BRAID_MEMBER(device.mtu), kSmallestMtu, kLargestMtu, " bytes"),
        kReload,

@@ -3,6 +3,7 @@
 #include <net/if.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "gateway/config/address_ranges.h"
@@ -208,6 +209,24 @@ std::vector<std::string> interfacesOf(const std::vector<UplinkConfig>& uplinks,
     const Link* link = host.find(uplink.selector());
     bool mayCome = uplink.interface.size() < IFNAMSIZ;  // a longer one is a further name
     out.push_back(link ? link->name : mayCome ? uplink.interface : "");
+  }
+  return out;
+}
+
+std::vector<Prefix> ownNetworks(const Config& config, const NetworkTable& host,
+                                const std::string& device) {
+  std::vector<Prefix> out = config.device.networks;
+  for (const InterfaceAddress& a : config.device.addresses)
+    out.push_back({a.address, a.address.bits()});
+  if (config.tunnel.mode != TunnelOptions::Mode::kTun) return out;
+  static const SpecialAddresses kSpecial;
+  for (const Prefix& network : lanNetworks(config, host, device)) {
+    std::optional<SpecialRange> range = kSpecial.find(network.address);
+    bool isSpecial = range && network.length >= range->length;
+    bool isPeers = std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
+      return isAmong(peer.options.prefixes, network);
+    });
+    if (!isSpecial && !isPeers && !isAmong(out, network)) out.push_back(network);
   }
   return out;
 }

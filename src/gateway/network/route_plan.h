@@ -45,6 +45,13 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
 RoutePlan planGuard(const Config& config, const NetworkTable& host,
                     const RouteSituation& situation);
 
+/// The networks on this gateway's side (Tunnel::setLocalNetworks): `device.networks`, the addresses
+/// of the gateway's interface, and, unless that is a TAP device, which joins networks, those at the
+/// host's interfaces other than the uplinks. A network that is among a peer's prefixes is the
+/// peer's. Special networks count only in `device.networks`, where they open special destinations.
+std::vector<Prefix> ownNetworks(const Config& config, const NetworkTable& host,
+                                const std::string& device);
+
 /// Whether replies to what comes in by the uplinks could go into the tunnel.
 bool endangersReplies(const Config& config, const NetworkTable& host);
 

@@ -342,6 +342,34 @@ TEST_F(GatewayTest, OwnAddressesAndNetworksAreNoPeersHoweverWideItsPrefixes) {
   EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(other));
 }
 
+// Found by review: such a peer had the hub's own LAN, too, and no other peer reached that.
+TEST_F(GatewayTest, ALanIsReachedThoughAPeerHasEverything) {
+  auto lan = [&](int index, const char* name, const char* address) {
+    Link link;
+    link.index = index;
+    link.name = name;
+    link.addresses.insert({sim::address(address), 24, 0, true, false, false});
+    hub_.host.net().edit().setLink(link);
+    hub_.host.net().changed();
+  };
+  lan(7, "lan0", "10.2.0.1");
+  PeerOptions& wide = hub_.config.peers.emplace_back().options;
+  wide.name = "wide";
+  wide.pin[0] = 1;
+  wide.prefixes = {*Prefix::parse("0.0.0.0/0")};
+  edge_.config.peers.at(0).options.prefixes = {*Prefix::parse("10.0.0.0/8")};
+  start();
+  sim::Bytes question = toHub(), other = packet("10.1.0.7", "10.3.0.9");
+  edge_.host.device()->put(question);
+  edge_.host.device()->put(other);
+  run(100ms);
+  EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(question)) << "the other is the peer's";
+  lan(8, "lan1", "10.3.0.1");
+  edge_.host.device()->put(other);
+  run(100ms);
+  EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(other)) << "a LAN that came later";
+}
+
 TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
   edge_.config.device.routes.push_back(*Prefix::parse("::/0"));
   start();

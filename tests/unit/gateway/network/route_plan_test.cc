@@ -207,5 +207,23 @@ TEST_F(RoutePlanTest, RepliesAreEndangeredByWhatTheirAddressesMayBe) {
   EXPECT_FALSE(endangersReplies(config_, host_));
 }
 
+TEST_F(RoutePlanTest, WhatIsAtInterfacesOtherThanTheUplinksIsOfThisSide) {
+  link(6, "docker0", {"172.17.0.1/16"});
+  link(7, "auto0", {"169.254.3.3/16"});
+  config_.device.networks = {*Prefix::parse("192.168.50.0/24")};
+  config_.device.addresses = {{*Address::parse("10.99.0.2"), 24}};
+  auto own = [&] { return texts(ownNetworks(config_, host_, "braid0")); };
+  EXPECT_THAT(own(), UnorderedElementsAre("192.168.50.0/24", "10.99.0.2/32", "192.168.1.0/24",
+                                          "fd00:1::/64", "172.17.0.0/16"))
+      << "not what is of a link only";
+  config_.peers[0].options.prefixes = {*Prefix::parse("172.17.0.0/16"),
+                                       *Prefix::parse("192.168.0.0/16")};
+  EXPECT_THAT(own(), UnorderedElementsAre("192.168.50.0/24", "10.99.0.2/32", "192.168.1.0/24",
+                                          "fd00:1::/64"))
+      << "a peer has it by name";
+  config_.tunnel.mode = TunnelOptions::Mode::kTap;
+  EXPECT_THAT(own(), UnorderedElementsAre("192.168.50.0/24", "10.99.0.2/32"));
+}
+
 }  // namespace
 }  // namespace braid::route_plan_test
