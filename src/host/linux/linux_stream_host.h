@@ -7,7 +7,7 @@
 #include <string>
 
 #include "host/linux/loop.h"
-#include "host/linux/nft_batch.h"
+#include "host/linux/nft_table.h"
 #include "host/linux/nft_firewall.h"
 #include "host/stream_host.h"
 #include "host/system.h"
