@@ -811,7 +811,7 @@ TEST_F(Config, TablesThatAKilledProcessLeftAreRemovedWithTheirRules) {
   ip("rule add fwmark 0x40/0xff lookup 6600 protocol 66 priority 6501");
   c.removeStaleTables(6600, 32);
   EXPECT_THAT(ip("rule"), testing::AllOf(Not(HasSubstr("lookup 6600")), HasSubstr("lookup 6632"),
-                                HasSubstr("suppress_prefixlength 0")));
+                                         HasSubstr("suppress_prefixlength 0")));
   EXPECT_THAT(ip("route show table 6632"), HasSubstr("default"));
   c.removeStaleTables(6632, 32);
   EXPECT_THAT(c.undo(), IsEmpty());

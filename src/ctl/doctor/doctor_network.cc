@@ -129,11 +129,12 @@ void checkInClear(const Patient& patient, DoctorReport& report) {
 void reportNumbers(const Patient& patient, DoctorReport& report) {
   HostNumbers numbers = numbersOf(patient.config);
   std::ostringstream text;
-  text << std::hex << "in the bits 0x" << numbers.markMask << " of the packet mark Braid's packets have 0x"
-       << numbers.ownMark() << ", what bypasses the tunnel 0x" << numbers.outsideMark() << "/0x"
-       << numbers.outsideMask() << ", streams 0x" << numbers.anyInterceptedMark() << "/0x"
-       << numbers.anyInterceptedMask() << std::dec << "; its rules have priorities from "
-       << numbers.interceptedRule() << " to " << numbers.guardRule();
+  text << std::hex << "in the bits 0x" << numbers.markMask
+       << " of the packet mark Braid's packets have 0x" << numbers.ownMark()
+       << ", what bypasses the tunnel 0x" << numbers.outsideMark() << "/0x" << numbers.outsideMask()
+       << ", streams 0x" << numbers.anyInterceptedMark() << "/0x" << numbers.anyInterceptedMask()
+       << std::dec << "; its rules have priorities from " << numbers.interceptedRule() << " to "
+       << numbers.guardRule();
   report.fine("marks", text.str());
 }
 

@@ -119,7 +119,8 @@ std::vector<Setting> hostSettings() {
               Repeats::kMistake),
        kReload,
        "on this side: the LANs behind this gateway. `addresses` count as such anyway, and so do, "
-       "beside a TUN device, the networks at the host's interfaces other than the uplinks. A network "
+       "beside a TUN device, the networks at the host's interfaces other than the uplinks. A "
+       "network "
        "that a peer has among its `prefixes` is a mistake here. Opens special destinations"},
       {"device", "mtu", autoOrNumber(BRAID_MEMBER(device.mtu), kSmallestMtu, kLargestMtu, " bytes"),
        kReload,

@@ -63,11 +63,6 @@ size_t TcpProxy::most(const Config& config) const {
   return std::min(config.streams.most, host_->most());
 }
 
-void TcpProxy::setUplinks(const std::vector<std::string>& interfaces, Time now) {
-  policy_.setUplinks(interfaces);
-  onChange(now);
-}
-
 void TcpProxy::onChange(Time now) {
   policy_.follow(monitor_.table());
   policy_.update(!full_, now);

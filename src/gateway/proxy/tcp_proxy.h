@@ -57,8 +57,8 @@ class TcpProxy : private StreamObserver {
   /// `uplinks`: the names of the uplinks' interfaces. `numbers`: the gateway's marks and tables.
   void configure(const Config& config, const std::vector<std::string>& uplinks,
                  const HostNumbers& numbers, Time now);
-  /// The uplinks' interfaces have other names than before.
-  void setUplinks(const std::vector<std::string>& interfaces, Time now);
+  /// The uplinks' interfaces have other names than before. Call onChange() afterwards.
+  void setUplinks(const std::vector<std::string>& interfaces) { policy_.setUplinks(interfaces); }
   /// Most connections under this configuration: fewer than configured where the host allows no
   /// more.
   size_t most(const Config& config) const;

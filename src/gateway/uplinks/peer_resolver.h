@@ -24,8 +24,9 @@ class PeerResolver {
   PeerResolver(Host& host, LogLimiter& log, std::function<void()> onChange);
 
   /// Looks up the names of these peers over these uplinks. `working`: the paths to them that work.
-  /// `all`: also names with an answer by which the peer is reached. Sets the deadline of the next lookup; there is none when there was
-  /// no name to look up. After a failure the next lookup is soon.
+  /// `all`: also names with an answer by which the peer is reached. Sets the deadline of the next
+  /// lookup; there is none when there was no name to look up. After a failure the next lookup is
+  /// soon.
   void resolve(const std::vector<PeerConfig>& peers, const std::vector<LookupWay>& ways,
                const WorkingPaths& working, bool all);
   /// Sets the deadline of the next resolve() if there is none.

@@ -125,7 +125,9 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   bool hasOtherRule(uint32_t, uint32_t) override { return hasOtherRule_; }
   void setHasOtherRule(bool on) { hasOtherRule_ = on; }
   /// Priority and table of each call of removeStaleRules().
-  const std::multiset<std::pair<uint32_t, uint32_t>>& staleRemovals() const { return staleRemovals_; }
+  const std::multiset<std::pair<uint32_t, uint32_t>>& staleRemovals() const {
+    return staleRemovals_;
+  }
   std::vector<Prefix> networksElsewhere(const std::string&) override { return elsewhere_; }
   void setElsewhere(std::vector<Prefix> networks) { elsewhere_ = std::move(networks); }
   void setForwarding(Address::Family family, const std::vector<std::string>& hosts,

@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstring>
 
-
 namespace braid {
 
 namespace {

@@ -363,7 +363,8 @@ TEST_F(GatewayTest, ALanIsReachedThoughAPeerHasEverything) {
   edge_.host.device()->put(question);
   edge_.host.device()->put(other);
   run(100ms);
-  EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(question)) << "the other is the peer's";
+  EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(question))
+      << "the other is the peer's";
   lan(8, "lan1", "10.3.0.1");
   edge_.host.device()->put(other);
   run(100ms);

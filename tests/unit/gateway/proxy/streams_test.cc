@@ -414,7 +414,8 @@ TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
   change();
   EXPECT_THAT(outside(), ElementsAre("lan0", "wan0", "wwan0"))
       << "a lease that is renewed opens nothing";
-  streams_->setUplinks({"wwan1"}, clock_.now());
+  streams_->setUplinks({"wwan1"});
+  streams_->onChange(clock_.now());
   EXPECT_THAT(outside(), ElementsAre("lan0", "wan0", "wwan1"))
       << "an uplink with another name does not, either";
   configure();
