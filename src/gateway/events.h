@@ -9,7 +9,7 @@ namespace braid {
 
 /// What the events of the tunnel say may have changed.
 struct EventChanges {
-  bool peers = false;       ///< a peer came up or went down
+  bool peers = false;       ///< a peer came up, or is no longer up
   bool initiators = false;  ///< a peer may have come, left or moved to another address
   bool paths = false;     ///< the last path that answers may have fallen silent, or a first answers
   bool failures = false;  ///< a path has failed
@@ -19,7 +19,7 @@ struct EventChanges {
 /// there were too many, everything may have changed.
 EventChanges takeEvents(Tunnel& tunnel, HistoryRecorder& history, LogLimiter& log, Time now);
 
-/// The same for an event of the gateway itself.
+/// Logs an event of the gateway itself, and keeps it for the history.
 void announce(const Event& event, HistoryRecorder& history);
 
 }  // namespace braid

@@ -21,8 +21,8 @@ struct WorkingPaths {
   }
 };
 
-/// Of all peers, or of those that are called by host names. `peers`: the peers of the tunnel. Looks
-/// at each of them once, for there may be a thousand.
+/// Looks at each of the tunnel's `peers` once, because there may be a thousand. `onlyNamed`: only at
+/// those that are called by host names.
 WorkingPaths workingPaths(const Tunnel& tunnel, const std::vector<PeerConfig>& peers,
                           bool onlyNamed, Time now);
 

@@ -519,7 +519,7 @@ TEST_F(GatewayTest, OnlyAProgramOfTheHostThatIsAskedForANameAsksPastTheTunnel) {
   PeerConfig& hub = edge_.config.peers[0];
   hub.options.endpoints.clear();
   hub.hosts = {{"hub.example.net", 4433}};
-  edge_.setUp();
+  start();
   auto asksPast = [&] {
     return std::ranges::any_of(edge_.host.net().configured(), [](const std::string& line) {
       return line.find("dport 53 ") != std::string::npos;
