@@ -225,15 +225,17 @@ class Block(GuardCase):
         self.assertEqual(self.ping(V4), 5)
         self.assertEqual(self.seen(self.gateway.stop), [0, 0])
 
-    def test_an_uplink_by_its_mac(self):
+    def test_an_uplink_by_a_further_name(self):
         """What leaves by it is guarded even to addresses that may be those of a LAN."""
         uplinks = self.gateway.config["uplinks"]
         self.addCleanup(self.gateway.config.update, uplinks=uplinks)
         named = []
         for index, uplink in enumerate(uplinks):
             device = self.lab.sites[0].device(index)
-            link = self.edge.run("cat", f"/sys/class/net/{device}/address").strip()
-            named.append({**{key: value for key, value in uplink.items() if key != "interface"}, "mac": link})
+            name = f"further-name-of-uplink-{index}"
+            self.edge.ip("link", "property", "add", "dev", device, "altname", name)
+            self.addCleanup(self.edge.ip, "link", "property", "del", "dev", device, "altname", name)
+            named.append({**uplink, "interface": name})
         self.gateway.config["uplinks"] = named
         self.addCleanup(Sender(self.edge, [MAYBE_LAN]).close)
         self.assertGreater(self.seen()[0], 50)

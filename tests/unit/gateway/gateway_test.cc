@@ -839,7 +839,7 @@ TEST_F(GatewayTest, AReloadWithoutThePeerThatAnsweredLeavesTheTunnel) {
   start();
   ASSERT_EQ(hub_.gateway->peersUp(), 1u);
   ASSERT_TRUE(isRouted());
-  write("");
+  write("{name: other, pin: '" + formatPin(Pin{1}) + "', prefixes: [10.1.0.0/24]}");
   ASSERT_EQ(hub_.gateway->reload(), "");
   run(TunnelWatch::kPatience + 100ms);
   EXPECT_FALSE(isRouted());
