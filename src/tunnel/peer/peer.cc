@@ -53,7 +53,7 @@ void Peer::setUplinks(const std::vector<UplinkMeterEntry>& uplinks, Time now) {
       if (!stays) session_->closeSubflow(old.name, now);
     }
   }
-  race_.keepOnly(routes_);
+  race_.retarget(routes_, now);
   openSubflows(now);
   race_.setNextRound(std::min(race_.nextRound(), now));
   connect(now);
