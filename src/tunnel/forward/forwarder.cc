@@ -440,7 +440,8 @@ void Forwarder::forbidCrossing(Peer& from, const Packet& packet, const InnerPack
                                size_t ipOffset, Time now) {
   drop(Drop::kBetweenPeers);
   if (ip)
-    answerPeer(from, {packet.view(), *ip, ipOffset, from.position}, Unreachable::kProhibited, now);
+    answerPeer(from, {packet.view(), *ip, ipOffset, from.position, &from.icmpErrors},
+               Unreachable::kProhibited, now);
 }
 
 // A host behind the peer uses an address that nobody gave to the peer: a public IPv6 address of its
@@ -449,7 +450,8 @@ void Forwarder::refuseSource(Peer& from, const Packet& packet, const InnerPacket
   drop(Drop::kForeignSource);
   if (router_.isLocal(ip.src) || isLinkLocal(ip.src) || special_.find(ip.src) || !mayReach(ip.dst))
     return;
-  answerPeer(from, {packet.view(), ip, 0, from.position}, Unreachable::kSource, now);
+  answerPeer(from, {packet.view(), ip, 0, from.position, &from.icmpErrors}, Unreachable::kSource,
+             now);
 }
 
 // Sends the peer an ICMP error about a packet that came from it.

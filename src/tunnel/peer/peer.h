@@ -102,6 +102,7 @@ class Peer final {
   /// Packets for its prefixes are sent to it; false: to another peer of its group instead. Always
   /// true for a peer without a group. Says nothing about session().
   bool inUse = true;
+  TokenBucket icmpErrors;  ///< of the hosts behind it (IcmpErrors)
 
   // ---- configuration
 
