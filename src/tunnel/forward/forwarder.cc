@@ -426,8 +426,9 @@ bool Forwarder::mayReach(const Address& destination) const {
 // The host's own routes would send such a packet back into the device. So it is stopped here, where
 // the peer that sent it is known.
 bool Forwarder::mayCross(const Peer& from, const Address& destination) const {
-  const Peer* to = options_.betweenPeers ? nullptr : router_.peerFor(destination);
-  return !to || mayCross(from, *to) || router_.owns(from, destination);
+  if (options_.betweenPeers || peers_.size() <= 1) return true;
+  const Peer* to = router_.peerFor(destination);
+  return !to || mayCross(from, *to);
 }
 
 bool Forwarder::mayCross(const Peer& from, const Peer& to) const {
