@@ -195,12 +195,14 @@ void Forwarder::bridgeFrame(Peer& from, Packet packet, const Frame& frame, Time 
     send(*way.peer, std::move(packet), ip, frame.payloadOffset, PacketOrigin::kNobody, now);
 }
 
-// Flooding turns one frame into many. It is rate-limited per port if there are several peers or the
-// frame is a multicast, so that neither a broken host nor a peer can fill the others' lines. A
-// peer's frame to an unknown unicast address is always passed to the device, because that costs no
-// more than it cost to receive the frame.
+// Flooding turns one frame into many. It is rate-limited per port if several ports may get the
+// frame or it is a multicast, so that neither a broken host nor a peer can fill the others' lines.
+// A peer's frame to an unknown unicast address is always passed to the device, because that costs
+// no more than it cost to receive the frame. The device is the only other port for it if peers do
+// not reach each other (a bridge has no groups of peers).
 void Forwarder::flood(Packet packet, const Frame& frame, Peer* from, Time now) {
-  bool oneWay = peers_.size() <= 1 && !frame.isMulticast;
+  bool onePort = peers_.size() <= 1 || (from && !options_.betweenPeers);
+  bool oneWay = onePort && !frame.isMulticast;
   if (!oneWay && !switch_.mayFlood(from, now)) {
     drop(Drop::kFloodLimit);
     if (from && !frame.isMulticast) toLan(std::move(packet), frame, now);
