@@ -451,8 +451,7 @@ void Forwarder::forbidCrossing(Peer& from, const Packet& packet, const InnerPack
 // LAN, say. If it is told so, it tries IPv4 at once. This side's own addresses are forged.
 void Forwarder::refuseSource(Peer& from, const Packet& packet, const InnerPacket& ip, Time now) {
   drop(Drop::kForeignSource);
-  if (router_.isLocal(ip.src) || isLinkLocal(ip.src) || special_.find(ip.src) || !mayReach(ip.dst))
-    return;
+  if (router_.isLocal(ip.src) || special_.find(ip.src) || !mayReach(ip.dst)) return;
   answerPeer(from, {packet.view(), ip, 0, from.position, &from.icmpErrors}, Unreachable::kSource,
              now);
 }
