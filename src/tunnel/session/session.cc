@@ -37,15 +37,15 @@ OptionalAskingFrame greaseFrame(uint64_t random) {
 
 /// Calls `take` with each packet that waits in the scheduler.
 template <typename F>
-void drain(DrrScheduler& fair, Time now, F&& take) {
-  DrrCursor round(fair);
-  while (fair.hasWork()) {
-    Candidate offer = round.peek(now);
+void drain(DrrScheduler& drr, Time now, F&& take) {
+  DrrCursor cursor(drr);
+  while (drr.hasWork()) {
+    Candidate offer = cursor.peek(now);
     if (!offer) break;
     if (offer.isBareTurn()) {
-      round.endTurn(0, false);
+      cursor.endTurn(0, false);
     } else {
-      take(round.take());
+      take(cursor.take());
     }
   }
 }
