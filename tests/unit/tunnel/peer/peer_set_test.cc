@@ -113,6 +113,7 @@ TEST_F(PeerSetTest, PendingSessionsFollowThePeersOptions) {
     ++pending;
     Subflow* s = session.paths().accept(SubflowId(0), {1, {}, endpoint()}, now);
     ASSERT_TRUE(s);
+    s->onPacket(PacketNumber(0), true, Ecn::kNotEct, 1200, {1, {}, endpoint()}, now);
     auto frame = s->takePathFrame(now);
     ASSERT_TRUE(frame && frame->challenge);
     s->onPathResponse(frame->challenge->token, frame->route, now);
