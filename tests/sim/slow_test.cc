@@ -79,7 +79,7 @@ TEST_P(Slow, APathThatWasSilentForAMomentIsWaitedForAsLongAsAnAnswerTakes) {
     while (size_t n = s.hub.streams().read(e.stream, bytes, s.hub.clock())) read += n;
   };
   s.edge.onStream = [&](const StreamEvent& e) { resets += e.reset.has_value(); };
-  s.call({.count = 6000});
+  s.run(10s).call({.count = 6000});
   StreamHandle stream =
       s.edge.streams().open({{s.edge.host(), 5000}, {s.hub.host(), 80}}, s.edge.clock());
   ASSERT_TRUE(stream);
