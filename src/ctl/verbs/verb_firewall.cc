@@ -93,9 +93,12 @@ bool allowFirewall(const std::string& file, bool intoChains, bool json, std::ost
     nlohmann::json answer = stateJson(change.left);
     answer["file"] = file;
     answer["done"] = stepsJson(change.done);
+    answer["not_taken_back"] = change.problems;
     out << prettyJson(answer);
     return !isDropped(change.left);
   }
+  for (const std::string& problem : change.problems)
+    out << "an earlier change is not taken back: " << printable(problem) << '\n';
   for (const FirewallStep& step : change.done) out << "done: " << toText(step);
   if (change.done.empty() && !isDropped(change.left)) out << "nothing has to be let through\n";
   writeState(change.left, "do this by hand, or with --into-chains:", out);
