@@ -1,10 +1,13 @@
 """The base class of the end-to-end tests: one lab per test class, with gateways, nginx and downloads."""
 
+import pathlib
 import time
 
 from diagnosed import DiagnosedCase
 from lab import Download, Lab, Link
-from lab.services import Nginx
+from lab.gateway import PORT
+from lab.services import Dnsmasq, Nginx
+from lab.site import PUBLIC
 
 V4, V6 = Lab.server_addresses()
 
@@ -70,3 +73,39 @@ class PairCase(DiagnosedCase):
             if time.monotonic() > deadline:
                 self.fail(f"{what}: not within {timeout} s")
             time.sleep(0.02)
+
+
+class EdgeStartsCase(PairCase):
+    """Each test configures the edge's gateway and starts it."""
+
+    LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab.edge_gateway.stop()
+
+    def setUp(self):
+        self.edge, self.gateway = self.lab.edge, self.lab.edge_gateway
+
+    def tearDown(self):
+        if self.gateway.process:
+            self.gateway.stop()
+
+    def up(self):
+        self.gateway.start()
+        self.gateway.wait_up(subflows=2)
+
+    def name_the_hub(self):
+        """Gives the hub's endpoint as a name, which the edge's name server knows: until the test ends."""
+        folder = pathlib.Path("/etc/netns") / self.edge.name
+        folder.mkdir(parents=True)
+        self.addCleanup(folder.parent.rmdir)
+        self.addCleanup(folder.rmdir)
+        (folder / "resolv.conf").write_text(f"nameserver {PUBLIC[0]}\n", encoding="ascii")
+        self.addCleanup((folder / "resolv.conf").unlink)
+        server = Dnsmasq(self.lab, {"hub.example": PUBLIC[0]}, namespace=self.lab.concentrator, listen=PUBLIC[0])
+        self.addCleanup(self.lab.stop, server.process)
+        peer = self.gateway.config["peers"][0]
+        self.addCleanup(peer.update, endpoints=peer["endpoints"])
+        peer["endpoints"] = [f"hub.example:{PORT}"]

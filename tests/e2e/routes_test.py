@@ -12,7 +12,7 @@ import unittest
 from lab import Link
 from lab.gateway import PORT, binary
 from lab.site import PUBLIC
-from pair_case import V4, V6, PairCase
+from pair_case import V4, V6, EdgeStartsCase
 
 ANYWHERE = {"-4": "198.51.100.1", "-6": "2001:db8:77::1"}
 EVERYTHING = ["0.0.0.0/0", "::/0"]
@@ -22,23 +22,12 @@ RULE = 6200
 IN_CLEAR = r"device\.routes:? take all of IPv4 .*IPv6"
 
 
-class EverythingCase(PairCase):
-    LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.lab.edge_gateway.stop()
-
+class EverythingCase(EdgeStartsCase):
     def setUp(self):
-        self.edge, self.gateway = self.lab.edge, self.lab.edge_gateway
+        super().setUp()
         self.gateway.config["peers"][0]["endpoints"] = [f"[{PUBLIC[1]}]:{PORT}"]  # by IPv6, past the tunnel
         self.gateway.config["peers"][0]["prefixes"] = EVERYTHING
         self.gateway.config["device"]["routes"] = EVERYTHING
-
-    def tearDown(self):
-        if self.gateway.process:
-            self.gateway.stop()
 
     def routes(self):
         return [re.sub(r" expires \S+", "", self.edge.ip(family, "route", "show", "table", "all"))
@@ -48,10 +37,6 @@ class EverythingCase(PairCase):
         """The device by which packets leave to destinations that only a default route covers."""
         found = [re.search(r" dev (\S+)", self.edge.ip(family, "route", "get", to)) for family, to in ANYWHERE.items()]
         return [match[1] for match in found]
-
-    def up(self):
-        self.gateway.start()
-        self.gateway.wait_up(subflows=2)
 
     def add_route(self, *words):
         """Adds a route of the host until the test ends."""
@@ -190,18 +175,8 @@ class HostsOwnRoutes(EverythingCase):
         self.stays()
 
     def test_an_endpoint_by_name(self):
-        """The name is asked for after the routes were set, by the host's resolver, which is behind an uplink."""
-        hosts = pathlib.Path("/etc/netns") / self.edge.name
-        hosts.mkdir(parents=True)
-        self.addCleanup(hosts.parent.rmdir)
-        self.addCleanup(hosts.rmdir)
-        (hosts / "resolv.conf").write_text(f"nameserver {PUBLIC[0]}\n", encoding="ascii")
-        self.addCleanup((hosts / "resolv.conf").unlink)
-        server = self.lab.start(self.lab.concentrator, "dnsmasq", [
-            "dnsmasq", "--no-daemon", "--no-hosts", "--no-resolv", "--conf-file=/dev/null", "--user=root",
-            f"--listen-address={PUBLIC[0]}", "--bind-interfaces", f"--address=/hub.example/{PUBLIC[0]}"])
-        self.addCleanup(self.lab.stop, server)
-        self.gateway.config["peers"][0]["endpoints"] = [f"hub.example:{PORT}"]
+        """The name is asked for after the routes were set, over each uplink."""
+        self.name_the_hub()
         self.up()
         self.stays()
         asked = self.edge.ip("route", "get", PUBLIC[0], "ipproto", "udp", "dport", 53)

@@ -308,7 +308,11 @@ class Streams(PairCase):
         self.addCleanup(edge.ip, "rule", "del", "priority", "900")
         edge.ip("route", "add", V4, "via", far, "dev", self.lab.sites[0].device(0), "table", "55")
         self.addCleanup(edge.ip, "route", "flush", "table", "55")
+        edge.run("nft", "add chain ip own post { type filter hook postrouting priority 0; }; add rule ip own post "
+                 f"oifname {self.lab.sites[0].device(0)} ip daddr {V4} tcp dport {PORT} counter")
         self.assert_taken_over((V4, PORT, 0), (V6, PORT, 1))
+        there = re.search(r"counter packets (\d+)", edge.run("nft", "list", "chain", "ip", "own", "post"))
+        self.assertGreater(int(there[1]), 0, "the first uplink carries them, past the tunnel")
 
     def test_a_host_that_forwards_nothing_gets_no_streams_except_to_what_is_accepted(self):
         hub = self.lab.concentrator

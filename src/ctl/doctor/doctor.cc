@@ -163,7 +163,7 @@ std::string configPath(const std::string& given, const std::string& socket) {
   if (found.size() == 1) return found[0];
   throw std::runtime_error(std::string(found.empty() ? "no" : "more than one") +
                            " configuration in " + kConfigFolder +
-                           "; name one: braidctl doctor FILE");
+                           "; name one as FILE");
 }
 
 DoctorReport examine(const std::string& file) {

@@ -110,6 +110,15 @@ std::string problemsOf(const ConfigResult& result) {
   return text;
 }
 
+Config readConfig(const std::string& file) {
+  LoadOptions options;
+  options.checkIdentity = false;
+  ConfigResult result = loadConfig(file, options);
+  if (auto* config = std::get_if<Config>(&result)) return std::move(*config);
+  std::string problems = problemsOf(result);
+  throw std::runtime_error(problems.empty() ? file + ": cannot be read" : problems);
+}
+
 std::string withRouter(const std::string& yaml, const RouterWish& wish) {
   std::string text = yaml;
   if (wish.forwarding)
