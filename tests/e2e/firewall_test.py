@@ -170,6 +170,26 @@ class Firewalls(FirewallCase):
         self.assertNotIn("braid", (self.upper / "ufw/before.rules").read_text())
         self.assertNotIn("braid", (self.upper / "ufw/user.rules").read_text())
 
+    # ---- the removal of the package
+
+    def test_the_removal_of_the_package_takes_it_back(self):
+        for with_configuration in (True, False):
+            with self.subTest(with_configuration=with_configuration):
+                self.nft(NFT_DROP)
+                before = self.ruleset()
+                self.firewall("allow", "--into-chains")
+                allowed = self.ruleset()
+                self.assertNotEqual(allowed, before)
+                self.call_prerm("upgrade", "1.0")
+                self.assertEqual(self.ruleset(), allowed, "an upgrade leaves it")
+                if not with_configuration:
+                    self.gateway.path.unlink()
+                    self.addCleanup(self.gateway.write_config)
+                self.call_prerm("remove")
+                self.assertEqual(self.ruleset(), before)
+                self.assertFalse(self.gateway.path.with_suffix(".firewall").exists())
+                self.flush()
+
     # ---- streams
 
     def test_connections_stay_packets_where_input_drops_them(self):

@@ -191,6 +191,14 @@ class Block(GuardCase):
             self.edge.run("sh", "-c", command)
         self.assertGreater(min(self.seen()), 50)
 
+    def test_the_removal_of_the_package_takes_it_away(self):
+        self.braidctl("guard", "apply")
+        self.call_prerm("upgrade", "1.0")
+        self.assertEqual(self.seen(), [0, 0], "an upgrade leaves it")
+        self.call_prerm("remove")
+        self.assertEqual(self.host(), self.before)
+        self.assertGreater(min(self.seen()), 50)
+
     def test_a_configuration_without_it_ends_it(self):
         for by_reload in (True, False):
             with self.subTest(by_reload=by_reload):

@@ -5,11 +5,12 @@ import time
 
 from diagnosed import DiagnosedCase
 from lab import Download, Lab, Link
-from lab.gateway import PORT
+from lab.gateway import PORT, binary
 from lab.services import Dnsmasq, Nginx
 from lab.site import PUBLIC
 
 V4, V6 = Lab.server_addresses()
+PRERM = pathlib.Path(__file__).resolve().parents[2] / "packaging/debian/braid.prerm"
 
 
 class PairCase(DiagnosedCase):
@@ -73,6 +74,13 @@ class PairCase(DiagnosedCase):
             if time.monotonic() > deadline:
                 self.fail(f"{what}: not within {timeout} s")
             time.sleep(0.02)
+
+    def call_prerm(self, *words):
+        """Runs the Debian package's prerm at the edge as dpkg does, with the lab's configurations in /etc/braid."""
+        self.lab.edge.run("unshare", "--mount", "sh", "-ec",
+                          "for folder in /etc /run; do mount -t tmpfs none $folder; done; mkdir /etc/braid; "
+                          'mount --bind "$0" /etc/braid; PATH=$1:$PATH; shift; exec sh "$@"',
+                          self.lab.directory, pathlib.Path(binary("braidctl")).parent, PRERM, *words)
 
 
 class EdgeStartsCase(PairCase):
