@@ -16,6 +16,7 @@ import unittest
 
 from lab import Link, binary, run
 from lab.gateway import flatten_subflows
+from lab.services import Dnsmasq
 from lab.site import PUBLIC, SERVER_LAN
 from pair_case import V4, V6, PairCase
 
@@ -303,6 +304,21 @@ class Joining(PairCase):
         self.hub.call("systemctl", "enable", "--now", "braid@concentrator")
         self.assertIn("first packet went through", self.join(line))
         self.assertNotIn("NOT FINISHED", self.edge.call("cat", "/etc/braid/edge.yaml").stdout)
+
+    def test_a_name_is_found_behind_the_guard_of_an_earlier_gateway(self):
+        line = self.hub.ctl("invite", "van", "--address", "hub.example:4433").strip()
+        server = Dnsmasq(self.lab, {"hub.example": PUBLIC[0]}, namespace=self.lab.concentrator, listen=PUBLIC[0])
+        self.addCleanup(self.lab.stop, server.process)
+        earlier = ("identity: {key: old.key, certificate: old.crt}\n"
+                   "device: {routes: [0.0.0.0/0, '::/0'], when-down: block}\nuplinks: [{interface: wifi0}]\n"
+                   f"peers: [{{name: old, pin: 'sha256:{'A' * 43}=', endpoints: ['192.0.2.1:1'], "
+                   "prefixes: [0.0.0.0/0, '::/0']}]\n")
+        self.edge.call("tee", "/etc/braid/old.yaml", given=earlier)
+        self.edge.call("tee", "/etc/resolv.conf", given=f"nameserver {PUBLIC[0]}\n")
+        self.assertIn("or not at all", self.edge.ctl("guard", "apply", "old"))
+        self.addCleanup(self.edge.call, "rm", "/etc/resolv.conf")
+        self.assertNotEqual(self.edge.call("getent", "hosts", "hub.example").returncode, 0, "the guard refuses others")
+        self.assertIn("first packet went through", self.join(line))
 
     def test_a_network_in_which_the_edge_is_stays_here(self):
         self.edge.call("ip", "address", "add", "10.20.77.2/24", "dev", "wifi0")
