@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "ctl/client/client.h"
+#include "ctl/join/gateway_yaml.h"
 #include "ctl/views/format.h"
 #include "gateway/network/tunnel_routes.h"
 #include "host/linux/netlink_config.h"
@@ -14,18 +15,6 @@
 namespace braid {
 
 namespace {
-
-// A guard must be there before key and certificate are.
-Config readForGuard(const std::string& file) {
-  LoadOptions options;
-  options.checkIdentity = false;
-  ConfigResult result = loadConfig(configFile(file), options);
-  auto* errors = std::get_if<ConfigErrors>(&result);
-  if (!errors) return std::get<Config>(std::move(result));
-  std::string text;
-  for (const ConfigError& e : *errors) text += (text.empty() ? "" : "\n") + e.toString();
-  throw std::runtime_error(text);
-}
 
 // Whether a gateway with this configuration runs, and so keeps the guard itself.
 bool isKept(const Config& config) {
@@ -53,7 +42,7 @@ void tell(bool guarded, const std::string& text, bool json, std::ostream& out) {
 }  // namespace
 
 void applyGuard(const std::string& file, bool json, std::ostream& out) {
-  Config config = readForGuard(file);
+  Config config = readConfig(configFile(file));
   const std::string& device = config.device.name;
   if (isKept(config)) {
     return tell(true, "the gateway runs and keeps its guard", json, out);
@@ -76,11 +65,11 @@ void applyGuard(const std::string& file, bool json, std::ostream& out) {
 }
 
 void releaseGuard(const std::string& file, bool json, std::ostream& out) {
-  Config config = readForGuard(file);
+  Config config = readConfig(configFile(file));
   if (isKept(config) && config.device.whenDown == DeviceConfig::WhenDown::kBlock)
     throw std::runtime_error(
         "the gateway runs and would put its guard back; stop it first (systemctl stop "
-        "braid@NAME), or remove 'when-down' and reload");
+        "braid@NAME), or remove 'device.when-down: block' and reload");
   NetlinkConfig network;
   NftFilter filter(config.device.name);
   releaseGuard(network, filter, config.device.name, numbersOf(config));

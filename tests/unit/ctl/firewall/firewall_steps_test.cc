@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -12,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
+
+#include "tests/temporary_folder.h"
 
 namespace braid::firewall_steps_test {
 namespace {
@@ -23,13 +24,7 @@ using testing::IsEmpty;
 using testing::ThrowsMessage;
 
 struct FirewallStepsTest : testing::Test {
-  FirewallStepsTest() {
-    std::string name = (fs::temp_directory_path() / "braid-steps-XXXXXX").string();
-    root = mkdtemp(name.data());
-  }
-  ~FirewallStepsTest() override { fs::remove_all(root); }
-
-  std::string path(const std::string& name) const { return (root / name).string(); }
+  std::string path(const std::string& name) const { return root.file(name); }
   std::string text(const std::string& name) const {
     std::ifstream in(path(name));
     std::stringstream all;
@@ -37,7 +32,7 @@ struct FirewallStepsTest : testing::Test {
     return all.str();
   }
   void write(const std::string& name, const std::string& content) const {
-    std::ofstream(path(name)) << content;
+    root.write(name, content);
   }
   // Makes the file `made` and removes it.
   FirewallStep touch(const std::string& made) const {
@@ -54,7 +49,7 @@ struct FirewallStepsTest : testing::Test {
     return step;
   }
 
-  fs::path root;
+  TemporaryFolder root;
   nlohmann::json record = nlohmann::json::array();
   KeepRecord keep = [](const nlohmann::json&) {};
 };
@@ -84,8 +79,11 @@ TEST_F(FirewallStepsTest, WhatCannotBeRecordedIsNotMade) {
   keep = [&](const nlohmann::json& now) {
     if (now.size() == 2) throw std::runtime_error("no space left");
   };
-  EXPECT_THAT([&] { makeChanges({touch("a"), touch("b")}, "braid edge", record, keep); },
-              ThrowsMessage<std::runtime_error>(HasSubstr("no space left")));
+  EXPECT_THAT(
+      [&] {
+        makeChanges({touch("a"), touch("b")}, "braid edge", record, keep);
+      },
+      ThrowsMessage<std::runtime_error>(HasSubstr("no space left")));
   EXPECT_FALSE(fs::exists(path("b")));
   EXPECT_EQ(record.size(), 1u);
   EXPECT_THAT(takeChangesBack(record), IsEmpty());
@@ -94,7 +92,8 @@ TEST_F(FirewallStepsTest, WhatCannotBeRecordedIsNotMade) {
 
 TEST_F(FirewallStepsTest, WhatCannotBeTakenBackStaysInTheRecord) {
   FirewallStep locked = touch("locked"), ended = touch("b");
-  locked.undo = {"sh", "-c", "test -e " + path("key") + " || { echo is not running >&2; exit 252; }"};
+  locked.undo = {"sh", "-c",
+                 "test -e " + path("key") + " || { echo is not running >&2; exit 252; }"};
   ended.finish = {"sh", "-c", "echo reloaded >> " + path("log")};
   makeChanges({touch("a"), locked, ended}, "braid edge", record, keep);
   EXPECT_THAT(takeChangesBack(record), ElementsAre(HasSubstr("is not running")));

@@ -4,11 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+
+#include "tests/temporary_folder.h"
 
 namespace braid::firewall_test {
 namespace {
@@ -18,19 +19,13 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 struct FirewallRecordTest : testing::Test {
-  FirewallRecordTest() {
-    std::string name = (fs::temp_directory_path() / "braid-record-XXXXXX").string();
-    root = mkdtemp(name.data());
-    file = (root / "edge.yaml").string();
-    record = firewallRecord(file);
+  void write(const std::string& path, const std::string& text) const {
+    std::ofstream(path) << text;
   }
-  ~FirewallRecordTest() override { fs::remove_all(root); }
+  std::string key() const { return root.file("key"); }
 
-  void write(const std::string& path, const std::string& text) const { std::ofstream(path) << text; }
-  std::string key() const { return (root / "key").string(); }
-
-  fs::path root;
-  std::string file, record;
+  TemporaryFolder root;
+  std::string file = root.file("edge.yaml"), record = firewallRecord(file);
 };
 
 TEST_F(FirewallRecordTest, WithoutOneNothingIsTakenBack) {
