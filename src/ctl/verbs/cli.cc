@@ -235,7 +235,9 @@ class CommandLine {
     };
     add("set", "Hand those of the configuration to systemd-resolved or resolvconf (root)")
         ->callback([this] { dnsSet(configFile(file_), json_, out_); });
-    add("remove", "Take them back (root)")->callback([this] { dnsRemove(configFile(file_), json_, out_); });
+    add("remove", "Take them back (root)")->callback([this] {
+      dnsRemove(configFile(file_), json_, out_);
+    });
     add("show", "Show which servers are asked over each uplink")->callback([this] {
       dnsShow(configFile(file_), json_, out_);
     });

@@ -87,8 +87,7 @@ void tell(const std::string& by, const std::string& device, const std::vector<Ad
 void takeBack(const Memory& memory) {
   if (memory.by == kResolvconf) {
     mustRun({"resolvconf", "-d", recordOf(memory.device)});
-  } else if (memory.by == kResolved &&
-             std::filesystem::exists("/sys/class/net/" + memory.device)) {
+  } else if (memory.by == kResolved && std::filesystem::exists("/sys/class/net/" + memory.device)) {
     mustRun({"resolvectl", "revert", memory.device});
   }
 }
@@ -168,10 +167,10 @@ void dnsShow(const std::string& file, bool json, std::ostream& out) {
           {{"resolvers", textsOf(config.dns.servers)}, {"domains", config.dns.domains}}}});
     return;
   }
-  out << "host: " << (host.servers.empty() ? "none" : joined(host.servers)) << " of "
-      << host.source << '\n'
-      << "tunnel (dns): "
-      << (config.dns.servers.empty() ? "none" : joined(config.dns.servers)) << '\n';
+  out << "host: " << (host.servers.empty() ? "none" : joined(host.servers)) << " of " << host.source
+      << '\n'
+      << "tunnel (dns): " << (config.dns.servers.empty() ? "none" : joined(config.dns.servers))
+      << '\n';
 }
 
 }  // namespace braid
