@@ -60,7 +60,8 @@ nlohmann::json readRecord(const std::string& path) {
   std::ifstream in(path);
   nlohmann::json out = in ? nlohmann::json::parse(in, nullptr, false) : nlohmann::json();
   if (out.is_array()) return out;
-  throw std::runtime_error(path + " is no record of 'braidctl firewall allow', or cannot be read; " +
+  throw std::runtime_error(path +
+                           " is no record of 'braidctl firewall allow', or cannot be read; " +
                            "take its changes back by hand, and remove the file");
 }
 

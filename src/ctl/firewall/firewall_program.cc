@@ -256,7 +256,8 @@ Words iptablesWords(const PassRule& rule, const std::string& comment) {
   if (rule.protocol != 0) append(out, {"-p", protocolName(rule.protocol)});
   if (rule.firstPort != 0) append(out, {"--dport", portsText(rule, ":")});
   if (rule.markMask != 0)
-    append(out, {"-m", "mark", "--mark", hexadecimal(rule.mark) + "/" + hexadecimal(rule.markMask)});
+    append(out,
+           {"-m", "mark", "--mark", hexadecimal(rule.mark) + "/" + hexadecimal(rule.markMask)});
   if (rule.isForAnswers) append(out, {"-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED"});
   if (!comment.empty()) append(out, {"-m", "comment", "--comment", comment});
   append(out, {"-j", "ACCEPT"});

@@ -56,8 +56,8 @@ std::string failureOf(const std::vector<std::string>& words, int status,
 // What programs say of a rule, chain, table, zone or policy that is not there: ufw, iptables, nft
 // and firewall-cmd.
 constexpr const char* kGone[] = {
-    "non-existent rule", "matching rule exist", "No chain/target/match", "does not exist",
-    "No such file or directory", "NOT_ENABLED", "INVALID_ZONE", "INVALID_POLICY"};
+    "non-existent rule",         "matching rule exist", "No chain/target/match", "does not exist",
+    "No such file or directory", "NOT_ENABLED",         "INVALID_ZONE",          "INVALID_POLICY"};
 
 // Runs a program that takes something back, and returns what it wrote. nullopt: that is gone
 // already. The messages are read, so they must not be translated.
@@ -286,8 +286,7 @@ std::string runOr(const std::vector<std::string>& words, const std::string& othe
 void makeChanges(const std::vector<FirewallStep>& steps, const std::string& name,
                  nlohmann::json& record, const KeepRecord& keep) {
   std::vector<std::vector<std::string>> finishes = finishesOf(steps);
-  for (const std::vector<std::string>& finish : finishes)
-    note({{"finish", finish}}, record, keep);
+  for (const std::vector<std::string>& finish : finishes) note({{"finish", finish}}, record, keep);
   for (const FirewallStep& step : steps) makeChange(step, name, record, keep);
   for (const std::vector<std::string>& finish : finishes) runOrThrow(finish);
 }
@@ -322,8 +321,7 @@ std::vector<std::string> takeChangesBack(nlohmann::json& record) {
       if (status != 0 && status != kNotRun)
         throw std::runtime_error(failureOf(words, status, output));
     });
-    if (!isEnded || !isAll)
-      left.insert(left.begin(), finish);
+    if (!isEnded || !isAll) left.insert(left.begin(), finish);
   }
   record = std::move(left);
   return problems;
