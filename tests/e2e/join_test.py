@@ -452,20 +452,24 @@ class Joining(PairCase):
     def test_the_hosts_firewall_is_asked_to_let_the_lan_through(self):
         self.block()
         told = self.join(self.invite("van"))
-        self.assertRegex(told, r"IPv4 packets from lan0 .*dropped by chain FORWARD of table ip filter, by its policy")
+        for family, table in (("IPv4", "ip"), ("IPv6", "ip6")):
+            self.assertRegex(told, rf"{family} packets from lan0 .*dropped by chain FORWARD of table {table} filter, "
+                                   "by its policy")
         self.assertIn("ufw lets them through", told)
         for address in (V4, V6):
             with self.subTest(address=address):
                 self.verify(self.download(self.file(100_000), address))
-        self.assertRegex(self.ufw("status verbose"), r"on braid0 +ALLOW FWD +192\.168\.10\.0/24 on lan0")
+        for network in (r"192\.168\.10\.0/24", "fd00:0:0:10::/64"):
+            self.assertRegex(self.ufw("status verbose"), rf"on braid0 +(\(v6\) +)?ALLOW FWD +{network} on lan0")
         self.edge.ctl("firewall", "remove", "edge")
         self.assertNotIn("braid0", self.ufw("status verbose"))
 
     def test_who_wants_the_router_kept_hears_of_the_command(self):
         self.block()
         told = self.join(self.invite("van"), "--keep-router")
-        self.assertRegex(told, r"warning: this host's firewall: .*dropped by chain FORWARD .*"
-                               r"braidctl firewall allow /etc/braid/edge.yaml")
+        for table in ("ip", "ip6"):
+            self.assertRegex(told, "warning: this host's firewall: .*dropped by chain FORWARD of table "
+                                   rf"{table} filter.*braidctl firewall allow /etc/braid/edge.yaml")
         self.assertNotIn("braid0", self.ufw("status verbose"))
 
     def test_a_join_that_fails_leaves_the_firewall_as_it_was(self):
@@ -476,7 +480,7 @@ class Joining(PairCase):
         self.assertIn("was not reached", done.stderr)
         self.assertEqual(self.edge.files("/etc/braid"), [])
         self.assertNotIn("braid0", self.ufw("status verbose"))
-        self.assertNotIn("braid", self.edge.call("cat", "/etc/ufw/before.rules").stdout)
+        self.assertNotIn("braid", self.edge.call("cat", "/etc/ufw/before.rules", "/etc/ufw/before6.rules").stdout)
 
 
 if __name__ == "__main__":
