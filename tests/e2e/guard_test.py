@@ -7,7 +7,6 @@ import select
 import signal
 import socket
 import struct
-import subprocess
 import threading
 import time
 import unittest
@@ -191,6 +190,39 @@ class Block(GuardCase):
             self.edge.run("sh", "-c", command)
         self.assertGreater(min(self.seen()), 50)
 
+    def test_release_takes_away_what_was_made_whatever_the_configuration_says_by_then(self):
+        for change in ("echo '{' >$0", "rm $0", "sed -i s/braid0/braid1/ $0", "sed -i s/block/direct/ $0"):
+            with self.subTest(change):
+                self.braidctl("guard", "apply")
+                self.assertEqual(self.seen(), [0, 0])
+                self.edge.run("sh", "-c", change, self.gateway.path)
+                self.edge.run(binary("braidctl"), "release", self.gateway.path)
+                self.assertEqual(self.host(), self.before)
+
+    def test_a_device_that_is_renamed_takes_its_guard_along(self):
+        self.braidctl("guard", "apply")
+        self.edge.run("sed", "-i", "s/braid0/braid1/", self.gateway.path)
+        self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path)
+        self.assertNotIn("braid0", self.edge.run("nft", "list", "ruleset"))
+        self.assertEqual(self.seen(), [0, 0])
+        self.edge.run(binary("braidctl"), "release", self.gateway.path)
+        self.assertEqual(self.host(), self.before)
+
+    def test_of_two_gateways_each_guard_is_its_own(self):
+        other = self.gateway.path.with_name("other.yaml")
+        self.braidctl("guard", "apply")
+        other.write_text(self.gateway.path.read_text().replace("braid0", "braid1").replace(
+            str(self.gateway.socket), str(other.with_suffix(".sock"))), encoding="ascii")
+        self.addCleanup(other.unlink)
+        self.addCleanup(self.edge.run, binary("braidctl"), "release", other)
+        self.edge.run(binary("braidctl"), "guard", "apply", other)
+        rules = [self.edge.ip(family, "rule").count("6700:") for family in ("-4", "-6")]
+        self.assertEqual(rules, [2, 2])
+        self.edge.run(binary("braidctl"), "release", other)
+        self.assertEqual(self.seen(), [0, 0], "the first one's guard stays")
+        self.braidctl("release")
+        self.assertEqual(self.host(), self.before)
+
     def test_the_removal_of_the_package_takes_it_away(self):
         self.braidctl("guard", "apply")
         self.call_prerm("upgrade", "1.0")
@@ -249,24 +281,8 @@ class Block(GuardCase):
                 with self.subTest(near=near):
                     self.assertEqual(self.ping(near, namespace=self.lab.concentrator), 5, "on the link")
                     self.assertEqual(self.ping(near, namespace=self.lab.concentrator, options=("-I", source)), 5)
-                    self.assertTrue(self.answers(near, source))
-
-    def answers(self, address, source):
-        """Whether a connection from elsewhere, by an uplink, is answered."""
-        def listen():
-            end = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            end.bind((address, 2222))
-            end.settimeout(5)
-            end.listen()
-            return end
-
-        with self.edge.inside(listen) as listener, \
-                self.lab.concentrator.inside(socket.create_connection, (address, 2222), 3, (source, 0)) as near:
-            far, _ = listener.accept()
-            with far:
-                far.sendall(b"answer")
-                return near.recv(100) == b"answer"
+                    with self.answering(self.edge, near, 2222) as listener:
+                        self.assertTrue(self.is_answered(listener, near, 2222, source))
 
     def test_leases_are_renewed_and_neighbours_found(self):
         self.braidctl("guard", "apply")

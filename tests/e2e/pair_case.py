@@ -1,6 +1,8 @@
 """The base class of the end-to-end tests: one lab per test class, with gateways, nginx and downloads."""
 
+import contextlib
 import pathlib
+import socket
 import time
 
 from diagnosed import DiagnosedCase
@@ -117,3 +119,28 @@ class EdgeStartsCase(PairCase):
         peer = self.gateway.config["peers"][0]
         self.addCleanup(peer.update, endpoints=peer["endpoints"])
         peer["endpoints"] = [f"hub.example:{PORT}"]
+
+    # ---- replies
+
+    @contextlib.contextmanager
+    def answering(self, namespace, address, port):
+        """A TCP server that sends back what it gets, once."""
+        def listen():
+            end = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            end.bind((address, port))
+            end.settimeout(5)
+            end.listen()
+            return end
+
+        with namespace.inside(listen) as listener:
+            yield listener
+
+    def is_answered(self, listener, address, port, source):
+        """A connection from outside, from an address to which the host's routes lead into the tunnel."""
+        with self.lab.concentrator.inside(socket.create_connection, (address, port), 3, (source, 0)) as near:
+            far, _ = listener.accept()
+            with far:
+                near.sendall(b"question")
+                far.sendall(far.recv(100))
+                return near.recv(100) == b"question"

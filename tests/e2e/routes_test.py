@@ -1,15 +1,11 @@
 """`device.routes` beside the host's own routes: the routes that packets take, replies to what comes in by an uplink,
 what others take away, what remains at the end, and the messages about an IP version that is left out."""
 
-import contextlib
-import pathlib
 import re
 import signal
-import socket
 import subprocess
 import unittest
 
-from lab import Link
 from lab.gateway import PORT, binary
 from lab.site import PUBLIC
 from pair_case import V4, V6, EdgeStartsCase
@@ -188,29 +184,6 @@ class HostsOwnRoutes(EverythingCase):
 
     # ---- replies
 
-    @contextlib.contextmanager
-    def answering(self, namespace, address, port):
-        """A TCP server that sends back what it gets, once."""
-        def listen():
-            end = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            end.bind((address, port))
-            end.settimeout(5)
-            end.listen()
-            return end
-
-        with namespace.inside(listen) as listener:
-            yield listener
-
-    def is_answered(self, listener, address, port, source):
-        """A connection from outside, from an address to which the host's routes lead into the tunnel."""
-        with self.lab.concentrator.inside(socket.create_connection, (address, port), 3, (source, 0)) as near:
-            far, _ = listener.accept()
-            with far:
-                near.sendall(b"question")
-                far.sendall(far.recv(100))
-                return near.recv(100) == b"question"
-
     def test_who_comes_in_by_an_uplink_is_answered_by_it(self):
         self.up()
         for index in (0, 1):
@@ -268,7 +241,8 @@ class HostsOwnRoutes(EverythingCase):
                     self.edge.ip(family, *words)
                     self.eventually(lambda: self.ways() == ["braid0", "braid0"], "it is put back")
         log = self.lab.log(self.gateway.name).read_text()
-        self.assertRegex(log, "was gone from the host, and is put back: IPv4 rule 6200")
+        for family in ("IPv4", "IPv6"):
+            self.assertRegex(log, f"was gone from the host, and is put back: {family} rule 6200")
         self.assertRegex(log, "another program takes it away again and again")
 
     def test_after_a_kill_the_next_one_leaves_nothing(self):

@@ -1,11 +1,11 @@
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "ctl/client/host_record.h"
 #include "ctl/client/service.h"
 #include "ctl/join/gateway_yaml.h"
 #include "ctl/verbs/verbs.h"
@@ -44,17 +44,13 @@ struct Memory {
   bool operator==(const Memory&) const = default;
 };
 
-// Named by the configuration, which may name another device by now, or have a mistake. In a folder
-// where root alone may make files, so that nobody puts a link there.
-std::string memoryOf(const std::string& file) {
-  return "/run/braid-" + std::filesystem::path(file).stem().string() + ".dns";
+HostRecord recordFor(const std::string& file) {
+  return {file, "dns"};
 }
 
-Memory recall(const std::string& path) {
-  Memory out;
-  std::ifstream in(path);
-  if (!(in >> out.by >> out.device)) return {};
-  return out;
+Memory recall(const HostRecord& record) {
+  std::vector<std::string> words = record.read();
+  return words.size() == 2 ? Memory{words[0], words[1]} : Memory{};
 }
 
 bool hasResolved() {
@@ -104,11 +100,11 @@ void dnsSet(const std::string& file, bool json, std::ostream& out) {
     throw std::runtime_error(
         "only systemd-resolved asks other servers for some domains; install it, or remove "
         "dns.domains");
-  std::string path = memoryOf(file);
-  Memory now{resolved ? kResolved : kResolvconf, device}, before = recall(path);
+  HostRecord record = recordFor(file);
+  Memory now{resolved ? kResolved : kResolvconf, device}, before = recall(record);
   if (before != now) takeBack(before);
-  if (!(std::ofstream(path) << now.by << ' ' << now.device << '\n'))
-    throw std::runtime_error("cannot write " + path + "; is this root?");
+  if (!record.write({now.by, now.device}))
+    throw std::runtime_error("cannot write " + record.path() + "; is this root?");
   if (resolved) {
     std::vector<std::string> dns{"resolvectl", "dns", device},
         domains{"resolvectl", "domain", device};
@@ -128,14 +124,14 @@ void dnsSet(const std::string& file, bool json, std::ostream& out) {
 }
 
 void dnsRemove(const std::string& file, bool json, std::ostream& out) {
-  std::string path = memoryOf(file);
-  Memory memory = recall(path);
+  HostRecord record = recordFor(file);
+  Memory memory = recall(record);
   if (memory.by.empty()) {
     if (json) tell("", "", {}, json, out);
     return;
   }
   takeBack(memory);
-  std::filesystem::remove(path);
+  record.remove();
   tell(memory.by, memory.device, {}, json, out);
 }
 
