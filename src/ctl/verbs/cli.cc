@@ -229,15 +229,17 @@ class CommandLine {
     dns->require_subcommand(1);
     auto add = [&](const char* name, const char* help) {
       CLI::App* verb = dns->add_subcommand(name, help);
-      verb->add_option("FILE", file_, "Configuration (NAME.yaml)")->required();
+      verb->add_option("FILE", file_, "Configuration, or its name in /etc/braid")->required();
       addJson(verb);
       return verb;
     };
     add("set", "Hand those of the configuration to systemd-resolved or resolvconf (root)")
-        ->callback([this] { dnsSet(file_, json_, out_); });
-    add("remove", "Take them back (root)")->callback([this] { dnsRemove(file_, json_, out_); });
+        ->callback([this] { dnsSet(configFile(file_), json_, out_); });
+    add("remove", "Take them back (root)")->callback([this] {
+      dnsRemove(configFile(file_), json_, out_);
+    });
     add("show", "Show which servers are asked over each uplink")->callback([this] {
-      dnsShow(file_, json_, out_);
+      dnsShow(configFile(file_), json_, out_);
     });
   }
 

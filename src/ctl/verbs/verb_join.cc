@@ -301,7 +301,7 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   if (std::string left = familyLeftOut(plan.answer.networks);
       left == "IPv4" || (left == "IPv6" && hasIpv6()))
     steps << "note: " << left
-          << " is not routed into the tunnel, and so it is refused ('when-down: block' in "
+          << " is not routed into the tunnel, and so it is refused ('device.when-down: block' in "
           << plan.files.yaml() << ")\n";
   FirewallAnswer firewall = openFirewall(options, plan.files, all, terminal, steps);
   bool started = startGateway(options, plan.files, all, steps), answered = false;

@@ -59,11 +59,12 @@ bool check(const std::string& file, bool json, std::ostream& out);
 /// Returns false when there are errors.
 bool checkFleet(const std::string& folder, bool json, std::ostream& out);
 
-/// Hands the name servers of this configuration (`dns`) to systemd-resolved or resolvconf, or takes
-/// them back. Without any, nothing is done. `file`: a path.
+/// Hands the name servers of this configuration (`dns`) to systemd-resolved or resolvconf. Without
+/// any, those of an earlier call are taken back. `file`: a path.
 void dnsSet(const std::string& file, bool json, std::ostream& out);
+/// Takes back what dnsSet() handed over for this configuration, whatever that says by now.
 void dnsRemove(const std::string& file, bool json, std::ostream& out);
-/// Prints the name servers for each uplink, for the whole host, and of `dns`.
+/// Prints the name servers of each uplink, those of the whole host, and those of `dns`.
 void dnsShow(const std::string& file, bool json, std::ostream& out);
 /// Prints what the host's packet filter drops of a gateway's packets, and the commands that let
 /// them through. Returns false when something is dropped.
