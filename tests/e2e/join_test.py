@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import pty
 import re
 import signal
 import struct
@@ -204,6 +205,49 @@ class Joining(PairCase):
         self.assertNotIn("in clear", self.join(both.stdout))
         for family, to in (("-4", "198.51.100.1"), ("-6", "2001:db8:77::1")):
             self.assertIn("dev braid0", self.lab.edge.ip(family, "route", "get", to))
+
+    def at_a_terminal(self, line, *words, answer):
+        """(exit status, output) of a join at a terminal of its own, at which `answer` is given to the question whether
+        the machine is still reached. b"": none."""
+        ours, theirs = pty.openpty()
+        joining = subprocess.Popen(self.edge.words("setsid", "--ctty", "--wait", binary("braidctl"), "join", line,
+                                                   "--keep-router", "--network", "none", *words),
+                                   stdin=theirs, stdout=theirs, stderr=theirs,
+                                   env={**os.environ, "PATH": self.edge.path}, start_new_session=True)
+        os.close(theirs)
+        told = b""
+        try:
+            with contextlib.suppress(OSError):  # that the other side is closed
+                while part := os.read(ours, 4096):
+                    told += part
+                    if answer and b"still reached?" in told:
+                        os.write(ours, answer)
+                        answer = b""
+            return joining.wait(60), told.decode()
+        finally:
+            joining.kill()
+            os.close(ours)
+
+    def test_what_cuts_its_user_off_is_taken_back(self):
+        for name, answer, words in (("van", b"", ("--confirm-within", "1s")), ("boat", b"n\n", ())):
+            line = self.invite(name, "--network", "0.0.0.0/0", "--network", "::/0")
+            status, told = self.at_a_terminal(line, *words, answer=answer)
+            self.assertEqual(status, 1, told)
+            self.assertIn("first packet went through", told)
+            self.assertIn("nothing of this attempt is left here", told)
+            self.assertEqual(self.edge.files("/etc/braid"), [])
+            self.assertNotIn("braid", self.edge.call("nft", "list", "tables").stdout)
+            self.assertNotIn("braid0", self.edge.call("ip", "-6", "rule", "list").stdout +
+                             self.edge.call("ip", "route", "get", "198.51.100.1").stdout)
+        line = self.invite("bus", "--network", "0.0.0.0/0", "--network", "::/0")
+        status, told = self.at_a_terminal(line, answer=b"y\n")
+        self.assertEqual(status, 0, told)
+        self.assertIn("dev braid0", self.lab.edge.ip("route", "get", "198.51.100.1"))
+
+    def test_who_keeps_his_own_ways_is_not_asked(self):
+        status, told = self.at_a_terminal(self.invite("van"), answer=b"")
+        self.assertEqual(status, 0, told)
+        self.assertNotIn("still reached", told)
 
     def test_an_invitation_is_good_once_and_its_secret_is_nowhere_to_be_seen(self):
         line = self.invite("van")

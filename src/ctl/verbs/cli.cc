@@ -199,6 +199,11 @@ class CommandLine {
     verb->add_option("--file", join_.file, "File that holds the invitation; -: the standard input");
     verb->add_option("--uplink", join_.uplinks, "An interface to use; may be given several times")
         ->allow_extra_args(false);
+    verb->add_option("--confirm-within", join_.confirmWithin,
+                     "With a route for everything, take all back unless the user says at the "
+                     "terminal within this time that this machine is still reached; 0: do not ask. "
+                     "With --yes nobody is asked")
+        ->capture_default_str();
     addNewGateway(verb, join_);
     verb->callback([this] {
       if (join_.line.empty()) join_.line = hidden_;

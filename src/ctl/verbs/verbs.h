@@ -102,7 +102,8 @@ struct JoinOptions : NewGateway {
   std::string line;  ///< the invitation; empty: from `file`, else from the standard input or, when
                      ///< that is one, the terminal
   std::string file;
-  std::vector<std::string> uplinks;  ///< interfaces; empty: those with a default route
+  std::vector<std::string> uplinks;    ///< interfaces; empty: those with a default route
+  std::string confirmWithin = "2min";  ///< how long the user may take to confirm; 0: does not ask
 };
 /// Makes this machine an edge of the concentrator that invites it. Output as in setup().
 void join(const JoinOptions& options, std::ostream& out, std::ostream& err);
