@@ -90,8 +90,8 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
      "device"},
     {Drop::kPeerDown, "peer_down", "its peer is not up, nor expected at once"},
     {Drop::kForeignSource, "foreign_source",
-     "the peer sent an inner source outside its `prefixes`, whose host gets an ICMP error, or one "
-     "of this gateway's own `networks` or addresses"},
+     "the peer sent an inner source outside its `prefixes` (TUN: its host gets an ICMP error), or "
+     "one of this gateway's own `networks` or addresses"},
     {Drop::kSpecialDestination, "special_destination",
      "the peer sent to an address of a link, of a group, of nobody or of a cloud's metadata, "
      "which no network here names. Multicast of the peer's own services is normal"},

@@ -91,6 +91,34 @@ TEST(BetweenPeers, PeersOfAGroupAreOneSite) {
   EXPECT_EQ(s.seen[&s.hub].size(), 1u);
 }
 
+// Both send from addresses that the hub did not give to them; the first one invents a host for each
+// packet.
+TEST(BetweenPeers, APeerDoesNotUseUpTheIcmpErrorsOfAnother) {
+  Star s(false);
+  auto send = [&](Node& from, const Address& source) {
+    IpFields ip{source, address("198.51.100.9"), ip::kUdp, Ecn::kNotEct, true};
+    from.send(udpPacket(ip, 1234, 53, Bytes(30)));
+  };
+  Address invented = address("203.0.0.0");
+  for (unsigned i = 0; i < 10; ++i) {
+    for (unsigned ms = 0; ms < 100; ++ms) {
+      for (unsigned n = 0; n < 5; ++n) {
+        unsigned host = (i * 100 + ms) * 5 + n;
+        invented.bytes[2] = static_cast<uint8_t>(host >> 8);
+        invented.bytes[3] = static_cast<uint8_t>(host);
+        send(s.first, invented);
+      }
+      s.world.run(1ms);
+    }
+    send(s.second, address("192.0.2.77"));
+  }
+  s.world.run(200ms);
+  EXPECT_EQ(s.seen[&s.second].size(), 10u);
+  EXPECT_GE(s.hub.drops(Drop::kForeignSource), 5000u);
+  EXPECT_LE(s.seen[&s.first].size(), 50u + 110u) << "a burst, and 100 a second";
+  EXPECT_GE(s.seen[&s.first].size(), 100u);
+}
+
 TEST(BetweenPeers, TheSameHoldsForStreams) {
   for (bool allowed : {false, true}) {
     Star s(allowed);

@@ -63,8 +63,9 @@ TEST(ForeignSource, OfTheHubsOwnSideOfALinkOrForASpecialDestinationIsNot) {
   edge.ask("10.2.0.9", "198.51.100.9");
   edge.ask("fe80::7", "2001:db8:9::1");
   edge.ask("127.0.0.1", "198.51.100.9");
+  edge.ask("169.254.7.7", "198.51.100.9");
   edge.ask("203.0.113.77", "169.254.169.254");
-  EXPECT_EQ(edge.drops(), 4u);
+  EXPECT_EQ(edge.drops(), 5u);
   EXPECT_TRUE(edge.seen.empty());
 }
 

@@ -68,12 +68,33 @@ TEST_P(Slow, ASessionOutlivesAQueueThatFills) {
 // The path counts as silent some six seconds after the last answer left the peer. What is sent then
 // is answered four seconds later, which is longer than a packet is repaired on a fast path.
 TEST_P(Slow, APathThatWasSilentForAMomentIsWaitedForAsLongAsAnAnswerTakes) {
-  Scenario s(GetParam());
+  TunnelOptions options;
+  options.streams.on = true;
+  Scenario s(GetParam(), options);
   s.path("lte", kFullQueue).start(40s);
-  s.call({.count = 6000});
+  size_t read = 0, resets = 0;
+  s.hub.onStream = [&](const StreamEvent& e) {
+    resets += e.reset.has_value();
+    std::vector<uint8_t> bytes(65536);
+    while (size_t n = s.hub.streams().read(e.stream, bytes, s.hub.clock())) read += n;
+  };
+  s.edge.onStream = [&](const StreamEvent& e) { resets += e.reset.has_value(); };
+  s.run(10s).call({.count = 6000});
+  StreamHandle stream =
+      s.edge.streams().open({{s.edge.host(), 5000}, {s.hub.host(), 80}}, s.edge.clock());
+  ASSERT_TRUE(stream);
+  const std::vector<uint8_t> half(1000, 7);
+  s.edge.streams().write(stream, half, s.edge.clock());
   s.run(60s);
-  s.cut("lte").run(5600ms + GetParam() * 10ms).mend("lte");
-  s.run(40s);
+  EXPECT_EQ(read, half.size());
+  auto given = [&] { return s.edge.drops(Drop::kPeerDown) + s.hub.drops(Drop::kPeerDown); };
+  const uint64_t before = given();
+  s.cut("lte").run(5600ms + GetParam() * 10ms);
+  s.edge.streams().write(stream, half, s.edge.clock());
+  s.mend("lte").run(40s);
+  EXPECT_EQ(resets, 0u) << s.report();
+  EXPECT_EQ(read, 2 * half.size()) << "the stream goes on";
+  EXPECT_EQ(given(), before) << "no packet is given up while the peer counts as up";
   EXPECT_GE(s.edge.countEvents(Event::Kind::kSubflowSuspect), 1u) << s.report();
   EXPECT_EQ(s.edge.countEvents(Event::Kind::kPeerDown), 0u) << s.report();
   EXPECT_TRUE(s.isUp());

@@ -252,6 +252,19 @@ TEST(Tap, AStormOfOneSiteIsBounded) {
   }
 }
 
+// Unless sites reach each other, a frame to an unknown address goes to the hub's LAN only: it is
+// not many frames, and leaves the site its broadcasts.
+TEST(Tap, WhatGoesToOnePortIsNoStorm) {
+  Sites s(3, false);
+  constexpr size_t kFrames = 2000;
+  for (size_t i = 0; i < kFrames; ++i) s.nodes[1]->send(frame(mac(200), mac(1), 0x88b5, Bytes(60)));
+  s.nodes[1]->send(frame(kBroadcast, mac(1), 0x88b5, Bytes(60)));
+  s.world.run(500ms);
+  EXPECT_GE(s.count(0), kFrames * 9 / 10);
+  EXPECT_EQ(s.drops(Drop::kFloodLimit), 0u);
+  EXPECT_EQ(s.count(2) + s.count(3), 0u);
+}
+
 TEST(Tap, OnlyWhatTheListNamesIsBridged) {
   Sites s(1);
   EXPECT_TRUE(s.passes(frame(mac(9), mac(1), 0x88b5, Bytes(60)), Drop::kNotBridged));

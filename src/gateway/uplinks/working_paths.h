@@ -21,8 +21,8 @@ struct WorkingPaths {
   }
 };
 
-/// Looks at each of the tunnel's `peers` once, because there may be a thousand. `onlyNamed`: only at
-/// those that are called by host names.
+/// Looks at each of the tunnel's `peers` once, because there may be a thousand. `onlyNamed`: only
+/// at those that are called by host names.
 WorkingPaths workingPaths(const Tunnel& tunnel, const std::vector<PeerConfig>& peers,
                           bool onlyNamed, Time now);
 

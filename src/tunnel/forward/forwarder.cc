@@ -195,12 +195,14 @@ void Forwarder::bridgeFrame(Peer& from, Packet packet, const Frame& frame, Time 
     send(*way.peer, std::move(packet), ip, frame.payloadOffset, PacketOrigin::kNobody, now);
 }
 
-// Flooding turns one frame into many. It is rate-limited per port if there are several peers or the
-// frame is a multicast, so that neither a broken host nor a peer can fill the others' lines. A
-// peer's frame to an unknown unicast address is always passed to the device, because that costs no
-// more than it cost to receive the frame.
+// Flooding turns one frame into many. It is rate-limited per port if several ports may get the
+// frame or it is a multicast, so that neither a broken host nor a peer can fill the others' lines.
+// A peer's frame to an unknown unicast address is always passed to the device, because that costs
+// no more than it cost to receive the frame. The device is the only other port for it if peers do
+// not reach each other (a bridge has no groups of peers).
 void Forwarder::flood(Packet packet, const Frame& frame, Peer* from, Time now) {
-  bool oneWay = peers_.size() <= 1 && !frame.isMulticast;
+  bool onePort = peers_.size() <= 1 || (from && !options_.betweenPeers);
+  bool oneWay = onePort && !frame.isMulticast;
   if (!oneWay && !switch_.mayFlood(from, now)) {
     drop(Drop::kFloodLimit);
     if (from && !frame.isMulticast) toLan(std::move(packet), frame, now);
@@ -426,8 +428,9 @@ bool Forwarder::mayReach(const Address& destination) const {
 // The host's own routes would send such a packet back into the device. So it is stopped here, where
 // the peer that sent it is known.
 bool Forwarder::mayCross(const Peer& from, const Address& destination) const {
-  const Peer* to = options_.betweenPeers ? nullptr : router_.peerFor(destination);
-  return !to || mayCross(from, *to) || router_.owns(from, destination);
+  if (options_.betweenPeers || peers_.size() <= 1) return true;
+  const Peer* to = router_.peerFor(destination);
+  return !to || mayCross(from, *to);
 }
 
 bool Forwarder::mayCross(const Peer& from, const Peer& to) const {
@@ -440,16 +443,17 @@ void Forwarder::forbidCrossing(Peer& from, const Packet& packet, const InnerPack
                                size_t ipOffset, Time now) {
   drop(Drop::kBetweenPeers);
   if (ip)
-    answerPeer(from, {packet.view(), *ip, ipOffset, from.position}, Unreachable::kProhibited, now);
+    answerPeer(from, {packet.view(), *ip, ipOffset, from.position, &from.icmpErrors},
+               Unreachable::kProhibited, now);
 }
 
 // A host behind the peer uses an address that nobody gave to the peer: a public IPv6 address of its
 // LAN, say. If it is told so, it tries IPv4 at once. This side's own addresses are forged.
 void Forwarder::refuseSource(Peer& from, const Packet& packet, const InnerPacket& ip, Time now) {
   drop(Drop::kForeignSource);
-  if (router_.isLocal(ip.src) || isLinkLocal(ip.src) || special_.find(ip.src) || !mayReach(ip.dst))
-    return;
-  answerPeer(from, {packet.view(), ip, 0, from.position}, Unreachable::kSource, now);
+  if (router_.isLocal(ip.src) || special_.find(ip.src) || !mayReach(ip.dst)) return;
+  answerPeer(from, {packet.view(), ip, 0, from.position, &from.icmpErrors}, Unreachable::kSource,
+             now);
 }
 
 // Sends the peer an ICMP error about a packet that came from it.

@@ -14,13 +14,16 @@
 
 namespace braid {
 
-/// Makes ICMP errors to local hosts whose packets the tunnel cannot carry, rate-limited as RFC 1812
-/// section 4.3.2.8 asks of a router. A host that causes many errors does not use up those of other
-/// hosts, nor those about another peer or another cause. So path MTU discovery still works during a
-/// scan of unused addresses.
+/// Makes ICMP errors to hosts whose packets the tunnel cannot carry, or may not, rate-limited as
+/// RFC 1812 section 4.3.2.8 asks of a router: to local hosts, and to hosts behind a peer. A host
+/// that causes many errors does not use up those of other hosts, nor those about another peer or
+/// another cause. So path MTU discovery still works during a scan of unused addresses. A peer can
+/// invent hosts; so all hosts behind one peer together have a limit of their own, which is asked
+/// first (`Offender::sender`).
 ///
-/// Each returned packet is to be written to the device. Its source is the destination of the packet
-/// that it answers. For a frame the answer is a frame to its sender, with the same VLAN tags.
+/// Each returned packet is to be written to the device, or sent to the peer of its host. Its source
+/// is the destination of the packet that it answers. For a frame the answer is a frame to its
+/// sender, with the same VLAN tags.
 class IcmpErrors {
  public:
   /// Limit of errors to one host, for one cause and about one peer (RFC 1812 section 4.3.2.8 asks
@@ -28,6 +31,9 @@ class IcmpErrors {
   static constexpr RateLimit kEach{50, 10ms};
   /// Limit of errors for one cause to all hosts together.
   static constexpr RateLimit kAll{500, 1ms};
+  /// Limit of errors to all hosts behind one peer, for all causes together. Chosen: as for one host
+  /// of this side.
+  static constexpr RateLimit kEachSender = kEach;
   /// `Offender::peer` of a packet that is not for any peer.
   static constexpr size_t kNoPeer = SIZE_MAX;
 
@@ -36,7 +42,8 @@ class IcmpErrors {
     ByteView bytes;         ///< the inner packet, or the whole Ethernet frame of a TAP device
     const InnerPacket& ip;  ///< the parsed IP packet
     size_t ipOffset = 0;    ///< where the IP packet begins in `bytes`
-    size_t peer = kNoPeer;  ///< position of the peer that it was for
+    size_t peer = kNoPeer;  ///< position of the peer that it was for, or that sent it
+    TokenBucket* sender = nullptr;  ///< of the peer that sent it; nullptr: a local host sent it
   };
 
   /// `pool` must outlive this object.
@@ -92,6 +99,7 @@ inline Packet IcmpErrors::unreachable(const Offender& offender, Unreachable why,
 // The hash has no key: a host that spoofs others' source addresses can use up their token buckets
 // anyway, without searching for collisions.
 inline bool IcmpErrors::mayAnswer(Cause& cause, const Offender& offender, Time now) {
+  if (offender.sender && !offender.sender->take(kEachSender, now)) return false;
   uint64_t hash = offender.peer;
   const Address& host = offender.ip.src;
   for (size_t i = 0; i < host.bytes.size(); i += 8)

@@ -47,8 +47,6 @@ class IpRouter {
   std::map<Prefix, size_t> shared_;  ///< prefixes of peers in groups, to the same positions
 };
 
-class Peer;
-
 /// The bridge of a TAP gateway (IEEE 802.1D, 802.1Q). Its ports are the device and the peers. It
 /// decides which frames cross, and learns behind which port each MAC address is. It protects the
 /// sites against each other:

@@ -70,6 +70,7 @@ void AttemptIndex::remove(const Route& route, Peer& peer) {
 
 bool ConnectionRace::begin(const std::vector<NamedRoute>& routes, Time now) {
   if (isTrying() || now < nextRound_) return false;
+  failed_.clear();
   Time at = now;
   for (const NamedRoute& r : routes) {
     attempts_.push_back({r.route, nullptr, at});
@@ -80,20 +81,29 @@ bool ConnectionRace::begin(const std::vector<NamedRoute>& routes, Time now) {
   return true;
 }
 
-// New routes do not wait for the next round: those that are tried already may all be dead.
-void ConnectionRace::keepOnly(const std::vector<NamedRoute>& routes) {
+// New routes do not wait for the next round: those that are tried already may all be dead. They
+// keep the distance from the attempts before them, also when a round is old. A route that has
+// failed in this round would only fail again.
+void ConnectionRace::retarget(const std::vector<NamedRoute>& routes, Time now) {
   if (!isTrying()) return;
+  auto stays = [&](const Route& route) {
+    return std::ranges::any_of(routes, [&](const NamedRoute& r) { return r.route == route; });
+  };
+  Time at = std::max(attempts_.back().startAt + kAttemptDelay, now);
+  std::erase_if(failed_, [&](const Route& route) { return !stays(route); });
+  std::erase_if(attempts_, [&](Attempt& a) {
+    bool gone = !stays(a.route);
+    if (gone) end(a);
+    return gone;
+  });
   for (const NamedRoute& r : routes) {
     bool known =
+        std::ranges::find(failed_, r.route) != failed_.end() ||
         std::ranges::any_of(attempts_, [&](const Attempt& a) { return a.route == r.route; });
-    if (!known) attempts_.push_back({r.route, nullptr, attempts_.back().startAt + kAttemptDelay});
+    if (known) continue;
+    attempts_.push_back({r.route, nullptr, at});
+    at += kAttemptDelay;
   }
-  std::erase_if(attempts_, [&](Attempt& a) {
-    bool kept = std::any_of(routes.begin(), routes.end(),
-                            [&](const NamedRoute& r) { return r.route == a.route; });
-    if (!kept) end(a);
-    return !kept;
-  });
 }
 
 void ConnectionRace::cancel() {
@@ -149,6 +159,7 @@ void ConnectionRace::fail(Attempt& a) {
   for (Packet alert = pool_.allocate(); alert && a.initiator->pollDatagram(alert);
        alert = pool_.allocate())
     alerts_.push_back({a.route, Ecn::kNotEct, std::move(alert)});
+  failed_.push_back(a.route);
   failures_.push_back(a.route.remote.toString() + ": " +
                       std::string(a.initiator->handshake().error()));
 }

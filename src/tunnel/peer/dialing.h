@@ -160,8 +160,10 @@ class ConnectionRace {
   /// Begins a round, unless one is under way or it is too early. True when it did; call step()
   /// then.
   bool begin(const std::vector<NamedRoute>& routes, Time now);
-  /// A round that is under way tries `routes`, new ones among them, and keeps only these.
-  void keepOnly(const std::vector<NamedRoute>& routes);
+  /// The routes have changed. A round that is under way ends its attempts on those that are gone,
+  /// and tries new ones after the others, one after the other. Does not repeat what has failed in
+  /// this round.
+  void retarget(const std::vector<NamedRoute>& routes, Time now);
   /// Ends the round without a result.
   void cancel();
 
@@ -193,6 +195,7 @@ class ConnectionRace {
   AttemptIndex& index_;
   SecretRandom& random_;
   std::vector<Attempt> attempts_;
+  std::vector<Route> failed_;    ///< in this round
   std::deque<Datagram> alerts_;  ///< last datagrams (TLS alerts) of failed handshakes
   std::deque<std::string> failures_;
   Time nextRound_ = Time::min();

@@ -53,7 +53,7 @@ void Peer::setUplinks(const std::vector<UplinkMeterEntry>& uplinks, Time now) {
       if (!stays) session_->closeSubflow(old.name, now);
     }
   }
-  race_.keepOnly(routes_);
+  race_.retarget(routes_, now);
   openSubflows(now);
   race_.setNextRound(std::min(race_.nextRound(), now));
   connect(now);
@@ -222,11 +222,10 @@ Time Peer::idleTimeoutAt() const {
 }
 
 /// When nobody waits for the queued packets any longer, because no path is usable; kNever: a path
-/// is usable. On a slow path even the answer to a probe may take longer than the repair time.
+/// is usable.
 Time Peer::downAt() const {
   if (!session_ || session_->unusableSince() == kNever) return kNever;
-  return session_->unusableSince() +
-         std::max(context_.options.repairTime, session_->paths().answerTime());
+  return session_->unusableSince() + session_->patience();
 }
 
 /// When another session is needed; kNever: the present one is usable.

@@ -38,10 +38,10 @@
 //                   left to send
 //
 // Besides, the peer is up or down. It is up while a session is in use that is usable or has been
-// unusable for at most TunnelOptions::repairTime (3 s by default). When a race is won it
-// is down at once, however short the silence was, until the new session is confirmed. Inner packets
-// to a peer that is down are staged for 1 s after a session ended or was replaced (StagedPackets),
-// and otherwise answered by an ICMP error.
+// unusable for at most Session::patience(): TunnelOptions::repairTime (3 s by default), longer on
+// slow paths. When a race is won it is down at once, however short the silence was, until the new
+// session is confirmed. Inner packets to a peer that is down are staged for 1 s after a session
+// ended or was replaced (StagedPackets), and otherwise answered by an ICMP error.
 //
 // What happens is put into two queues. Events (log lines; up and down) wait for the driver of
 // Tunnel (tunnel.h). PacketEvents (inner packets that were delivered, dropped, or returned to be
@@ -102,6 +102,7 @@ class Peer final {
   /// Packets for its prefixes are sent to it; false: to another peer of its group instead. Always
   /// true for a peer without a group. Says nothing about session().
   bool inUse = true;
+  TokenBucket icmpErrors;  ///< of the hosts behind it (IcmpErrors)
 
   // ---- configuration
 
@@ -127,7 +128,8 @@ class Peer final {
     const Session* used = session();
     return used && used->unusableSince() == kNever;
   }
-  /// Up or down, as explained above. A peer that is up may have been unusable for up to 3 s.
+  /// Up or down, as explained above. A peer that is up may have been unusable for up to
+  /// Session::patience().
   bool isUp() const { return up_; }
   /// Packets that wait for the next session.
   StagedPackets& staged() { return staged_; }

@@ -69,7 +69,7 @@ std::optional<Drop> PacketQueues::enqueue(Packet packet, const FlowKey& key, boo
   entry->ecnCapable = ecnCapable;
   flow->queue.push(*entry);
   fat_.onChange(*flow);
-  round_.onData(*flow, size);
+  drr_.onData(*flow, size);
   while (footprint_ > options_.queueBytes && dropFromFattest()) {
   }
   setUsed(packets_);
@@ -105,7 +105,7 @@ void PacketQueues::drop(Flow& flow, QueuedPacket* entry, Drop cause) {
   ++flow.queue.counts_.drops;
   footprint_ -= entry->packet.footprint();
   setUsed(--packets_);
-  round_.onDropped(flow, entry->packet.size());
+  drr_.onDropped(flow, entry->packet.size());
   if (events_ && flow.reliable())
     events_->push(PacketEvent::Kind::kDropped, std::move(entry->packet));
   release(entry);

@@ -51,12 +51,12 @@ class PacketQueues final : public Lane, private QuotaUser {
 
   /// All arguments must outlive the object. `events`: gets the TCP packets that are dropped;
   /// nullptr: nobody does. `quota`: that of queued packets; nullptr for none.
-  PacketQueues(const PacketQueuesOptions& options, InnerFlowTable& flows, DrrScheduler& round,
+  PacketQueues(const PacketQueuesOptions& options, InnerFlowTable& flows, DrrScheduler& drr,
                PacketEvents* events = nullptr, MemoryQuota* quota = nullptr)
       : QuotaUser(quota, Reclaimable::kYes),
         options_(options),
         flows_(flows),
-        round_(round),
+        drr_(drr),
         events_(events) {}
   void setOptions(const PacketQueuesOptions& options) { options_ = options; }
   /// For all queues, from the next packet on.
@@ -93,7 +93,7 @@ class PacketQueues final : public Lane, private QuotaUser {
 
   PacketQueuesOptions options_;
   InnerFlowTable& flows_;
-  DrrScheduler& round_;
+  DrrScheduler& drr_;
   PacketEvents* events_;
   ObjectPool<QueuedPacket> entries_;
   FattestQueues fat_;

@@ -74,7 +74,7 @@ void DataSender::refreshViews(Time now) {
     rate += views_[i].rate;
     patience = std::max(patience, orderPatience(views_[i].srtt, views_[i].rttvar));
   }
-  dataTracker_.setPatience(patience > 0s ? patience : kFirstPatience);
+  if (patience > 0s) dataTracker_.setPatience(patience);  // no path usable: what was learned stays
   const Duration target = queueTarget(options_, slowest);
   queues_.packets.setCodel(target, queueInterval(options_, slowest, target));
   if (!queues_.streams.isOn()) return;

@@ -255,7 +255,8 @@ bool Inbound::onData(const DataFrame& frame, Packet packet, Time now) {
 }
 
 // The sender uses the same patience, because both sides know the paths. It is recomputed every
-// kPatienceAge instead of for each packet, because there may be many paths.
+// kPatienceAge instead of for each packet, because there may be many paths. While no path is
+// usable, what was learned of them stays.
 void Inbound::setPatience(Time now) {
   patienceDue_ = now + kPatienceAge;
   Duration patience{};
@@ -263,7 +264,7 @@ void Inbound::setPatience(Time now) {
     PathView path = s->view(now);
     if (path.usable) patience = std::max(patience, orderPatience(path.srtt, path.rttvar));
   }
-  packets_.setPatience(patience > 0s ? patience : kFirstPatience);
+  if (patience > 0s) packets_.setPatience(patience);
 }
 
 void Inbound::deliver(Packet packet) {

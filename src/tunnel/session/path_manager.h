@@ -51,7 +51,6 @@ class PathManager {
   PathRoles& roles() { return roles_; }
   /// Each usable subflow asks the peer at this interval whether both directions work; 0: never.
   void setKeepalive(Duration keepalive) { keepalive_ = keepalive; }
-  Duration keepalive() const { return keepalive_; }
   /// The peer accepts no larger datagrams than `size` bytes of UDP payload. Also holds for subflows
   /// that are added later.
   void setLargestDatagram(size_t size);

@@ -37,15 +37,15 @@ OptionalAskingFrame greaseFrame(uint64_t random) {
 
 /// Calls `take` with each packet that waits in the scheduler.
 template <typename F>
-void drain(DrrScheduler& fair, Time now, F&& take) {
-  DrrCursor round(fair);
-  while (fair.hasWork()) {
-    Candidate offer = round.peek(now);
+void drain(DrrScheduler& drr, Time now, F&& take) {
+  DrrCursor cursor(drr);
+  while (drr.hasWork()) {
+    Candidate offer = cursor.peek(now);
     if (!offer) break;
     if (offer.isBareTurn()) {
-      round.endTurn(0, false);
+      cursor.endTurn(0, false);
     } else {
-      take(round.take());
+      take(cursor.take());
     }
   }
 }
@@ -205,20 +205,24 @@ Time Session::nextDeadline(Time now) const {
                         queues_.streams.nextDeadline(), outbound_.nextDeadline(now),
                         paths_.nextDeadline(now)});
   if (unusableSince() != kNever && queues_.streams.size() > 0)
-    next = std::min(next, std::max(now, unusableSince() + options_.repairTime + 1ns));
+    next = std::min(next, std::max(now, unusableSince() + patience() + 1ns));
   if (unusableSince() != kNever && data_.hasWaiting())
-    next = std::min(next, std::max(now, unusableSince() + options_.repairTime));
+    next = std::min(next, std::max(now, unusableSince() + patience()));
   return next;
+}
+
+Duration Session::patience() const {
+  return std::max(options_.repairTime, std::min(paths_.answerTime(), kLongestPatience));
 }
 
 // Updates what depends on the states of the subflows.
 void Session::refresh(Time now) {
   paths_.update(now);
   queues_.streams.update(now);
-  if (unusableSince() != kNever && now - unusableSince() > options_.repairTime) clearQueues(now);
+  if (unusableSince() != kNever && now - unusableSince() > patience()) clearQueues(now);
 }
 
-// No subflow has been usable for the repair time: nobody waits for these packets any more.
+// No subflow has been usable for patience(): nobody waits for these packets any more.
 void Session::clearQueues(Time now) {
   queues_.streams.endAll(StreamCause::kGone, true);
   dataTracker_.giveUpRepairs(Drop::kPeerDown);

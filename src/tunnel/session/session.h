@@ -23,8 +23,8 @@
 // session is over, nothing else is sent.
 //
 // Invariants. No packet number takes effect twice. A datagram that fails authentication has no
-// effect. While no subflow is usable, data waits; after QueueOptions::repairTime it is dropped,
-// because nobody waits for it any more.
+// effect. While no subflow is usable, data waits; after patience() it is dropped, because nobody
+// waits for it any more.
 //
 // Calls. Every on... call may change what pollDatagram() returns and what nextDeadline() says.
 // onTimer() is due at nextDeadline().
@@ -92,6 +92,10 @@ class Session final {
   bool anyUsable() const { return paths_.anyUsable(); }
   /// Since when no subflow is usable; kNever when one is.
   Time unusableSince() const { return paths_.unusableSince(); }
+  /// How long data waits while no subflow is usable: QueueOptions::repairTime, or as long as an
+  /// answer takes on the slowest path if that is longer, at most kLongestPatience. A shorter time
+  /// would end before the answer to a probe can arrive.
+  Duration patience() const;
   /// Largest inner packet in bytes that all paths in use carry.
   size_t innerMtu() const { return paths_.innerMtu(); }
   /// The MTU search of a path has ended: innerMtu() is what the paths carry, no longer the minimum

@@ -176,10 +176,13 @@ std::vector<RecoveryPath> twoUplinks() {
 }
 
 std::optional<size_t> pathFor(const char* name, const std::vector<RecoveryPath>& paths,
-                              size_t paritiesLeft = 0) {
-  auto protection =
-      makeRecoveryPolicy(name, {}, 1)
-          ->choose({.paths = paths, .now = Time{1s}, .ended = true, .paritiesLeft = paritiesLeft});
+                              size_t paritiesLeft = 0, size_t blockOf = 0) {
+  auto protection = makeRecoveryPolicy(name, {}, 1)
+                        ->choose({.paths = paths,
+                                  .now = Time{1s},
+                                  .ended = true,
+                                  .paritiesLeft = paritiesLeft,
+                                  .blockOf = blockOf});
   return protection ? std::optional(protection->on) : std::nullopt;
 }
 
@@ -202,6 +205,9 @@ TEST(ProtectingPaths, HoldForAllParitiesOfABlock) {
     std::vector<RecoveryPath> paths = twoUplinks();
     paths[0].uncoded = paths[0].uncopied = 0;  // they are in the block
     EXPECT_EQ(pathFor(name, paths, 2), 2u) << name;
+    paths[0].lost = 0;  // it is as good as its sibling now
+    paths[0].recentRate = 0;
+    EXPECT_EQ(pathFor(name, paths, 2, 2), 0u) << name << ": a block of the other uplink's path";
   }
 }
 

@@ -151,5 +151,20 @@ TEST_F(FecSenderTest, OnlyTheChosenPathIsProtected) {
   EXPECT_EQ(block.ranges[0], (SymbolRange{1, pn.value(), 1}));
 }
 
+TEST_F(FecSenderTest, ABlockOfAllPathsIsOfThePathThatSentMostOfIt) {
+  for (uint8_t most : {1, 0}) {
+    SetUp();
+    marks.clear();
+    subflows.clear();
+    Subflow& a = openMarked(0);
+    Subflow& b = openMarked(1);
+    for (int i = 0; i < 3; ++i) send(most == 0 ? a : b, {make()});
+    send(most == 0 ? b : a, {make()});
+    ASSERT_TRUE(start(1));
+    EXPECT_EQ(traced.back().k, 4);
+    EXPECT_EQ(blocks->protectedPath(0, nullptr), most);
+  }
+}
+
 }  // namespace
 }  // namespace braid::fec_sender_test

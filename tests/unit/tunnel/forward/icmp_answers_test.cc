@@ -90,6 +90,22 @@ TEST_F(IcmpAnswersTest, HostsPeersAndCausesHaveRationsOfTheirOwn) {
   EXPECT_TRUE(ask(neighbour, Unreachable::kNoRoute, IcmpErrors::kNoPeer)) << "another host";
 }
 
+TEST_F(IcmpAnswersTest, AllHostsBehindAPeerHaveOneRation) {
+  TokenBucket first, second;
+  auto ask = [&](const std::string& host, TokenBucket& sender, Unreachable why) {
+    const Bytes packet = from(host);
+    InnerPacket ip = *parseInnerPacket(packet);
+    return bool(answers.unreachable({packet, ip, 0, 1, &sender}, why, now));
+  };
+  size_t answered = 0;
+  for (unsigned host = 0; host < 60'000; ++host)
+    answered += ask("10.0." + std::to_string(host / 250) + "." + std::to_string(host % 250), first,
+                    Unreachable::kSource);
+  EXPECT_EQ(answered, 50u);
+  EXPECT_FALSE(ask("10.0.0.1", first, Unreachable::kProhibited)) << "whatever the cause";
+  EXPECT_TRUE(ask("10.0.0.1", second, Unreachable::kSource)) << "another peer";
+}
+
 TEST_F(IcmpAnswersTest, AllTogetherHaveABound) {
   size_t answered = 0;
   for (unsigned host = 0; host < 250; ++host) {

@@ -113,7 +113,7 @@ TEST_F(AttemptsTest, AttemptsOnRoutesThatAreGoneEnd) {
   begin();
   step();
   routes.erase(routes.begin());
-  attempts.keepOnly(routes);
+  attempts.retarget(routes, now);
   EXPECT_EQ(known(1), 0u);
   EXPECT_TRUE(attempts.isTrying());
   now += ConnectionRace::kAttemptDelay;
@@ -129,7 +129,7 @@ TEST_F(AttemptsTest, ANewRouteIsTriedInTheRoundThatIsUnderWay) {
   begin();
   step();
   routes.push_back(late);
-  attempts.keepOnly(routes);
+  attempts.retarget(routes, now);
   now += ConnectionRace::kAttemptDelay;
   step();
   EXPECT_EQ(known(2), 1u);
@@ -138,8 +138,62 @@ TEST_F(AttemptsTest, ANewRouteIsTriedInTheRoundThatIsUnderWay) {
   step();
   EXPECT_EQ(known(3), 1u);
   attempts.cancel();
-  attempts.keepOnly(routes);
+  attempts.retarget(routes, now);
   EXPECT_FALSE(attempts.isTrying()) << "no round is under way";
+}
+
+// RFC 8305 section 5: attempts begin one after the other, also those that come to an old round.
+TEST_F(AttemptsTest, NewRoutesOfAnOldRoundAreTriedOneAfterTheOther) {
+  std::vector<NamedRoute> late(routes.begin() + 1, routes.end());
+  routes.resize(1);
+  begin();
+  step();
+  now += 10s;
+  routes.insert(routes.end(), late.begin(), late.end());
+  attempts.retarget(routes, now);
+  step();
+  EXPECT_EQ(known(2), 1u) << "the others have had their time";
+  EXPECT_EQ(known(3), 0u);
+  now += ConnectionRace::kAttemptDelay;
+  step();
+  EXPECT_EQ(known(3), 1u);
+}
+
+TEST_F(AttemptsTest, ARouteThatHasFailedWaitsForTheNextRound) {
+  begin();
+  step();
+  last().now = State::kFailed;
+  now += ConnectionRace::kAttemptDelay;
+  step();
+  now += 10s;
+  routes.push_back({"d", "d", route(4)});
+  for (int again = 0; again < 3; ++again, now += 1s) {
+    attempts.retarget(routes, now);
+    step();
+  }
+  EXPECT_EQ(known(1), 0u);
+  EXPECT_EQ(known(4), 1u);
+  EXPECT_EQ(handshakes.made.size(), 4u) << "one for each route";
+  attempts.cancel();
+  now = std::max(now, attempts.nextRound());
+  ASSERT_TRUE(begin());
+  step();
+  EXPECT_EQ(known(1), 1u);
+}
+
+// Its uplink was gone for a moment.
+TEST_F(AttemptsTest, ARouteThatFailedAndComesAgainIsNew) {
+  begin();
+  step();
+  last().now = State::kFailed;
+  now += ConnectionRace::kAttemptDelay;
+  step();
+  std::vector<NamedRoute> others(routes.begin() + 1, routes.end());
+  attempts.retarget(others, now);
+  attempts.retarget(routes, now);
+  now += 10s;
+  step();
+  EXPECT_EQ(known(1), 1u);
 }
 
 TEST_F(AttemptsTest, PausesGrowToTheLongestAndAreShortAgainAfterSuccess) {

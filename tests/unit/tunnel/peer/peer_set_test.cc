@@ -111,7 +111,18 @@ TEST_F(PeerSetTest, PendingSessionsFollowThePeersOptions) {
   size_t pending = 0;
   peer(4).forEachSession([&](Session& session) {
     ++pending;
-    EXPECT_EQ(session.paths().keepalive(), 3s);
+    Subflow* s = session.paths().accept(SubflowId(0), {1, {}, endpoint()}, now);
+    ASSERT_TRUE(s);
+    s->onPacket(PacketNumber(0), true, Ecn::kNotEct, 1200, {1, {}, endpoint()}, now);
+    auto frame = s->takePathFrame(now);
+    ASSERT_TRUE(frame && frame->challenge);
+    s->onPathResponse(frame->challenge->token, frame->route, now);
+    ASSERT_TRUE(s->usable());
+    const Time due = std::max(s->sender().lastSentAt(), now) + 3s;
+    session.paths().onTimer(due - 1ms);
+    EXPECT_FALSE(s->mustSend());
+    session.paths().onTimer(due);
+    EXPECT_TRUE(s->mustSend()) << "a PING, at the new interval";
   });
   EXPECT_EQ(pending, 1u);
 }

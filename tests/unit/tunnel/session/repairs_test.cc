@@ -62,6 +62,28 @@ TEST_F(RepairsTest, WhatWasMovedDoesNotGoBackWhileAnotherPathIsUsable) {
   EXPECT_TRUE(repairs->mayUse(*d, b));
 }
 
+// Paths of one uplink fail together.
+TEST_F(RepairsTest, WhatWasMovedGoesToAnotherUplinkIfItCan) {
+  Subflow& silent = open(0);
+  Subflow& sibling = open(1, 20ms);
+  Subflow& other = open(2, 80ms);
+  silent.setPreference({.use = PathUse::kNormal, .weight = 1, .uplink = 1});
+  sibling.setPreference({.use = PathUse::kNormal, .weight = 1, .uplink = 1});
+  other.setPreference({.use = PathUse::kNormal, .weight = 1, .uplink = 2});
+  UnitRef d = make();
+  PacketNumber pn = send(silent, {d});
+  silent.sender().moveData(const_cast<SentPacket&>(silent.sender().sent().at(pn)), now);
+  ASSERT_TRUE(d->isLost() && d->moved);
+  EXPECT_FALSE(repairs->mayUse(*d, sibling));
+  ASSERT_EQ(repairs->pick(path, now), d);
+  EXPECT_EQ(path, &other) << "though the sibling is faster";
+  other.close(now);
+  EXPECT_TRUE(repairs->mayUse(*d, sibling));
+  EXPECT_FALSE(repairs->mayUse(*d, silent));
+  ASSERT_EQ(repairs->pick(path, now), d);
+  EXPECT_EQ(path, &sibling);
+}
+
 // Found by review: behind 32 lost packets without an open path, the data of a failed path was never
 // considered.
 TEST_F(RepairsTest, WhatWasMovedComesBeforeWhatIsLost) {
