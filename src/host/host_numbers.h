@@ -16,6 +16,9 @@ struct HostNumbers {
 
   // Marks.
 
+  /// Connections that began through the tunnel of this gateway, where addresses are translated
+  /// beside it.
+  uint32_t tunnelledMark() const { return field(0x20 + slot); }
   /// Packets of Braid's own sockets.
   uint32_t ownMark() const { return field(0x5f); }
   /// Replies to what came in by the uplink with this number.

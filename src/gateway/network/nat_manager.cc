@@ -19,7 +19,7 @@ constexpr size_t kMostMemory = 1 << 20;  // names of many thousand interfaces
 constexpr Address::Family kFamilies[] = {Address::Family::kV4, Address::Family::kV6};
 
 Translation translationOf(const Config& config, const std::vector<std::string>& uplinks,
-                          const std::string& device) {
+                          const std::string& device, const HostNumbers& numbers) {
   Translation out;
   out.device = device;
   out.masqueradeV4 = config.router.natV4;
@@ -32,6 +32,8 @@ Translation translationOf(const Config& config, const std::vector<std::string>& 
   if (config.device.whenDown == DeviceConfig::WhenDown::kDirect) {
     out.uplinks = uplinks;
     out.direct = joined(rangesOf(config.device.routes));
+    out.tunnelledMark = numbers.tunnelledMark();
+    out.markMask = numbers.markMask;
   }
   return out;
 }
@@ -59,9 +61,11 @@ std::string memoryOf(Address::Family family, const std::string& before) {
 }  // namespace
 
 void NatManager::configure(const Config& next, const std::vector<std::string>& uplinks) {
-  Translation wanted = translationOf(next, uplinks, device_);
-  if (!wanted.isEmpty() && !translator_) translator_ = host_.openTranslator(device_);
+  Translation wanted = translationOf(next, uplinks, device_, numbers_);
+  bool begins = !wanted.isEmpty() && !translator_;
+  if (begins) translator_ = host_.openTranslator(device_);
   if (translator_ && !(wanted == applied_)) translator_->set(wanted);
+  if (begins) forgetTunnelled();  // those of an earlier process
   Translation before = std::exchange(applied_, std::move(wanted));
   try {
     forward(next, uplinks);
@@ -71,6 +75,15 @@ void NatManager::configure(const Config& next, const std::vector<std::string>& u
     throw;
   }
   if (applied_.isEmpty()) translator_.reset();
+}
+
+void NatManager::forgetTunnelled() {
+  if (!translator_) return;
+  try {
+    translator_->forgetTunnelled();
+  } catch (const SystemError& e) {
+    spdlog::warn("{}", e.what());
+  }
 }
 
 // If the file says that forwarding was switched on by this gateway, its values count instead of the

@@ -6,6 +6,7 @@
 
 #include "gateway/config/config.h"
 #include "host/host.h"
+#include "host/host_numbers.h"
 
 namespace braid {
 
@@ -16,7 +17,8 @@ namespace braid {
 class NatManager {
  public:
   /// `host` must outlive this. `device`: the name that the host gave the TUN/TAP device.
-  NatManager(Host& host, std::string device) : host_(host), device_(std::move(device)) {}
+  NatManager(Host& host, std::string device, const HostNumbers& numbers)
+      : host_(host), device_(std::move(device)), numbers_(numbers) {}
   ~NatManager() { stop(); }
   NatManager(const NatManager&) = delete;
   NatManager& operator=(const NatManager&) = delete;
@@ -26,6 +28,9 @@ class NatManager {
   void configure(const Config& next, const std::vector<std::string>& uplinks);
   /// The same, but failures are logged.
   void configureOrWarn(const Config& config, const std::vector<std::string>& uplinks);
+  /// Call when what went into the tunnel takes the uplinks: a flow of datagrams that goes on then
+  /// gets their addresses, too. Failures are logged.
+  void forgetTunnelled();
   /// Call when forwarding may have been switched on again, by this gateway or another one.
   void note();
   /// Restores the host's settings.
@@ -38,6 +43,7 @@ class NatManager {
 
   Host& host_;
   std::string device_;
+  HostNumbers numbers_;
   std::unique_ptr<Translator> translator_;  ///< null: nothing is translated
   Translation applied_;
   bool forwards_ = false;

@@ -20,10 +20,12 @@ using Kind = RouteSpec::Kind;
 constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDns = 53;
 constexpr Family kBothFamilies[] = {Family::kV4, Family::kV6};
 // Networks that may be those of a LAN whose addresses are not known yet, because the guard is made
-// before the host's network: private (RFC 1918, RFC 6598, RFC 4193), link-local, and multicast.
-constexpr const char* kMaybeHere[] = {
-    "10.0.0.0/8",  "172.16.0.0/12",   "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16",
-    "224.0.0.0/4", "255.255.255.255", "fc00::/7",       "fe80::/10",     "ff00::/8"};
+// before the host's network: private ones (RFC 1918, RFC 6598, RFC 4193).
+constexpr const char* kMaybeHere[] = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16",
+                                      "100.64.0.0/10", "fc00::/7"};
+// What a LAN's hosts need of each other and of this host: link-local, broadcast and multicast.
+constexpr const char* kAlwaysHere[] = {"169.254.0.0/16", "224.0.0.0/4", "255.255.255.255",
+                                       "fe80::/10", "ff00::/8"};
 
 bool isAmong(const std::vector<Prefix>& list, const Prefix& item) {
   return std::ranges::find(list, item) != list.end();
@@ -123,19 +125,28 @@ std::vector<Prefix> guardedNetworks(const Config& config) {
 }
 
 /// The networks within guarded ones that are not guarded. `isKnown`: all uplinks' interfaces are
-/// known, so that what leaves by others stays on this side.
+/// known and will be, so that what leaves by others stays on this side.
 std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector<Prefix>& lans,
                            bool isKnown) {
   std::vector<Prefix> out;
   for (const Prefix& lan : lans)
     if (isHeldByOne(guarded, lan)) out.push_back(lan);
-  if (!isKnown) return out;
-  for (const char* text : kMaybeHere) {
+  auto spare = [&](const char* text) {
     Prefix network = *Prefix::parse(text);
     if (isHeldByOne(guarded, network) && !isAmong(guarded, network) && !isAmong(out, network))
       out.push_back(network);
-  }
+  };
+  if (isKnown) std::ranges::for_each(kMaybeHere, spare);
+  std::ranges::for_each(kAlwaysHere, spare);
   return out;
+}
+
+/// Whether each uplink is found by the very name of its interface. One that is found in another way
+/// may get another name while no daemon is there to follow.
+bool areNamed(const std::vector<UplinkConfig>& uplinks, const std::vector<std::string>& names) {
+  return std::ranges::equal(uplinks, names, [](const UplinkConfig& u, const std::string& name) {
+    return !name.empty() && name == u.interface;
+  });
 }
 
 /// The addresses whose longest prefix among both lists is in `here`.
@@ -161,7 +172,8 @@ void addGuard(const Config& config, const NetworkTable& host, const RouteSituati
               RoutePlan& out) {
   const HostNumbers& numbers = situation.numbers;
   std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
-  bool isKnown = std::erase(uplinks, "") == 0;
+  bool isKnown = areNamed(config.uplinks, uplinks);
+  std::erase(uplinks, "");
   std::vector<Prefix> guarded = guardedNetworks(config),
                       lans = lanNetworks(config, host, situation.device),
                       here = spared(guarded, lans, isKnown);

@@ -40,7 +40,7 @@ TunnelSteering::TunnelSteering(Host& host, const NetworkMonitor& monitor, Tunnel
       needs_(std::move(needs)),
       device_(host.network(), device),
       routes_(host, log, device, numbers),
-      nat_(host, device),
+      nat_(host, device, numbers),
       reconciler_(host.network(), log) {}
 
 void TunnelSteering::apply(const Config& next) {
@@ -116,6 +116,7 @@ std::optional<Event> TunnelSteering::turn(Time now) {
   if (watch_.carries() == before) return std::nullopt;
   follow();
   if (config_.device.whenDown != DeviceConfig::WhenDown::kDirect) return std::nullopt;
+  if (!watch_.carries()) nat_.forgetTunnelled();
   return eventOf(watch_.carries());
 }
 

@@ -147,6 +147,8 @@ class FakeHost final : public Host {
   void refuseStreams(bool on) { refuseStreams_ = on; }
   /// The present address translation; nullptr: none was set, or its rules were removed.
   const Translation* translation() const { return translation_ ? &*translation_ : nullptr; }
+  /// How often connections that began through the tunnel were forgotten.
+  unsigned forgotten() const { return forgotten_; }
   /// The present rules of the packet filter; nullptr: there are none.
   const FilterRules* filter() const { return filter_ ? &*filter_ : nullptr; }
   /// Simulates that others remove the rules of the packet filter.
@@ -203,6 +205,7 @@ class FakeHost final : public Host {
   bool refuseStreams_ = false;
   bool refuseTranslation_ = false;
   std::optional<Translation> translation_;
+  unsigned forgotten_ = 0;
   std::optional<FilterRules> filter_;
   std::map<SocketId, FakeDatagramSocket*> sockets_;
   std::vector<SocketId> everOpened_;

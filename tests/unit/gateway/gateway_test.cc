@@ -841,8 +841,10 @@ TEST_F(GatewayTest, AReloadWithoutThePeerThatAnsweredLeavesTheTunnel) {
   ASSERT_TRUE(isRouted());
   write("{name: other, pin: '" + formatPin(Pin{1}) + "', prefixes: [10.1.0.0/24]}");
   ASSERT_EQ(hub_.gateway->reload(), "");
+  unsigned before = hub_.host.forgotten();
   run(TunnelWatch::kPatience + 100ms);
   EXPECT_FALSE(isRouted());
+  EXPECT_EQ(hub_.host.forgotten(), before + 1) << "flows that go on get the uplinks' addresses";
 }
 
 // The rules lead into the tunnel where the new routes say, the guard keeps the new networks at the

@@ -37,7 +37,7 @@ class RouterKeeperTest : public testing::Test {
 };
 
 TEST_F(RouterKeeperTest, NothingIsChangedWhereNothingIsAskedFor) {
-  NatManager router(host_, "braid0");
+  NatManager router(host_, "braid0", {});
   router.configure(config_, {"wlan0"});
   EXPECT_EQ(host_.translation(), nullptr);
   EXPECT_THAT(host_.net().configured(), IsEmpty());
@@ -47,7 +47,7 @@ TEST_F(RouterKeeperTest, NothingIsChangedWhereNothingIsAskedFor) {
 TEST_F(RouterKeeperTest, ThePeersPrefixesAreMasqueradedUntilTheEnd) {
   config_.router.natV4 = true;
   {
-    NatManager router(host_, "braid0");
+    NatManager router(host_, "braid0", {});
     router.configure(config_, {"wlan0"});
     ASSERT_NE(host_.translation(), nullptr);
     EXPECT_EQ(host_.translation()->device, "braid0");
@@ -61,7 +61,7 @@ TEST_F(RouterKeeperTest, ThePeersPrefixesAreMasqueradedUntilTheEnd) {
 }
 
 TEST_F(RouterKeeperTest, AReloadAddsAndRemoves) {
-  NatManager router(host_, "braid0");
+  NatManager router(host_, "braid0", {});
   router.configure(config_, {"wlan0"});
   config_.router.forwards.push_back({ip::kTcp, 80, 80, *Address::parse("10.1.0.9"), 0, {}, false});
   router.configure(config_, {"wlan0"});
@@ -77,7 +77,7 @@ TEST_F(RouterKeeperTest, AReloadAddsAndRemoves) {
 }
 
 TEST_F(RouterKeeperTest, WhatIsRefusedLeavesWhatWasThere) {
-  NatManager router(host_, "braid0");
+  NatManager router(host_, "braid0", {});
   config_.router.natV4 = true;
   router.configure(config_, {"wlan0"});
   Translation before = *host_.translation();
@@ -99,7 +99,7 @@ TEST_F(RouterKeeperTest, WhatIsRefusedLeavesWhatWasThere) {
 }
 
 TEST_F(RouterKeeperTest, TranslationThatWasToEndIsThereStillWhenForwardingIsRefused) {
-  NatManager router(host_, "braid0");
+  NatManager router(host_, "braid0", {});
   config_.router.natV4 = true;
   router.configure(config_, {"wlan0"});
   Translation before = *host_.translation();
@@ -118,7 +118,7 @@ TEST_F(RouterKeeperTest, TranslationThatWasToEndIsThereStillWhenForwardingIsRefu
 TEST_F(RouterKeeperTest, ForwardingIsSwitchedOffInTheEndWhenItWasOff) {
   config_.router.forwarding = true;
   {
-    NatManager router(host_, "braid0");
+    NatManager router(host_, "braid0", {});
     router.configure(config_, {"wlan0"});
     EXPECT_THAT(host_.net().configured(), ElementsAre("IPv4 forwarding", "IPv6 forwarding"));
     EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV4), "1 lan0");
@@ -132,7 +132,7 @@ TEST_F(RouterKeeperTest, ForwardingIsSwitchedOffInTheEndWhenItWasOff) {
 TEST_F(RouterKeeperTest, ForwardingThatWasOnIsNotOurs) {
   config_.router.forwarding = true;
   host_.net().setForwards(true);
-  NatManager router(host_, "braid0");
+  NatManager router(host_, "braid0", {});
   router.configure(config_, {"wlan0"});
   EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV4), "");
   EXPECT_FALSE(remembers());
@@ -140,7 +140,7 @@ TEST_F(RouterKeeperTest, ForwardingThatWasOnIsNotOurs) {
 
 TEST_F(RouterKeeperTest, AReloadNamesTheUplinksAnew) {
   config_.router.forwarding = true;
-  NatManager router(host_, "braid0");
+  NatManager router(host_, "braid0", {});
   router.configure(config_, {"wlan0"});
   router.configure(config_, {"wlan0", "wwan0"});
   EXPECT_THAT(host_.net().forwardingHosts(), ElementsAre("wlan0", "wwan0"));
@@ -148,7 +148,7 @@ TEST_F(RouterKeeperTest, AReloadNamesTheUplinksAnew) {
 
 TEST_F(RouterKeeperTest, AReloadThatIsRefusedLeavesForwardingAsItWas) {
   config_.router.forwarding = true;
-  NatManager router(host_, "braid0");
+  NatManager router(host_, "braid0", {});
   router.configure(config_, {"wlan0"});
   host_.net().refuseLines({"IPv6 forwarding"});
   EXPECT_THROW(router.configure(config_, {"wlan0"}), SystemError);
@@ -160,7 +160,7 @@ TEST_F(RouterKeeperTest, TheWordOfAnOlderReleaseNamesTheFamiliesAlone) {
   config_.router.forwarding = true;
   std::ofstream(folder_.file("hub.sock.forwarding")) << "ipv4\n";
   host_.net().setForwards(true);
-  NatManager router(host_, "braid0");
+  NatManager router(host_, "braid0", {});
   router.configure(config_, {"wlan0"});
   EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV4), "-");
   EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV6), "");

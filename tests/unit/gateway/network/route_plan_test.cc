@@ -175,16 +175,28 @@ TEST_F(RoutePlanTest, AnUplinkIsFoundByWhateverNamesIt) {
   EXPECT_TRUE(holds(plan().filter.here, "192.168.1.7"));
   host_.link(3).ownMac = "02:00:5e:00:53:01";
   EXPECT_EQ(plan().filter.uplinks, std::vector<std::string>{"wwan0"});
-  EXPECT_TRUE(holds(plan().filter.here, "10.8.0.1"));
-  EXPECT_FALSE(holds(plan().filter.here, "100.63.0.1"));
+  EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1")) << "it may get another name meanwhile";
   config_.uplinks[0].mac.clear();
   config_.uplinks[0].interface = "the-modem-of-the-attic";
   EXPECT_THAT(plan().filter.uplinks, IsEmpty()) << "too long for anything but a further name";
   EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1"));
   host_.link(3).altnames.insert("the-modem-of-the-attic");
   EXPECT_EQ(plan().filter.uplinks, std::vector<std::string>{"wwan0"});
+  EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1"));
   config_.uplinks[0].interface = "wwan7";
   EXPECT_EQ(plan().filter.uplinks, std::vector<std::string>{"wwan7"}) << "it may come";
+  EXPECT_TRUE(holds(plan().filter.here, "10.8.0.1"));
+  EXPECT_FALSE(holds(plan().filter.here, "100.63.0.1"));
+}
+
+// A LAN gets its leases by broadcast, and its names by multicast.
+TEST_F(RoutePlanTest, WhatHostsOfALanNeedOfEachOtherIsSparedWhateverTheUplink) {
+  routes({"0.0.0.0/0", "::/0"});
+  config_.device.whenDown = WhenDown::kBlock;
+  config_.uplinks[0].interface.clear();
+  config_.uplinks[0].mac = "02:00:5e:00:53:01";
+  for (const char* needed : {"255.255.255.255", "224.0.0.251", "169.254.1.1", "fe80::1", "ff02::fb"})
+    EXPECT_TRUE(holds(plan().filter.here, needed)) << needed;
 }
 
 TEST_F(RoutePlanTest, TheGuardTakesTheOtherFamilyAlong) {
