@@ -89,14 +89,14 @@ class Neighbours(PairCase):
             self.assertEqual(talk.breaks(), 0, talk.told())
             self.assertIsNone(neighbour.reachable(talk), talk.name)
 
-    def survives(self, neighbour, *more, needs_the_tunnel=False):
+    def survives(self, neighbour, *more, ):
         """Connections from before the start and from while Braid runs go on, and what is the neighbour's stays."""
         own = self.host()
-        if needs_the_tunnel:
+        if neighbour.NEEDS_THE_TUNNEL:
             self.up()
         self.talk(neighbour)
         self.check(neighbour)
-        for act in (*([] if needs_the_tunnel else [self.up]), self.reload, self.kill, self.restart, *more):
+        for act in (*([] if neighbour.NEEDS_THE_TUNNEL else [self.up]), self.reload, self.kill, self.restart, *more):
             with self.subTest(act.__name__):
                 act()
                 self.check(neighbour)
@@ -136,7 +136,7 @@ class Neighbours(PairCase):
     def test_another_proxy(self):
         """Connections that squid has taken stay squid's, though they match `streams`."""
         with Squid(self.lab) as neighbour:
-            self.survives(neighbour, needs_the_tunnel=True)
+            self.survives(neighbour)
 
     def test_a_second_braid(self):
         with SecondBraid(self.lab) as neighbour:

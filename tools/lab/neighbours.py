@@ -121,6 +121,8 @@ class Talk:
 class Neighbour:
     """A program at the edge. Use as a context manager; `guarded`: the connections that a guard leaves to it."""
 
+    NEEDS_THE_TUNNEL = False  # True when its connections go through the gateway's tunnel
+
     def __init__(self, lab):
         self.lab, self.edge = lab, lab.edge
         self._undo = []
@@ -243,13 +245,11 @@ class Tailscale(WgQuick):
                     ("filter", "INPUT", f"-s {network} ! -i {self.device} -j DROP")):
                 self._do(f"{iptables} -t {table} -A {chain} {rule}", f"{iptables} -t {table} -D {chain} {rule}")
 
-    def talks(self, guarded=False):
-        return [] if guarded else super().talks()
-
 
 class Squid(Neighbour):
     """Web connections of the LAN end at squid, which asks the servers with the hosts' own addresses."""
 
+    NEEDS_THE_TUNNEL = True
     CONFIG = """
 http_port 127.0.0.1:3128
 http_port 3129 tproxy
