@@ -25,6 +25,8 @@ class Hosts(join_test.Joining):
         cls.lab.concentrator.run("nft", f"""add table ip cloud
             add chain ip cloud in {{ type nat hook prerouting priority -100; }}
             add chain ip cloud out {{ type nat hook postrouting priority 100; }}
+            add chain ip cloud first {{ type filter hook prerouting priority -300; }}
+            add rule ip cloud first iifname != cloud0 ip daddr {INNER} drop
             add rule ip cloud in ip daddr {OUTER} dnat to {INNER}
             add rule ip cloud out ip saddr {INNER} snat to {OUTER}""")
         cls.cloud = join_test.Machine(cls.lab, "cloud", cls.cloud_space)
