@@ -127,7 +127,7 @@ class Neighbours(PairCase):
 
     def test_tailscale(self):
         with Tailscale(self.lab) as neighbour:
-            self.look(f"udp dport {Tailscale.PEER_PORT}", 'oifname { "wifi0", "lte0" } meta mark 0x80000')
+            self.look(f"meta l4proto {{ tcp, udp }} th dport {{ {Tailscale.PEER_PORT}, 7001 }}", 'oifname { "wifi0", "lte0" } meta mark 0x80000')
             self.survives(neighbour)
             right, wrong = self.seen()
         self.assertGreater(right, 20)

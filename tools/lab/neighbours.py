@@ -35,17 +35,17 @@ class Talk:
     """An HTTP/1.1 connection over which one request follows the other, until close(). A connection at either end that
     breaks is counted."""
 
-    def __init__(self, name, near, far, address, port, source=None, at=None):
-        """From `near` to `address`; the server is in `far`, which may know the address by another one (`at`)."""
+    def __init__(self, name, near, far, address, port, source=None, mark=None):
+        """From `near` to `address`, which is in `far`. `mark`: of the client's socket, as a program may set it."""
         self.name, self.answered, self.error = name, 0, None
         self.sources, self.via = [], None
         self._host = (f"[{address}]" if ":" in address else address).encode()
         self._stopped = False
         self._ends = []
-        self._listener = far.inside(self._listen, at or address, port)
+        self._listener = far.inside(self._listen, address, port)
         threading.Thread(target=self._accept, daemon=True).start()
         try:
-            self._client = near.inside(socket.create_connection, (address, port), 5, (source, 0) if source else None)
+            self._client = near.inside(self._connect, (address, port), source, mark)
         except OSError as error:
             self.error = error
             return
@@ -59,6 +59,17 @@ class Talk:
         listener.bind((address, port))
         listener.listen()
         return listener
+
+    @staticmethod
+    def _connect(to, source, mark):
+        client = socket.socket(_family(to[0]), socket.SOCK_STREAM)
+        client.settimeout(5)
+        if mark:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark)
+        if source:
+            client.bind((source, 0))
+        client.connect(to)
+        return client
 
     def _accept(self):
         with contextlib.suppress(OSError):
@@ -244,6 +255,11 @@ class Tailscale(WgQuick):
                     ("nat", "POSTROUTING", "-m mark --mark 0x40000/0xff0000 -j MASQUERADE"),
                     ("filter", "INPUT", f"-s {network} ! -i {self.device} -j DROP")):
                 self._do(f"{iptables} -t {table} -A {chain} {rule}", f"{iptables} -t {table} -D {chain} {rule}")
+
+    def talks(self, guarded=False):
+        """Those in the tunnel, and tailscaled's own to its servers."""
+        return super().talks() + [(self.edge, self.lab.concentrator, address, 7001, None, 0x80000)
+                                  for address in PUBLIC]
 
 
 class Squid(Neighbour):
