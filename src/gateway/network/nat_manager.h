@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gateway/config/config.h"
 #include "host/host.h"
@@ -20,18 +21,18 @@ class NatManager {
   NatManager(const NatManager&) = delete;
   NatManager& operator=(const NatManager&) = delete;
 
-  /// Throws SystemError with a remedy; the earlier settings then stay.
-  void configure(const Config& next);
-  /// configure() with the earlier configuration, after the new one could not be put into effect.
-  /// Failures are logged.
-  void goBackTo(const Config& config);
+  /// `uplinks`: the names of the uplinks' interfaces. Throws SystemError with a remedy; the earlier
+  /// settings then stay.
+  void configure(const Config& next, const std::vector<std::string>& uplinks);
+  /// The same, but failures are logged.
+  void configureOrWarn(const Config& config, const std::vector<std::string>& uplinks);
   /// Call when forwarding may have been switched on again, by this gateway or another one.
   void note();
   /// Restores the host's settings.
   void stop();
 
  private:
-  void forward(const Config& next);
+  void forward(const Config& next, const std::vector<std::string>& uplinks);
   void endForwarding();
   void remember(const std::string& text);
 

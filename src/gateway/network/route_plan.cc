@@ -1,6 +1,10 @@
 #include "gateway/network/route_plan.h"
 
+#include <net/if.h>
+
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "gateway/config/address_ranges.h"
 #include "gateway/join/address_plan.h"
@@ -38,9 +42,8 @@ bool isHeldByOne(const std::vector<Prefix>& list, const Prefix& inner) {
   return std::ranges::any_of(list, [&](const Prefix& outer) { return holds(outer, inner); });
 }
 
-bool isUplink(const Config& config, const std::string& interface) {
-  return std::ranges::any_of(config.uplinks,
-                             [&](const UplinkConfig& u) { return u.interface == interface; });
+bool isAmong(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 /// The networks at one of the host's interfaces.
@@ -58,8 +61,9 @@ std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
   std::vector<Prefix> out;
   for (const Prefix& network : config.device.networks)
     if (network.length > 0) out.push_back(network);
+  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
   for (const auto& [index, link] : host.links()) {
-    if (link.name != device && link.name != "lo" && !isUplink(config, link.name))
+    if (link.name != device && link.name != "lo" && !isAmong(uplinks, link.name))
       addNetworksOf(link, out);
   }
   return out;
@@ -95,15 +99,16 @@ bool usesNames(const Config& config) {
   return std::ranges::any_of(config.peers, [](const PeerConfig& p) { return !p.hosts.empty(); });
 }
 
-/// What a DHCP client sends to renew its lease leaves by the uplink. The system's resolver is asked
-/// for a peer's name while the tunnel cannot carry the question.
+/// What a DHCP client sends to renew its lease leaves by the uplink. A program of this host that is
+/// asked for a peer's name must be able to ask others while the tunnel cannot carry the question. A
+/// guard, which may outlive the daemon, drops such questions all the same.
 void addExceptions(const Config& config, const RouteSituation& situation, Family family,
                    RoutePlan& out) {
   if (config.uplinks.empty()) return;
   const HostNumbers& numbers = situation.numbers;
   if (family == Family::kV4)
     out.rules.push_back(exceptionFor(family, ip::kUdp, kDhcpClient, kDhcpServer, numbers));
-  if (!usesNames(config) || situation.peerUp) return;
+  if (!usesNames(config) || !situation.asksHere || situation.peerUp) return;
   for (uint8_t protocol : {ip::kUdp, ip::kTcp})
     out.rules.push_back(exceptionFor(family, protocol, 0, kDns, numbers));
 }
@@ -117,11 +122,14 @@ std::vector<Prefix> guardedNetworks(const Config& config) {
   return out;
 }
 
-/// The networks within guarded ones that are not guarded.
-std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector<Prefix>& lans) {
+/// The networks within guarded ones that are not guarded. `isKnown`: all uplinks' interfaces are
+/// known, so that what leaves by others stays on this side.
+std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector<Prefix>& lans,
+                           bool isKnown) {
   std::vector<Prefix> out;
   for (const Prefix& lan : lans)
     if (isHeldByOne(guarded, lan)) out.push_back(lan);
+  if (!isKnown) return out;
   for (const char* text : kMaybeHere) {
     Prefix network = *Prefix::parse(text);
     if (isHeldByOne(guarded, network) && !isAmong(guarded, network) && !isAmong(out, network))
@@ -149,10 +157,14 @@ std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
   return joined(out);
 }
 
-void addGuard(const Config& config, const RouteSituation& situation,
-              const std::vector<Prefix>& lans, RoutePlan& out) {
+void addGuard(const Config& config, const NetworkTable& host, const RouteSituation& situation,
+              RoutePlan& out) {
   const HostNumbers& numbers = situation.numbers;
-  std::vector<Prefix> guarded = guardedNetworks(config), here = spared(guarded, lans);
+  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
+  bool isKnown = std::erase(uplinks, "") == 0;
+  std::vector<Prefix> guarded = guardedNetworks(config),
+                      lans = lanNetworks(config, host, situation.device),
+                      here = spared(guarded, lans, isKnown);
   uint32_t table = HostNumbers::guardTable(situation.device);
   size_t routes = out.routes.size(), rules = out.rules.size();
   for (const Prefix& network : guarded)
@@ -175,12 +187,11 @@ void addGuard(const Config& config, const RouteSituation& situation,
   for (; rules < out.rules.size(); ++rules) out.rules[rules].stays = true;
   FilterRules& filter = out.filter;
   filter.guard = true;
-  for (const UplinkConfig& u : config.uplinks) filter.uplinks.push_back(u.interface);
+  filter.uplinks = std::move(uplinks);
   filter.outside = numbers.outsideMark();
   filter.outsideMask = numbers.outsideMask();
   filter.guarded = joined(rangesOf(guarded));
   filter.here = rangesWithin(guarded, here);
-  filter.names = usesNames(config) && !situation.peerUp;
 }
 
 void addReplies(const RouteSituation& situation, RoutePlan& out) {
@@ -191,10 +202,40 @@ void addReplies(const RouteSituation& situation, RoutePlan& out) {
 
 }  // namespace
 
+std::vector<std::string> interfacesOf(const std::vector<UplinkConfig>& uplinks,
+                                      const NetworkTable& host) {
+  std::vector<std::string> out;
+  for (const UplinkConfig& uplink : uplinks) {
+    const Link* link = host.find(uplink.selector());
+    bool mayCome = uplink.interface.size() < IFNAMSIZ;  // a longer one is a further name
+    out.push_back(link ? link->name : mayCome ? uplink.interface : "");
+  }
+  return out;
+}
+
+std::vector<Prefix> ownNetworks(const Config& config, const NetworkTable& host,
+                                const std::string& device) {
+  std::vector<Prefix> out = config.device.networks;
+  for (const InterfaceAddress& a : config.device.addresses)
+    out.push_back({a.address, a.address.bits()});
+  if (config.tunnel.mode != TunnelOptions::Mode::kTun) return out;
+  static const SpecialAddresses kSpecial;
+  for (const Prefix& network : lanNetworks(config, host, device)) {
+    std::optional<SpecialRange> range = kSpecial.find(network.address);
+    bool isSpecial = range && network.length >= range->length;
+    bool isPeers = std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
+      return isAmong(peer.options.prefixes, network);
+    });
+    if (!isSpecial && !isPeers && !isAmong(out, network)) out.push_back(network);
+  }
+  return out;
+}
+
 bool endangersReplies(const Config& config, const NetworkTable& host) {
   std::vector<Prefix> near;
+  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
   for (const auto& [index, link] : host.links())
-    if (isUplink(config, link.name)) addNetworksOf(link, near);
+    if (isAmong(uplinks, link.name)) addNetworksOf(link, near);
   return !config.uplinks.empty() &&
          std::ranges::any_of(config.device.routes, [&](const Prefix& route) {
            return !isPrivate(route) || std::ranges::any_of(near, [&](const Prefix& network) {
@@ -208,7 +249,7 @@ RoutePlan planGuard(const Config& config, const NetworkTable& host,
   RoutePlan out;
   if (config.device.whenDown != DeviceConfig::WhenDown::kBlock || config.device.routes.empty())
     return out;
-  addGuard(config, situation, lanNetworks(config, host, situation.device), out);
+  addGuard(config, host, situation, out);
   addReplies(situation, out);
   return out;
 }

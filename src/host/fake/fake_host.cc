@@ -303,7 +303,7 @@ void FakeHost::answer(const std::string& uplink, const HostPort& name,
   result.name = name;
   result.found = found;
   if (found.empty()) result.problem = "no server answers";
-  result.asked = {known->first.resolvers, "configuration", false};
+  result.asked = {known->first.resolvers, "configuration", resolverHere_};
   lookups_.erase(known);
   onResolved_(result);
 }

@@ -175,6 +175,8 @@ class FakeHost final : public Host {
   /// Answers the lookups of a name over all uplinks, or over one.
   void answer(const HostPort& name, const std::vector<Endpoint>& found);
   void answer(const std::string& uplink, const HostPort& name, const std::vector<Endpoint>& found);
+  /// Simulates that names are asked for at a program of the host from now on.
+  void setResolverHere(bool on) { resolverHere_ = on; }
   /// The lookups that were requested and are not answered yet.
   const std::vector<std::pair<LookupWay, HostPort>>& lookups() const { return lookups_; }
 
@@ -209,6 +211,7 @@ class FakeHost final : public Host {
   std::vector<FakeDatagram> sent_;
   Resolver::OnResult onResolved_;
   std::vector<std::pair<LookupWay, HostPort>> lookups_;
+  bool resolverHere_ = false;
 };
 
 }  // namespace braid

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "host/linux/nft_batch.h"
+#include "host/linux/nft_table.h"
 #include "host/stream_host.h"
 
 namespace braid {
