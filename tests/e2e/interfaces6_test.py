@@ -18,8 +18,19 @@ class OverIpv6(interfaces_test.Interfaces):
         cls.lab.edge_gateway.restart()
         cls.lab.edge_gateway.wait_up(subflows=2)
 
-    def tearDown(self):
-        super().tearDown()
+    def test_1_a_rename_while_running(self):
+        super().test_1_a_rename_while_running()
+        self.assert_all_over_ipv6()
+
+    def test_2_names_that_are_swapped(self):
+        super().test_2_names_that_are_swapped()
+        self.assert_all_over_ipv6()
+
+    def test_3_an_altname_that_comes_later(self):
+        super().test_3_an_altname_that_comes_later()
+        self.assert_all_over_ipv6()
+
+    def assert_all_over_ipv6(self):
         self.assertTrue(all(":" in path["local"] for path in self.lab.edge_gateway.paths()), "all are of IPv6")
 
 

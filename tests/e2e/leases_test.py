@@ -152,10 +152,9 @@ class Leases(EverythingCase):
         self.renewed()
         self.gateway.stop(signal.SIGKILL)
         self.renewed()
-        for family, (near, far) in zip(ANYWHERE, self.lab.sites[0].link_addresses(0)):
+        for family, (_, far) in zip(ANYWHERE, self.lab.sites[0].link_addresses(0)):
             self.edge.ip(family, "neighbour", "flush", "dev", DEVICE)
-            del near
-            self.edge.run("ip", family, "neighbour", "replace", far, "dev", DEVICE, "nud", "probe")
+            self.edge.ip(family, "neighbour", "replace", far, "dev", DEVICE, "nud", "probe")
             self.eventually(lambda family=family, far=far: "REACHABLE" in self.edge.ip(
                 family, "neighbour", "show", far, "dev", DEVICE), "the neighbour answers")
 

@@ -13,7 +13,7 @@ from pair_case import V4, V6, PairCase
 
 QUEUE = 4  # seconds
 RATE = 2  # Mbit/s
-STALE, FRESH = "2001:db8:a::", "2001:db8:b::"
+STALE, FRESH = "2001:db8:a:", "2001:db8:b:"  # how their addresses begin
 PREFIXES = """
 interface %s {
   AdvSendAdvert on;
@@ -81,7 +81,7 @@ class Prefixes(PairCase):
             self.lab.edge.sysctl(net__ipv6__conf__wifi0__accept_ra=2)
         config = self.lab.directory / "radvd.conf"
         config.write_text(PREFIXES % (self.lab.sites[0].far_device(0), "\n".join(
-            f"  prefix {prefix}/64 {{ AdvOnLink on; AdvAutonomous on; DeprecatePrefix off; }};" for prefix in prefixes)),
+            f"  prefix {prefix}:/64 {{ AdvOnLink on; AdvAutonomous on; DeprecatePrefix off; }};" for prefix in prefixes)),
             encoding="ascii")
         self.router = self.lab.start(self.lab.concentrator, "radvd", [
             "radvd", "--nodaemon", "--config", config, "--pidfile", self.lab.directory / "radvd.pid"])
@@ -102,7 +102,7 @@ class Prefixes(PairCase):
         edge.ip("-6", "address", "flush", "dev", "wifi0", "scope", "global")
         edge.sysctl(net__ipv6__conf__wifi0__accept_ra=2)
         for prefix in (STALE, FRESH):
-            hub.ip("-6", "route", "add", f"{prefix}/64", "dev", lab.sites[0].far_device(0))
+            hub.ip("-6", "route", "add", f"{prefix}:/64", "dev", lab.sites[0].far_device(0))
         self.advertise(STALE)
         self.eventually(lambda: self.has(STALE), "an address")
         for gateway in lab.gateways():
@@ -112,9 +112,9 @@ class Prefixes(PairCase):
         self.eventually(lambda: self.has(FRESH), "another address")
         self.assertTrue(self.has(STALE))
         hub.run("nft", f"add table ip6 gone; add chain ip6 gone in {{ type filter hook prerouting priority 0; }}; "
-                f"add rule ip6 gone in ip6 saddr {STALE}/64 drop")
+                f"add rule ip6 gone in ip6 saddr {STALE}:/64 drop")
         began = time.monotonic()
-        self.eventually(lambda: self.carries(FRESH), "the other address carries", timeout=40)
+        self.eventually(lambda: self.carries(FRESH), "the other address carries", timeout=60)
         print(f"after {time.monotonic() - began:.1f} s")
         self.assertEqual([self.ping(V4), self.ping(V6)], [5, 5])
 
