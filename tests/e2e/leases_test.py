@@ -56,7 +56,8 @@ class Leases(EverythingCase):
         """A DHCP server at the far end of wifi."""
         self.edge.ip("-4", "address", "flush", "dev", DEVICE)
         server = self.lab.start(self.lab.concentrator, "dhcp", [
-            "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--user=root", "--log-dhcp", "--log-facility=-",
+            "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--port=0", "--user=root", "--log-dhcp",
+            "--log-facility=-",
             f"--interface={self.lab.sites[0].far_device(0)}", "--bind-interfaces", "--dhcp-authoritative",
             f"--dhcp-leasefile={self.lab.directory}/leases", "--dhcp-range=10.0.0.50,10.0.0.59,255.255.255.0,2m",
             "--dhcp-option=option:router,10.0.0.2", *options])

@@ -40,8 +40,8 @@ class Neighbours(PairCase):
             print(talk.told())
 
     def host(self):
-        """Lines of rules, routes and packet filters, each with its count; without what the kernel adds by itself when it
-        has checked an address."""
+        """Lines of rules, routes and packet filters, each with its count; without what the kernel adds by itself when
+        it has checked an address."""
         lines = []
         for words in (("ip", "rule"), ("ip", "-6", "rule"), ("ip", "route", "show", "table", "all"),
                       ("ip", "-6", "route", "show", "table", "all"), ("nft", "-s", "list", "ruleset")):
@@ -127,7 +127,8 @@ class Neighbours(PairCase):
 
     def test_tailscale(self):
         with Tailscale(self.lab) as neighbour:
-            self.look(f"meta l4proto {{ tcp, udp }} th dport {{ {Tailscale.PEER_PORT}, 7001 }}", 'oifname { "wifi0", "lte0" } meta mark 0x80000')
+            self.look(f"meta l4proto {{ tcp, udp }} th dport {{ {Tailscale.PEER_PORT}, 7001 }}",
+                      'oifname { "wifi0", "lte0" } meta mark 0x80000')
             self.survives(neighbour)
             right, wrong = self.seen()
         self.assertGreater(right, 20)

@@ -1,5 +1,5 @@
-"""Of whose connections streams are made, and what they reach at the far side: containers behind the edge's NAT, networks
-that the concentrator's host keeps apart, hosts that policy routing sends elsewhere."""
+"""Of whose connections streams are made, and what they reach at the far side: containers behind the edge's NAT,
+networks that the concentrator's host keeps apart, hosts that policy routing sends elsewhere."""
 
 import unittest
 

@@ -80,9 +80,9 @@ class Prefixes(PairCase):
             self.lab.stop(self.router)
             self.lab.edge.sysctl(net__ipv6__conf__wifi0__accept_ra=2)
         config = self.lab.directory / "radvd.conf"
-        config.write_text(PREFIXES % (self.lab.sites[0].far_device(0), "\n".join(
-            f"  prefix {prefix}:/64 {{ AdvOnLink on; AdvAutonomous on; DeprecatePrefix off; }};" for prefix in prefixes)),
-            encoding="ascii")
+        each = "  prefix %s:/64 { AdvOnLink on; AdvAutonomous on; DeprecatePrefix off; };"
+        config.write_text(PREFIXES % (self.lab.sites[0].far_device(0), "\n".join(each % prefix for prefix in prefixes)),
+                          encoding="ascii")
         self.router = self.lab.start(self.lab.concentrator, "radvd", [
             "radvd", "--nodaemon", "--config", config, "--pidfile", self.lab.directory / "radvd.pid"])
 
