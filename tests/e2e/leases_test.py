@@ -1,5 +1,5 @@
 """Programs that give an uplink its addresses and routes, beside a gateway that takes everything into its tunnel and
-guards the host: dhclient, dhcpcd, radvd."""
+guards the host: dhclient, dhcpcd, radvd, systemd-networkd."""
 
 import re
 import signal
@@ -32,6 +32,27 @@ interface %s {
   prefix 2001:db8:51::/64 { AdvOnLink on; AdvAutonomous on; };
   route 2001:db8:77::/48 { AdvRoutePreference high; };
 };
+"""
+
+# It waits for no udev where /sys is read-only, as in a container.
+NETWORKD = """
+mount -o remount,ro /sys
+for folder in /run /etc/systemd/network; do mount -t tmpfs none $folder; done
+mkdir -p /run/systemd/netif/links /run/systemd/netif/leases /run/systemd/netif/lldp
+chown -R systemd-network: /run/systemd/netif
+cat > /etc/systemd/network/modem.network
+exec env SYSTEMD_LOG_TARGET=console "$@"
+"""
+MODEM = """
+[Match]
+Name=lte0
+[Network]
+DHCP=no
+IPv6AcceptRA=no
+Address=%s/24
+Address=%s/64
+Gateway=10.0.1.2
+Gateway=fd01:0:0:1::2
 """
 
 
@@ -158,6 +179,60 @@ class Leases(EverythingCase):
             self.edge.ip(family, "neighbour", "replace", far, "dev", DEVICE, "nud", "probe")
             self.eventually(lambda family=family, far=far: "REACHABLE" in self.edge.ip(
                 family, "neighbour", "show", far, "dev", DEVICE), "the neighbour answers")
+
+
+class Networkd(EverythingCase):
+    """systemd-networkd has the interface of lte."""
+
+    LINKS = [Wire("wifi"), Wire("lte")]
+    ADDRESSES = ("10.0.1.1", "fd01:0:0:1::1")
+
+    def setUp(self):
+        super().setUp()
+        self.gateway.config["peers"][0]["endpoints"] = [f"{PUBLIC[0]}:{PORT}", f"[{PUBLIC[1]}]:{PORT}"]
+        self.network = self.lab.directory / "modem.network"
+        self.addCleanup(self.lab.restore_uplink, 1)
+        self.addCleanup(self.edge.ip, "address", "flush", "dev", "lte0")
+
+    def networkd(self, addresses):
+        self.network.write_text(MODEM % addresses, encoding="ascii")
+        with open(self.network, "rb") as text:
+            program = self.lab.start(self.edge, "networkd", [
+                "unshare", "--mount", "sh", "-ec", NETWORKD, "sh", "/lib/systemd/systemd-networkd"], stdin=text)
+        self.addCleanup(self.lab.stop, program)
+        return program
+
+    def lte(self):
+        """{address: (number of the subflow, state)} of the paths by lte."""
+        return {path["local"]: (path["id"], path["state"]) for path in
+                self.gateway.paths() if path["uplink"] == "lte"}
+
+    def carry(self, addresses):
+        return [state for _, state in map(lambda address: self.lte().get(address, (None, "none")), addresses)] == \
+            ["active", "active"]
+
+    def test_a_later_modem_and_another_address_of_one_family(self):
+        for family in ANYWHERE:
+            self.edge.ip(family, "address", "flush", "dev", "lte0")
+        self.gateway.start()
+        self.gateway.wait_up(subflows=2)
+        program = self.networkd(self.ADDRESSES)
+        self.eventually(lambda: self.carry(self.ADDRESSES), "the modem carries")
+        for family, metric in (("-4", ""), ("-6", " metric 1024")):
+            self.assertRegex(self.edge.ip(family, "route", "show", "default", "dev", "lte0"),
+                             rf"via \S+ proto static{metric} ", "networkd has set its default")
+        self.assertEqual(self.ways(), ["braid0", "braid0"])
+        kept = self.lte()[self.ADDRESSES[1]]
+        others = [path["id"] for path in self.gateway.paths() if path["uplink"] == "wifi"]
+        self.lab.stop(program)
+        changed = ("10.0.1.9", self.ADDRESSES[1])
+        self.edge.ip("address", "del", self.ADDRESSES[0] + "/24", "dev", "lte0")  # networkd itself leaves it
+        self.networkd(changed)
+        self.eventually(lambda: self.carry(changed), "the other address carries")
+        self.assertEqual(self.lte()[self.ADDRESSES[1]], kept, "the subflow of IPv6 is the same")
+        self.assertEqual([path["id"] for path in self.gateway.paths() if path["uplink"] == "wifi"], others)
+        self.assertEqual(self.ways(), ["braid0", "braid0"])
+        self.assertEqual([self.ping(V4), self.ping(V6)], [5, 5])
 
 
 if __name__ == "__main__":
