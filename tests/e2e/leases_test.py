@@ -227,6 +227,7 @@ class Networkd(EverythingCase):
         self.lab.stop(program)
         changed = ("10.0.1.9", self.ADDRESSES[1])
         self.edge.ip("address", "del", self.ADDRESSES[0] + "/24", "dev", "lte0")  # networkd itself leaves it
+        self.eventually(lambda: self.lte().get(self.ADDRESSES[0], (0, ""))[1] != "active", "the address is gone")
         self.networkd(changed)
         self.eventually(lambda: self.carry(changed), "the other address carries")
         self.assertEqual(self.lte()[self.ADDRESSES[1]], kept, "the subflow of IPv6 is the same")
