@@ -50,7 +50,8 @@ struct HostNumbers {
 
   uint32_t interceptedRule() const { return rulePriority + 100; }
   uint32_t exceptionRule() const { return rulePriority + 150 + slot; }
-  uint32_t tunnelRule() const { return rulePriority + 200; }
+  /// `isWide`: for routes that take everything. Those of other gateways of the host come first.
+  uint32_t tunnelRule(bool isWide) const { return rulePriority + (isWide ? 200 : 190); }
   uint32_t replyRule(unsigned uplink) const { return rulePriority + 500 + 2 * uplink; }
   uint32_t uplinkRule(unsigned uplink) const { return rulePriority + 600 + 2 * uplink; }
   /// The guards of all gateways of the host have this rule together.

@@ -23,6 +23,9 @@ struct FilterRules {
   std::string device;     ///< the tunnel's interface
   uint32_t markMask = 0;  ///< the only bits of a packet's or connection's mark that are looked at
   std::vector<Reply> replies;
+  /// With replies: the mark of what a DHCP client sends to renew its lease, so that it leaves by an
+  /// uplink.
+  uint32_t renewal = 0;
 
   bool guard = false;
   std::vector<std::string> uplinks;  ///< interfaces by which nothing guarded may leave

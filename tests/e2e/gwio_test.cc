@@ -847,6 +847,7 @@ TEST_F(Config, AFilterThatStaysIsTold) {
   FilterRules guard{.device = "braid0",
                     .markMask = 0xff,
                     .replies = {},
+                    .renewal = 0,
                     .guard = true,
                     .uplinks = {"eth1"},
                     .outside = 0x40,

@@ -1,12 +1,18 @@
-"""Target of the situations of real hosts: tests/situations.yaml lists them, each with the test that covers it."""
+"""Targets of real hosts: the situations that tests/situations.yaml lists, each with the test that covers it, and the
+connections of other programs that steer packets at a gateway's host."""
 
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import yaml
 
-from . import option, require, target
+from lab import Lab, Link
+from lab.neighbours import ALL, Talk, prepare
+
+from . import at_least, option, require, target
 from ._builds import ROOT, build_tests
 from .aid import passes
 
@@ -79,3 +85,111 @@ def situations(kind):
     folder = build_tests(programs) if programs else None
     return situations_value(rows, lambda file, check: (
         passes_in(folder / file, check) if file in programs else passes(file, check)))
+
+
+WHEN_DOWN = (None, "block")  # without and with a guard
+ROUNDS = 3
+LEAST_ANSWERS = 20  # of each connection, without which nothing was looked at
+
+
+class Life:
+    """What a gateway goes through, beside a neighbour's connections."""
+
+    def __init__(self, lab, neighbour, when_down):
+        self.gateway, self._lab, self._neighbour = lab.edge_gateway, lab, neighbour
+        self._when_down = when_down
+        self._talks, self.broken, self.answers, self.made = [], [], [], 0
+
+    def up(self):
+        self.gateway.start()
+        self.gateway.wait_up(subflows=2)
+        self._lab.wait_for(lambda: self.gateway.status()["streams"]["intercepting"], "connections to be taken over")
+
+    def connect(self):
+        for number, words in enumerate(self._neighbour.talks(self._when_down == "block")):
+            self._talks.append(Talk(f"connection {self.made} to {words[2]}", *words))
+            self.made += 1
+
+    def look(self, event):
+        """Notes each connection that broke, once; the others go on."""
+        for talk in list(self._talks):
+            if count := talk.breaks():
+                self.broken += [{"after": event, **talk.told(), "error": str(talk.error)}] * count
+                self._talks.remove(talk)
+                talk.close()
+
+    def close(self):
+        for talk in self._talks:
+            self.answers.append(talk.answered)
+            talk.close()
+        self._talks.clear()
+
+    def round(self):
+        """Braid starts, runs, reloads, is killed, starts, stops. Connections from before go on until it has started,
+        those that begin then until the next start. They are looked at while it runs, because some need its tunnel."""
+        self.up()
+        self.look("start")
+        self.close()
+        self.connect()
+        time.sleep(1)
+        self.look("running")
+        self.gateway.reload()
+        time.sleep(1)
+        self.look("reload")
+        self.gateway.stop(signal.SIGKILL)
+        time.sleep(0.3)
+        self.up()
+        self.look("kill -9")
+        self.gateway.stop()
+        time.sleep(0.3)
+        self.up()
+        self.look("stop and start")
+        for second in getattr(self._neighbour, "gateways", [])[1:]:
+            second.restart()
+            second.wait_up()
+            self.look("restart of the other gateway")
+        self.gateway.stop()
+
+
+def beside(kind, when_down, rounds):
+    """(breaks, connections, the least answers of one that did not break) of one neighbour."""
+    streams = {"streams": {"enabled": "on"}}
+    with Lab([Link("wifi", 100, 4), Link("lte", 100, 4)]) as lab:
+        lab.make_gateways(streams, streams)
+        prepare(lab, when_down)
+        lab.gateway.start()
+        with kind(lab) as neighbour:
+            life = Life(lab, neighbour, when_down)
+            if not neighbour.NEEDS_THE_TUNNEL:
+                life.connect()
+                life.look("before")
+            for _ in range(rounds):
+                life.round()
+            life.close()
+        return life.broken, life.made, min(life.answers, default=0)
+
+
+def neighbours_value(kinds, rounds, run=beside):
+    """(connections that broke, detail)."""
+    broken, detail = [], {"connections": {}, "rounds": rounds}
+    for name, kind in kinds.items():
+        for when_down in WHEN_DOWN:
+            what = f"{name}, when-down: {when_down or 'not set'}"
+            breaks, made, answers = run(kind, when_down, rounds)
+            broken += [{"neighbour": what, **each} for each in breaks]
+            detail["connections"][what] = {"made": made, "broke": len(breaks), "least_answers": answers}
+            require(detail, made and (breaks or answers >= LEAST_ANSWERS), f"{what}: nothing was looked at")
+    detail["broken"] = broken[:20]
+    return len(broken), detail
+
+
+@target("router.5", "connections of neighbours of a gateway's host (mwan3-like marks, wireguard-go with wg-quick's "
+        "rules, Tailscale-like rules, squid as transparent proxy, a second Braid) that break while Braid "
+        "(everything-route, streams, with and without guard) starts, runs, reloads, is killed with -9, restarts and stops", "connections",
+        at_most=0, programs=["braidd", "braidctl", "linkemu"],
+        options=[option("--rounds", at_least(ROUNDS), type=int, default=ROUNDS, metavar="N",
+                        help="how often Braid goes through all of that"),
+                 option("--neighbour", choices=ALL, help="this one only")])
+def neighbours(rounds, neighbour):
+    kinds = {name: kind for name, kind in ALL.items() if neighbour in (None, name)}
+    return neighbours_value(kinds, rounds)

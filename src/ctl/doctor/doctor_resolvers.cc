@@ -6,6 +6,7 @@
 
 #include "ctl/doctor/doctor.h"
 #include "gateway/join/address_plan.h"
+#include "gateway/network/route_plan.h"
 #include "host/linux/link_resolver.h"
 #include "host/linux/loop.h"
 
@@ -24,10 +25,14 @@ bool isBehindPeer(const Config& config, const Address& a) {
   });
 }
 
-bool isConnected(const Patient& patient, const Address& a) {
+// Whether the address is in a network of the LANs, which the tunnel leaves alone. It takes those of
+// the uplinks.
+bool isOfLan(const Patient& patient, const Address& a) {
+  std::vector<std::string> outside = interfacesOf(patient.config.uplinks, patient.table);
+  outside.push_back(patient.config.device.name);
   return std::ranges::any_of(patient.table.links(), [&](const auto& entry) {
     const Link& link = entry.second;
-    return link.name != patient.config.device.name &&
+    return std::ranges::find(outside, link.name) == outside.end() &&
            std::ranges::any_of(link.addresses, [&](const LinkAddress& own) {
              return networkOf({own.address, own.prefixLength}).contains(a);
            });
@@ -67,7 +72,7 @@ void checkResolvers(const Patient& patient, DoctorReport& report) {
   std::vector<Address> inside;
   for (const Address& server : host.servers) {
     bool isOurs = std::ranges::find(config.dns.servers, server) != config.dns.servers.end();
-    if (contains(config.device.routes, server) && !isConnected(patient, server) && !isOurs &&
+    if (contains(config.device.routes, server) && !isOfLan(patient, server) && !isOurs &&
         !isBehindPeer(config, server))
       inside.push_back(server);
   }

@@ -18,6 +18,9 @@ using Family = Address::Family;
 using Kind = RouteSpec::Kind;
 
 constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDns = 53;
+/// Routes of at most this length are for everything, as one or as two halves. The rules of gateways
+/// that have none come before those of gateways of the same host that have.
+constexpr uint8_t kWide = 1;
 constexpr Family kBothFamilies[] = {Family::kV4, Family::kV6};
 // Networks that may be those of a LAN whose addresses are not known yet, because the guard is made
 // before the host's network: private ones (RFC 1918, RFC 6598, RFC 4193).
@@ -210,6 +213,7 @@ void addReplies(const RouteSituation& situation, RoutePlan& out) {
   out.filter.device = situation.device;
   out.filter.markMask = situation.numbers.markMask;
   out.filter.replies = situation.replies;
+  out.filter.renewal = situation.numbers.ownMark();
 }
 
 }  // namespace
@@ -287,7 +291,9 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
         std::ranges::any_of(wanted, [&](const Prefix& p) { return isOfFamily(p, family); });
     if (!isMeant || direct) continue;
     addExceptions(config, situation, family, out);
-    RuleSpec tunnel = ruleOf(family, numbers.tunnelRule(), numbers.tunnelTable());
+    bool isWide = std::ranges::any_of(
+        wanted, [&](const Prefix& p) { return isOfFamily(p, family) && p.length <= kWide; });
+    RuleSpec tunnel = ruleOf(family, numbers.tunnelRule(isWide), numbers.tunnelTable());
     tunnel.mark = numbers.outsideMark();
     tunnel.markMask = numbers.outsideMask();
     tunnel.inverted = true;

@@ -95,7 +95,8 @@ void removeGuard(HostNetwork& network, const std::string& device, const HostNumb
 void TunnelRoutes::removeStale(const RoutePlan& next) {
   HostNetwork& network = host_.network();
   network.removeStaleRules(numbers_.exceptionRule(), kMainTable);
-  network.removeStaleRules(numbers_.tunnelRule(), numbers_.tunnelTable());
+  for (bool isWide : {false, true})
+    network.removeStaleRules(numbers_.tunnelRule(isWide), numbers_.tunnelTable());
   network.removeStaleRoutes(numbers_.tunnelTable());
   if (next.filter.guard) {
     network.removeStaleRoutes(HostNumbers::guardTable(device_));

@@ -50,6 +50,14 @@ void putReplies(NftBatch& batch, const std::string& table, const FilterRules& ru
           .setMark(r.mark, rules.markMask);
     }
   }
+  // The rule for renewals does not see the ports of a client that makes its datagrams itself (a raw
+  // socket, as dhcpcd has). Its datagram keeps the source address of the first look-up.
+  NftRule(batch, table, kOut)
+      .familyIs(NFPROTO_IPV4)
+      .protocolIs(IPPROTO_UDP)
+      .sourcePortIs(kDhcpClient)
+      .portsAre(kDhcpServer, kDhcpServer)
+      .setMark(rules.renewal, rules.markMask);
 }
 
 // What the host itself needs at its uplinks before there is a tunnel.

@@ -164,6 +164,13 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
   putAddressSet(batch, table, kClients[0], 3, false, what.sources);
   putAddressSet(batch, table, kClients[1], 4, true, what.sources);
   NftRule(batch, table, kFirst).interfaceIs(what.device).verdict(NFT_RETURN);
+  // Another transparent proxy of the host has taken this connection: TPROXY gives the packet that
+  // proxy's socket.
+  NftRule(batch, table, kFirst)
+      .protocolIs(IPPROTO_TCP)
+      .tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn)
+      .hasTransparentSocket()
+      .verdict(NFT_RETURN);
   NftRule(batch, table, kFirst)
       .protocolIs(IPPROTO_TCP)
       .tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn)

@@ -379,7 +379,7 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
               IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name,
                             "route 10.2.0.0/24 dev " + name + " table 6599",
                             "route ::/0 dev " + name + " table 6599",
-                            std::string("IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599"),
+                            std::string("IPv4 rule 6190: not fwmark 0x40/0xe0 lookup 6599"),
                             std::string("IPv6 rule 6200: not fwmark 0x40/0xe0 lookup 6599"),
                             name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
   edge_.gateway->stop();
@@ -828,7 +828,7 @@ TEST_F(GatewayTest, AReloadWithoutThePeerThatAnsweredLeavesTheTunnel) {
   };
   auto isRouted = [&] {
     return hub_.host.net().configured().contains(
-        "IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599");
+        "IPv4 rule 6190: not fwmark 0x40/0xe0 lookup 6599");
   };
   write("{name: edge, pin: '" + formatPin(hub_.config.peers.at(0).options.pin) +
         "', prefixes: [10.1.0.0/24]}");
@@ -862,7 +862,7 @@ TEST_F(GatewayTest, AReloadTurnsRoutesGuardAndNamesWithIt) {
   auto isConfigured = [&](const std::string& line) {
     return edge_.host.net().configured().contains(line);
   };
-  const std::string rule = "IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599";
+  const std::string rule = "IPv4 rule 6190: not fwmark 0x40/0xe0 lookup 6599";
   write("routes: [10.2.0.0/24], when-down: block", "eth1");
   ConfigResult first = loadConfig(edge_.folder.file("edge.yaml"));
   ASSERT_TRUE(std::holds_alternative<Config>(first))

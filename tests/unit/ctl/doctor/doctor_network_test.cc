@@ -112,7 +112,9 @@ TEST_F(DoctorNetworkTest, NameServersThatTheTunnelTakesAwayAreFound) {
   Link near = table.links().at(kUplink);
   near.addresses.insert({*Address::parse("10.64.0.9"), 24, 0, true, false, false});
   table.setLink(near);
-  EXPECT_THAT(findings(), IsEmpty()) << "it is on the uplink's own network";
+  EXPECT_THAT(findings(), IsEmpty()) << "it is in a LAN";
+  config.uplinks.emplace_back().interface = "wwan0";
+  EXPECT_THAT(findings(), ElementsAre(HasSubstr("10.64.0.1"))) << "it is in an uplink's network";
   config.device.routes.clear();
   link("wwan0", kUplink);
   EXPECT_THAT(findings(), IsEmpty()) << "no route takes it";

@@ -12,6 +12,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 using testing::Not;
 using testing::UnorderedElementsAre;
 using WhenDown = DeviceConfig::WhenDown;
@@ -83,14 +84,27 @@ TEST_F(RoutePlanTest, OnlyFamiliesWithRoutesHaveRules) {
               UnorderedElementsAre("IPv4 rule 6150: iif lo ipproto 17 sport 68 dport 67 lookup 254",
                                    "IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599"));
   routes({"fd00:7::/48"});
-  EXPECT_THAT(texts(plan().rules), ElementsAre("IPv6 rule 6200: not fwmark 0x40/0xe0 lookup 6599"));
+  EXPECT_THAT(texts(plan().rules), ElementsAre("IPv6 rule 6190: not fwmark 0x40/0xe0 lookup 6599"));
+}
+
+TEST_F(RoutePlanTest, RoutesForEverythingComeAfterThoseOfOtherGateways) {
+  for (const char* route : {"0.0.0.0/0", "128.0.0.0/1", "::/0", "8000::/1"}) {
+    routes({route, "10.9.0.0/16", "fd00:9::/64"});
+    bool isV6 = std::string(route).find(':') != std::string::npos;
+    EXPECT_THAT(texts(plan().rules),
+                IsSupersetOf({std::string("IPv4 rule ") + (isV6 ? "6190" : "6200") +
+                                  ": not fwmark 0x40/0xe0 lookup 6599",
+                              std::string("IPv6 rule ") + (isV6 ? "6200" : "6190") +
+                                  ": not fwmark 0x40/0xe0 lookup 6599"}))
+        << route;
+  }
 }
 
 TEST_F(RoutePlanTest, NumbersAreAsConfiguredAndApartFromOtherGateways) {
   routes({"10.0.0.0/8"});
   situation_.numbers = {0xff0000, 100, 2};
   EXPECT_THAT(texts(plan().rules),
-              Contains("IPv4 rule 300: not fwmark 0x400000/0xe00000 lookup 6597"));
+              Contains("IPv4 rule 290: not fwmark 0x400000/0xe00000 lookup 6597"));
   EXPECT_EQ(situation_.numbers.interceptedMark(), 0x820000u);
   EXPECT_EQ(situation_.numbers.replyMark(1), 0x510000u);
   EXPECT_EQ(situation_.numbers.ownMark(), 0x5f0000u);

@@ -1,0 +1,154 @@
+"""Programs at the edge's host that steer packets by marks and rules of their own (tools/lab/neighbours.py): their
+connections survive what Braid does, and their marks, rules and tables stay."""
+
+import collections
+import re
+import signal
+import unittest
+
+from lab import Link
+from lab.neighbours import Mwan3, SecondBraid, Squid, Tailscale, Talk, WgQuick, prepare
+from pair_case import PairCase
+
+STREAMS = {"streams": {"enabled": "on"}}
+
+
+class Neighbours(PairCase):
+    LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
+    GATEWAYS = False
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab.make_gateways(STREAMS, STREAMS)
+        prepare(cls.lab)
+        cls.lab.gateway.start()
+
+    def setUp(self):
+        self.edge, self.gateway = self.lab.edge, self.lab.edge_gateway
+        self.talks = []
+
+    def tearDown(self):
+        for talk in self.talks:
+            talk.close()
+        if self.gateway.process:
+            self.gateway.stop()
+
+    def tell(self):
+        super().tell()
+        for talk in self.talks:
+            print(talk.told())
+
+    def host(self):
+        """Lines of rules, routes and packet filters, each with its count; without what the kernel adds by itself when
+        it has checked an address."""
+        lines = []
+        for words in (("ip", "rule"), ("ip", "-6", "rule"), ("ip", "route", "show", "table", "all"),
+                      ("ip", "-6", "route", "show", "table", "all"), ("nft", "-s", "list", "ruleset")):
+            found = re.sub(r" expires \S+", "", self.edge.run(*words)).splitlines()
+            lines += [line.strip() for line in found if not re.search(r"fe80::|ff00::/8", line)]
+        return collections.Counter(lines)
+
+    def look(self, conditions, right):
+        """Counts what leaves with these conditions, and that for which `right` does not hold, until the test ends."""
+        self.edge.run("nft", "add table inet seen; "
+                      "add chain inet seen out { type filter hook postrouting priority 300; }; "
+                      f"add rule inet seen out {conditions} {right} counter accept; "
+                      f"add rule inet seen out {conditions} counter comment wrong")
+        self.addCleanup(self.edge.run, "nft", "delete table inet seen")
+
+    def seen(self):
+        """(right, wrong) packets."""
+        out = self.edge.run("nft", "list", "table", "inet", "seen")
+        return [int(count) for count in re.findall(r"counter packets (\d+)", out)]
+
+    def up(self):
+        self.gateway.start()
+        self.gateway.wait_up(subflows=2)
+        self.eventually(lambda: self.gateway.status()["streams"]["intercepting"], "connections are taken over")
+
+    def reload(self):
+        log = self.lab.log(self.gateway.name)
+        count = log.read_text(errors="replace").count("configuration read again")
+        self.gateway.reload()
+        self.eventually(lambda: log.read_text(errors="replace").count("configuration read again") > count, "the reload")
+
+    def kill(self):
+        self.gateway.stop(signal.SIGKILL)
+        self.up()
+
+    def restart(self):
+        self.gateway.stop()
+        self.up()
+
+    def talk(self, neighbour):
+        self.talks += [Talk(f"{words[2]} {words[3]}", *words) for words in neighbour.talks()]
+
+    def check(self, neighbour):
+        for talk in self.talks:
+            self.assertEqual(talk.breaks(), 0, talk.told())
+            self.assertIsNone(neighbour.reachable(talk), talk.name)
+
+    def survives(self, neighbour, *more, ):
+        """Connections from before the start and from while Braid runs go on, and what is the neighbour's stays."""
+        own = self.host()
+        if neighbour.NEEDS_THE_TUNNEL:
+            self.up()
+        self.talk(neighbour)
+        self.check(neighbour)
+        for act in (*([] if neighbour.NEEDS_THE_TUNNEL else [self.up]), self.reload, self.kill, self.restart, *more):
+            with self.subTest(act.__name__):
+                act()
+                self.check(neighbour)
+                self.assertEqual(own - self.host(), collections.Counter())
+        for talk in self.talks:
+            talk.close()
+        self.talks.clear()
+        self.talk(neighbour)
+        self.check(neighbour)
+        self.gateway.stop()
+        self.assertEqual(self.host(), own)
+
+    def test_mwan3(self):
+        with Mwan3(self.lab) as neighbour:
+            self.look(f"tcp dport {Mwan3.POLICY}", "oifname lte0 meta mark and 0x3f00 == 0x200")
+            self.survives(neighbour)
+            right, wrong = self.seen()
+        self.assertGreater(right, 20)
+        self.assertEqual(wrong, 0)
+
+    def test_wg(self):
+        with WgQuick(self.lab) as neighbour:
+            self.look(f"udp dport {WgQuick.PEER_PORT}", 'oifname { "wifi0", "lte0" } meta mark 0xca6c')
+            self.survives(neighbour)
+            right, wrong = self.seen()
+        self.assertGreater(right, 20)
+        self.assertEqual(wrong, 0)
+
+    def test_tailscale(self):
+        with Tailscale(self.lab) as neighbour:
+            self.look(f"meta l4proto {{ tcp, udp }} th dport {{ {Tailscale.PEER_PORT}, 7001 }}",
+                      'oifname { "wifi0", "lte0" } meta mark 0x80000')
+            self.survives(neighbour)
+            right, wrong = self.seen()
+        self.assertGreater(right, 20)
+        self.assertEqual(wrong, 0)
+
+    def test_another_proxy(self):
+        """Connections that squid has taken stay squid's, though they match `streams`."""
+        with Squid(self.lab) as neighbour:
+            self.survives(neighbour)
+
+    def test_a_second_braid(self):
+        with SecondBraid(self.lab) as neighbour:
+            second = neighbour.gateways[1]
+
+            def restart_of_the_second():
+                second.restart()
+                second.wait_up()
+
+            self.survives(neighbour, restart_of_the_second)
+
+
+if __name__ == "__main__":
+    unittest.main()
