@@ -1,0 +1,232 @@
+"""Targets of `device.when-down`: what leaves in clear by the uplinks with `block`, and how long LAN hosts are without a
+way with `direct`."""
+
+import bisect
+import collections
+import os
+import signal
+import socket
+import struct
+import threading
+import time
+
+from . import at_least, option, require, target
+from ._leak_events import EVENTS, World, sequence
+from ._leak_lab import ALLOWED, ELSEWHERE, LEAK, TUNNEL, Place
+
+EVENT_COUNT = 200
+CONTROL = 0.6  # seconds in which the look-out must see what leaves in clear
+CONTROL_LEAST = 20  # datagrams of each host, family and uplink in that time
+LIMIT = 570  # seconds for all events
+NAMED = 30  # leaks that the detail shows, most frequent first
+ROUNDS = 20
+WINDOW = 5.0  # seconds after the hub's death in which requests count
+ANSWER = 0.5  # seconds in which a request must be answered
+
+
+def source_of(text, lan):
+    """Which host sent what a LookOut describes so."""
+    return "LAN host" if any(f"from {address} " in text for address in lan) else "edge"
+
+
+def family_of(text):
+    return text.split(" ", 1)[0] if text.startswith("IPv") else "other"
+
+
+def control(world, out, lan):
+    """With the daemon stopped and the guard released: the host, family and uplink of which not enough is seen."""
+    place, missing = world.place, []
+    if world.running:
+        world.stop()
+    place.braidctl("release")
+    world.restore_all()
+    for index, device in enumerate(place.devices):
+        other = place.devices[1 - index]
+        world.edge.ip("link", "set", other, "down")
+        before = len(out.leaks)
+        time.sleep(CONTROL)
+        seen = collections.Counter((source_of(text, lan), family_of(text)) for _, far, text in out.leaks[before:]
+                                   if far == place.site.far_device(index))
+        missing += [f"{host} {family} {device}: {seen[host, family]}" for host in ("LAN host", "edge")
+                    for family in ("IPv4", "IPv6") if seen[host, family] < CONTROL_LEAST]
+        world.restore(1 - index)
+    return missing
+
+
+def told(leaks, began, lan):
+    """Leaks by event, uplink and packet: how many, and the first one's seconds after the event began.
+    `began`: [(time, event, what it did, whether the daemon ran before)]."""
+    starts = [each[0] for each in began]
+    groups = collections.defaultdict(list)
+    for when, device, text in leaks:
+        at = max(bisect.bisect_right(starts, when) - 1, 0)
+        groups[at, device, text].append(when - starts[at])
+    rows = [{"event": began[at][1], "number": at, "before": began[at - 1][1] if at else "", "did": began[at][2], "ran": began[at][3],
+             "uplink": device, "packet": text, "source": source_of(text, lan), "family": family_of(text),
+             "count": len(times), "after s": round(times[0], 3), "until s": round(times[-1], 3)}
+            for (at, device, text), times in groups.items()]
+    return sorted(rows, key=lambda row: -row["count"])
+
+
+def happen(world, events, began, detail, dwell=(0.3, 0.8)):
+    """Lets events happen and notes each in `began`. Every sender must have sent in each of them."""
+    limit = time.monotonic() + LIMIT
+    for each in sequence(world, events):
+        if time.monotonic() > limit:
+            require(detail, False, f"{len(began)} of {events} events in {LIMIT} s")
+            return
+        rounds = [sender.rounds for sender in world.place.senders]
+        entry = [time.monotonic(), each.name, None, world.running]
+        began.append(entry)
+        entry[2] = each.happen(world)
+        time.sleep(world.choose.uniform(*dwell))
+        require(detail, all(sender.rounds - before > 10 for sender, before in zip(world.place.senders, rounds)),
+                f"a sender stood still during {each.name}")
+
+
+@target("router.2", "datagrams in clear, of a LAN host or of the edge, on any uplink over 200 events (boot, stop, start, "
+        "kill -9, reload, upgrade, leases, option 121, uplinks up and down), both families, `when-down: block`",
+        "datagrams", at_most=0, programs=["braidd", "braidctl"],
+        options=[option("--events", at_least(EVENT_COUNT), type=int, default=EVENT_COUNT, help="how many"),
+                 option("--seed", at_least(0), type=int, default=1, help="of the events' order")])
+def leaks_with_block(events, seed):
+    """The look-out must see what leaves in clear before and after the events, without the guard."""
+    detail, began = {"seed": seed}, []
+    with Place("block") as place:
+        world = World(place, seed)
+        lan, out = place.site.client_address, place.watch()
+        require(detail, not (missing := control(world, out, lan)), f"the look-out does not see {missing} before")
+        detail["seen without the guard"] = len(out.leaks)
+        place.braidctl("guard", "apply")
+        time.sleep(0.2)  # what was on its way
+        out.counts.clear()
+        first = len(out.leaks)
+        happen(world, events, began, detail)
+        leaks = out.leaks[first:]
+        counts = dict(out.counts)
+        require(detail, not (missing := control(world, out, lan)), f"the look-out does not see {missing} after")
+        require(detail, out.drops() == 0, f"the look-out has lost {out.lost} packets")
+        for device in (place.site.far_device(0), place.site.far_device(1)):
+            require(detail, counts.get((device, TUNNEL)), f"no datagram of the tunnel on {device}")
+    named = collections.Counter(entry[1] for entry in began)
+    require(detail, events < EVENT_COUNT or all(named[each.name] for each in EVENTS), "not every event has happened")
+    rows = told(leaks, began, lan)
+    detail.update({
+        "events": dict(named), "tunnel": sum(n for (_, kind), n in counts.items() if kind == TUNNEL),
+        "allowed": {kind: sum(n for (_, what), n in counts.items() if what == kind) for kind in ALLOWED},
+        "by event": dict(sum((collections.Counter({row["event"]: row["count"]}) for row in rows),
+                             collections.Counter())),
+        "by source": dict(sum((collections.Counter({f"{row['source']} {row['family']}": row["count"]}) for row in rows),
+                              collections.Counter())),
+        "leaks": rows[:NAMED]})
+    return len(leaks), detail
+
+
+class Asker:
+    """Sends a request from a new socket to an echoing UDP port every 20 ms. `asked`: {number: [sent, answered]}."""
+
+    PORT, PAUSE = 7070, 0.02
+
+    def __init__(self, lan_host, internet, address):
+        self._lan_host, self._address = lan_host, address
+        self._echo = internet.inside(self._socket)
+        self._echo.bind((address, self.PORT))
+
+    def _socket(self):
+        end = socket.socket(socket.AF_INET6 if ":" in self._address else socket.AF_INET, socket.SOCK_DGRAM)
+        end.setblocking(False)
+        return end
+
+    def run(self, seconds):
+        """[(when a request was sent, whether it was answered)] for that long."""
+        return self._lan_host.inside(self._run, seconds)
+
+    def _run(self, seconds):
+        end = time.monotonic() + seconds
+        waiting, asked = {}, []
+        while time.monotonic() < end + ANSWER:
+            if time.monotonic() < end:
+                request = self._socket()
+                asked.append([time.monotonic(), False])
+                waiting[len(asked) - 1] = request
+                self._try(request.sendto, struct.pack("!I", len(asked)), (self._address, self.PORT))
+            time.sleep(self.PAUSE / 2)
+            self._answer()
+            time.sleep(self.PAUSE / 2)
+            for number in list(waiting):
+                answered = self._try(waiting[number].recv, 100) == struct.pack("!I", number + 1)
+                late = time.monotonic() - asked[number][0] > ANSWER
+                if answered or late:
+                    asked[number][1] = answered
+                    waiting.pop(number).close()
+        return asked
+
+    def _answer(self):
+        while (got := self._try(self._echo.recvfrom, 100)):
+            self._try(self._echo.sendto, *got)
+
+    @staticmethod
+    def _try(act, *words):
+        try:
+            return act(*words)
+        except OSError:
+            return None
+
+    def close(self):
+        self._echo.close()
+
+
+def without_way(asked, died):
+    """Seconds from the hub's death to the last request without an answer; None when no request is answered after it, or
+    none was lost (the hub did not carry them)."""
+    lost = [when for when, answered in asked if not answered and when > died]
+    answered = [when for when, good in asked if good]
+    if not lost or not answered or answered[-1] < lost[-1]:
+        return None
+    return min(when for when in answered if when > lost[-1]) - died
+
+
+def hub_dies(place, number):
+    """Seconds without a way for IPv4 and IPv6 after the hub's death: it is killed, or falls silent."""
+    gateway, lab = place.gateway, place.lab
+    if not lab.gateway.process:
+        lab.gateway.start()
+    gateway.start()
+    gateway.wait_up(subflows=2)
+    lab.wait_for(lambda: all(f"{World.TUNNEL_RULE}:" in place.edge.ip(family, "rule") for family in ("-4", "-6")),
+                 "the tunnel is used", timeout=30)
+    found = {}
+
+    def ask(asker):
+        found[asker] = asker.run(WINDOW)
+
+    askers = [Asker(place.client, lab.concentrator, address) for address in ELSEWHERE]
+    threads = [threading.Thread(target=ask, args=(asker,)) for asker in askers]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.5)
+    died = time.monotonic()
+    os.killpg(lab.gateway.process.pid, signal.SIGSTOP if number % 2 else signal.SIGKILL)
+    for thread in threads:
+        thread.join()
+    for asker in askers:
+        asker.close()
+    lab.gateway.stop(signal.SIGKILL)
+    gateway.stop()
+    return [without_way(found[asker], died) for asker in askers]
+
+
+@target("router.2b", "time without a way for a LAN host, IPv4 or IPv6, when the hub is killed or falls silent, "
+        "`when-down: direct`; worst of 20", "s", at_most=3, programs=["braidd", "braidctl"],
+        options=[option("--rounds", at_least(ROUNDS), type=int, default=ROUNDS, help="how many")])
+def way_with_direct(rounds):
+    """Every request has a socket of its own, because connections do not survive the change."""
+    detail, times = {}, {"killed": [], "silent": []}
+    with Place("direct") as place:
+        for number in range(rounds):
+            each = hub_dies(place, number)
+            require(detail, None not in each, f"round {number}: no way, or the hub was not needed")
+            times["silent" if number % 2 else "killed"].append(each)
+    detail["IPv4, IPv6"] = times
+    return max((value for pairs in times.values() for pair in pairs for value in pair if value is not None),
+               default=None), detail
