@@ -165,8 +165,6 @@ VARIANTS = {
         config.pop("streams", None),
     "one family": lambda world, config: config["device"].update(
         routes=["0.0.0.0/0"] if world.variant["one family"] else ["0.0.0.0/0", "::/0"]),
-    "more routes": lambda world, config: config["peers"][0].update(
-        routes=["10.255.0.0/24", "198.51.100.0/25", "2001:db8:77::/65"] if world.variant["more routes"] else []),
 }
 
 
