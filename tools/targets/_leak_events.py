@@ -42,11 +42,11 @@ class World:
 
     TUNNEL_RULE = 6200
 
-    def __init__(self, place, seed):
+    def __init__(self, place, seed, variants):
         self.place, self.lab, self.edge, self.gateway = place, place.lab, place.edge, place.gateway
         self.choose = random.Random(seed)
         self.down = None  # the uplink that is without addresses or link
-        self.variant = {}  # of the configuration, by reloads
+        self.variant = {name: False for name in variants}  # of the configuration (VARIANTS), by reloads
 
     @property
     def running(self):
@@ -172,10 +172,10 @@ def mac_of(world, device):
     return world.edge.run("cat", f"/sys/class/net/{device}/address").strip()
 
 
-def change(world, name=None):
+def change(world):
     """Switches a variant of the configuration to the other value. Returns its name."""
-    name = name or world.choose.choice(sorted(VARIANTS))
-    world.variant[name] = not world.variant.get(name, False)
+    name = world.choose.choice(sorted(world.variant))
+    world.variant[name] = not world.variant[name]
     VARIANTS[name](world, world.gateway.config)
     return f"{name}: {'on' if world.variant[name] else 'off'}"
 

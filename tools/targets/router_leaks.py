@@ -4,6 +4,7 @@ way with `direct`."""
 import bisect
 import collections
 import contextlib
+import dataclasses
 import itertools
 import os
 import signal
@@ -13,17 +14,28 @@ import threading
 import time
 
 from . import at_least, option, require, target
-from ._leak_events import EVENTS, World, sequence
+from ._leak_events import EVENTS, VARIANTS, World, sequence
 from ._leak_lab import ALLOWED, ELSEWHERE, LEAK, TUNNEL, Place
 
 EVENT_COUNT = 200
 CONTROL = 0.6  # seconds in which the look-out must see what leaves in clear
 CONTROL_LEAST = 20  # datagrams of each host, family and uplink in that time
 LIMIT = 570  # seconds for all events
-NAMED = 30  # leaks that the detail shows, most frequent first
+NAMED, SHOWN = 20, 8  # events with leaks, and packets of each, that the detail shows, most first
 ROUNDS = 20
 WINDOW = 5.0  # seconds after the hub's death in which requests count
 ANSWER = 0.5  # seconds in which a request must be answered
+
+
+@dataclasses.dataclass
+class Began:
+    """An event that happened."""
+
+    at: float
+    name: str
+    ran: bool  # the daemon, before it
+    did: str | None = None
+    variants: list = dataclasses.field(default_factory=list)  # of the configuration, after it
 
 
 def source_of(text, lan):
@@ -56,17 +68,20 @@ def control(world, out, lan):
 
 
 def told(leaks, began, lan):
-    """Leaks by event, uplink and packet: how many, and the first one's seconds after the event began.
-    `began`: [(time, event, what it did, whether the daemon ran before)]."""
-    starts = [each[0] for each in began]
-    groups = collections.defaultdict(list)
-    for when, device, text in leaks:
-        at = max(bisect.bisect_right(starts, when) - 1, 0)
-        groups[at, device, text].append(when - starts[at])
-    rows = [{"event": began[at][1], "number": at, "before": began[at - 1][1] if at else "", "did": began[at][2], "ran": began[at][3],
-             "uplink": device, "packet": text, "source": source_of(text, lan), "family": family_of(text),
-             "count": len(times), "after s": round(times[0], 3), "until s": round(times[-1], 3)}
-            for (at, device, text), times in groups.items()]
+    """The leaks of each event in which there were some, most first; seconds count from the event's beginning.
+    `began`: [Began]."""
+    starts, groups = [each.at for each in began], collections.defaultdict(list)
+    for leak in leaks:
+        groups[max(bisect.bisect_right(starts, leak[0]) - 1, 0)].append(leak)
+    rows = []
+    for number, found in groups.items():
+        each, packets = began[number], collections.Counter((device, text) for _, device, text in found)
+        rows.append({
+            "count": len(found), "event": each.name, "number": number, "did": each.did, "ran before": each.ran,
+            "variants": each.variants, "events before": [other.name for other in began[max(number - 3, 0):number]],
+            "from s": round(found[0][0] - each.at, 3), "until s": round(found[-1][0] - each.at, 3),
+            "of": dict(collections.Counter(f"{source_of(text, lan)} {family_of(text)}" for _, _, text in found)),
+            "packets": {f"{device}: {text}": count for (device, text), count in packets.most_common(SHOWN)}})
     return sorted(rows, key=lambda row: -row["count"])
 
 
@@ -78,9 +93,9 @@ def happen(world, events, began, detail, dwell=(0.3, 0.8)):
             require(detail, False, f"{len(began)} of {events} events in {LIMIT} s")
             return
         rounds = [sender.rounds for sender in world.place.senders]
-        entry = [time.monotonic(), each.name, None, world.running]
-        began.append(entry)
-        entry[2] = each.happen(world)
+        began.append(Began(time.monotonic(), each.name, world.running))
+        began[-1].did = each.happen(world)
+        began[-1].variants = sorted(name for name, on in world.variant.items() if on)
         time.sleep(world.choose.uniform(*dwell))
         require(detail, all(sender.rounds - before > 10 for sender, before in zip(world.place.senders, rounds)),
                 f"a sender stood still during {each.name}")
@@ -89,13 +104,15 @@ def happen(world, events, began, detail, dwell=(0.3, 0.8)):
 @target("router.2", "datagrams in clear, of a LAN host or of the edge, on any uplink over 200 events (boot, stop, start, "
         "kill -9, reload, upgrade, leases, option 121, uplinks up and down), both families, `when-down: block`",
         "datagrams", at_most=0, programs=["braidd", "braidctl"],
-        options=[option("--events", at_least(EVENT_COUNT), type=int, default=EVENT_COUNT, help="how many"),
+        options=[option("--only", default=",".join(VARIANTS), metavar="LIST", help="variants of the configuration that "
+                        "reloads switch: " + ", ".join(VARIANTS)),
+                 option("--events", at_least(EVENT_COUNT), type=int, default=EVENT_COUNT, help="how many"),
                  option("--seed", at_least(0), type=int, default=1, help="of the events' order")])
-def leaks_with_block(events, seed):
+def leaks_with_block(only, events, seed):
     """The look-out must see what leaves in clear before and after the events, without the guard."""
     detail, began = {"seed": seed}, []
     with Place("block") as place:
-        world = World(place, seed)
+        world = World(place, seed, only.split(","))
         lan, out = place.site.client_address, place.watch()
         require(detail, not (missing := control(world, out, lan)), f"the look-out does not see {missing} before")
         detail["seen without the guard"] = len(out.leaks)
@@ -110,16 +127,14 @@ def leaks_with_block(events, seed):
         require(detail, out.drops() == 0, f"the look-out has lost {out.lost} packets")
         for device in (place.site.far_device(0), place.site.far_device(1)):
             require(detail, counts.get((device, TUNNEL)), f"no datagram of the tunnel on {device}")
-    named = collections.Counter(entry[1] for entry in began)
+    named = collections.Counter(each.name for each in began)
     require(detail, events < EVENT_COUNT or all(named[each.name] for each in EVENTS), "not every event has happened")
     rows = told(leaks, began, lan)
     detail.update({
         "events": dict(named), "tunnel": sum(n for (_, kind), n in counts.items() if kind == TUNNEL),
         "allowed": {kind: sum(n for (_, what), n in counts.items() if what == kind) for kind in ALLOWED},
-        "by event": dict(sum((collections.Counter({row["event"]: row["count"]}) for row in rows),
-                             collections.Counter())),
-        "by source": dict(sum((collections.Counter({f"{row['source']} {row['family']}": row["count"]}) for row in rows),
-                              collections.Counter())),
+        "by event": {name: sum(row["count"] for row in rows if row["event"] == name) for name in named},
+        "of": dict(sum((collections.Counter(row["of"]) for row in rows), collections.Counter())),
         "leaks": rows[:NAMED]})
     return len(leaks), detail
 
