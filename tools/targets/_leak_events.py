@@ -92,7 +92,7 @@ def _boot(world):
     """As after power-up: nothing of Braid is at the host, then the guard's unit, the network, the daemon."""
     for device in world.place.devices:
         world.edge.ip("link", "set", device, "down")
-        world.edge.ip("address", "flush", "dev", device)
+        world.edge.ip("address", "flush", "dev", device, "scope", "global")
     world.place.braidctl("release")
     for family in ("-4", "-6"):
         for line in world.edge.ip(family, "rule").splitlines():
@@ -289,13 +289,14 @@ def _carrier(world):
 
 @event("addresses flushed")
 def _flushed(world):
-    return _falls(world, lambda device, _: world.edge.ip("address", "flush", "dev", device))
+    return _falls(world, lambda device, _: world.edge.ip("address", "flush", "dev", device, "scope", "global"))
 
 
 @event("addresses of one family flushed")
 def _one_family(world):
     family = world.choose.choice(("-4", "-6"))
-    return family + " " + _falls(world, lambda device, _: world.edge.ip(family, "address", "flush", "dev", device))
+    return family + " " + _falls(world, lambda device, _: world.edge.ip(family, "address", "flush", "dev", device,
+                                                                                       "scope", "global"))
 
 
 @event("both uplinks down")

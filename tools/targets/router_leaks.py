@@ -117,7 +117,9 @@ def leaks_with_block(only, events, seed):
         require(detail, not (missing := control(world, out, lan)), f"the look-out does not see {missing} before")
         detail["seen without the guard"] = len(out.leaks)
         place.braidctl("guard", "apply")
-        time.sleep(0.2)  # what was on its way
+        for device in place.devices:  # what has passed the filter before, and waits for ARP
+            place.edge.ip("neighbour", "flush", "dev", device)
+        time.sleep(0.2)
         out.counts.clear()
         first = len(out.leaks)
         happen(world, events, began, detail)
