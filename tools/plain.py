@@ -38,7 +38,7 @@ RULES = [(name, re.compile(pattern), remedy) for name, pattern, remedy in (
     ("for-because", r", for (?:it|they|he|a|an|the|what|who|that|these|those|nobody|nothing|all|no)\b",
      "because, since"),
     ("is no", r"\bis no(?! longer\b| more\b)\b", "is not a"),
-    ("goes", r"\b(?:goes|go|went)\b(?! (?:to|on|through|by|back|over|out|wrong|ahead|away|into|in)\b)",
+    ("goes", r"(?<![\w.-])(?:goes|go|went)\b(?! (?:to|on|through|by|back|over|out|wrong|ahead|away|into|in)\b)",
      "is sent, is evicted, is dropped, leaves: say which"),
     ("likewise", r"\bThe same (?:of|for|as)\b", "repeat the sentence's subject"),
     ("reckon", r"\breckon\w*|\bponder\w*|\bheed\w*", "computed, counted, considered"),

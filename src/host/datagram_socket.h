@@ -87,7 +87,8 @@ struct SocketOptions {
   /// Pass many datagrams of one size and route in one message (UDP GSO and GRO), where the host
   /// supports that.
   bool offloads = false;
-  /// Mark of the packets that it sends, for the host's rules; 0: none. Needs CAP_NET_ADMIN.
+  /// The firewall mark of the packets that it sends, by which the host's rules choose their route;
+  /// 0: none. Needs CAP_NET_ADMIN.
   uint32_t mark = 0;
 };
 

@@ -181,4 +181,4 @@ class FirewallCase(PairCase):
         self.firewall("allow", *words)  # changes nothing
         self.firewall("remove")
         self.assertEqual(self.ruleset(), before)
-        self.assertFalse(pathlib.Path(str(self.gateway.path).replace(".yaml", ".firewall")).exists())
+        self.assertFalse(self.gateway.path.with_suffix(".firewall").exists())

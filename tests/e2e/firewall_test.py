@@ -70,16 +70,19 @@ class Firewalls(FirewallCase):
     def test_a_drop_policy_of_nftables(self):
         self.nft(NFT_DROP)
         found = self.findings()
-        self.assertTrue([1 for what, remedy in found if re.search(
-            r"lan0 \(192.168.10.0/24\) to braid0 are dropped by chain forward of table inet filter, by its policy",
-            what) and 'nft insert rule inet filter forward' in remedy], found)
+        for network in LAN.values():
+            self.assertTrue([1 for what, remedy in found if re.search(
+                rf"lan0 \({network}\) to braid0 are dropped by chain forward of table inet filter, by its policy",
+                what) and 'nft insert rule inet filter forward' in remedy], (network, found))
         self.assert_let_through((V4, V6), 1, "--into-chains")
 
     def test_a_chain_that_rejects(self):
         self.nft(NFT_REJECT)
         found = self.findings()
-        self.assertTrue([1 for what, _ in found if re.search(
-            "dropped by chain pass of table inet fw, by a rule of chain zones", what)], found)
+        for network in LAN.values():
+            self.assertTrue([1 for what, _ in found if re.search(
+                rf"{network}.* dropped by chain pass of table inet fw, by a rule of chain zones", what)],
+                            (network, found))
         self.assertFalse([1 for what, _ in found if "streams" in what], "nothing is dropped at input")
         self.firewall("allow", "--into-chains")
         for address in (V4, V6):
@@ -160,6 +163,10 @@ class Firewalls(FirewallCase):
         self.host("ufw", "--force", "enable")
         self.addCleanup(self.host, "ufw", "disable")
         self.host("ufw", "reload")  # rules for IPv6 are complete from the first reload on
+        found = self.findings()
+        for network in LAN.values():
+            for way in (rf"packets from lan0 \({network}\) to braid0", rf"TCP connections of lan0 \({network}\)"):
+                self.assertTrue([1 for what, _ in found if re.search(rf"{way} .*dropped by chain", what)], (way, found))
         self.assert_let_through((V4, V6), 1)
         self.firewall("allow")
         self.host("ufw", "reload")
@@ -169,6 +176,26 @@ class Firewalls(FirewallCase):
         self.firewall("remove")
         self.assertNotIn("braid", (self.upper / "ufw/before.rules").read_text())
         self.assertNotIn("braid", (self.upper / "ufw/user.rules").read_text())
+
+    # ---- the removal of the package
+
+    def test_the_removal_of_the_package_takes_it_back(self):
+        for with_configuration in (True, False):
+            with self.subTest(with_configuration=with_configuration):
+                self.nft(NFT_DROP)
+                before = self.ruleset()
+                self.firewall("allow", "--into-chains")
+                allowed = self.ruleset()
+                self.assertNotEqual(allowed, before)
+                self.call_prerm("upgrade", "1.0")
+                self.assertEqual(self.ruleset(), allowed, "an upgrade leaves it")
+                if not with_configuration:
+                    self.gateway.path.unlink()
+                    self.addCleanup(self.gateway.write_config)
+                self.call_prerm("remove")
+                self.assertEqual(self.ruleset(), before)
+                self.assertFalse(self.gateway.path.with_suffix(".firewall").exists())
+                self.flush()
 
     # ---- streams
 
@@ -193,18 +220,23 @@ class Firewalls(FirewallCase):
     def test_check_names_them_as_well(self):
         self.nft(NFT_DROP)
         _, said = self.host(binary("braidctl"), "check", self.gateway.path)
-        self.assertRegex(said, r"warning: this host's firewall: IPv4 packets from lan0 .* to braid0: dropped by chain "
-                               r"forward of table inet filter, by its policy")
+        for family in ("IPv4", "IPv6"):
+            self.assertRegex(said, rf"warning: this host's firewall: {family} packets from lan0 .* to braid0: dropped "
+                                   "by chain forward of table inet filter, by its policy")
         self.assertIn("nft insert rule inet filter forward", said)
 
     def test_a_listening_gateway(self):
         hub = self.lab.concentrator
-        self.nft(NFT_DROP, hub)
-        self.addCleanup(hub.run, "nft", "delete", "table", "inet", "filter")
-        done = subprocess.run(hub.words(binary("braidctl"), "doctor", self.lab.gateway.path), stdout=subprocess.PIPE,
-                              text=True, check=False, timeout=60)
-        self.assertRegex(done.stdout, rf"UDP port {PORT} .*dropped by chain input of table inet filter, by its policy")
-        self.assertIn(f"nft insert rule inet filter input udp dport {PORT} accept", done.stdout)
+        for table in ("ip", "ip6"):
+            with self.subTest(table):
+                self.nft(NFT_DROP.replace("table inet", f"table {table}"), hub)
+                self.addCleanup(hub.run, "nft", "delete", "table", table, "filter", check=False)
+                done = subprocess.run(hub.words(binary("braidctl"), "doctor", self.lab.gateway.path), text=True,
+                                      stdout=subprocess.PIPE, check=False, timeout=60)
+                self.assertRegex(done.stdout, rf"UDP port {PORT} .*dropped by chain input of table {table} filter, "
+                                              "by its policy")
+                self.assertIn(f"nft insert rule {table} filter input udp dport {PORT} accept", done.stdout)
+                hub.run("nft", "delete", "table", table, "filter")
 
 
 if __name__ == "__main__":

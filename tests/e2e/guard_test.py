@@ -7,21 +7,20 @@ import select
 import signal
 import socket
 import struct
-import subprocess
 import threading
 import time
 import unittest
 
-from lab import Link
-from lab.gateway import PORT, binary
+from lab.gateway import binary
 from lab.site import PUBLIC
-from pair_case import V4, V6, PairCase
+from pair_case import V4, V6, EdgeStartsCase
 
 EVERYTHING = ["0.0.0.0/0", "::/0"]
 ELSEWHERE = ["198.51.100.1", "2001:db8:77::1"]  # of nobody
 MARKED = 7777  # the UDP port of the datagrams that are looked for
 PAUSE = 0.005  # seconds between two rounds of them
 LOOK = 0.5  # seconds in which datagrams in clear would be seen: a hundred rounds
+RULES = [6200, 6690, 6700]  # into the tunnel; and those of the guard
 GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide.md"
 
 
@@ -84,17 +83,11 @@ class Sender:
             end.close()
 
 
-class GuardCase(PairCase):
-    LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
+class GuardCase(EdgeStartsCase):
     WHEN_DOWN = "block"
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.lab.edge_gateway.stop()
-
     def setUp(self):
-        self.edge, self.gateway = self.lab.edge, self.lab.edge_gateway
+        super().setUp()
         self.gateway.config["peers"][0]["prefixes"] = EVERYTHING
         self.gateway.config["device"].update({"routes": EVERYTHING, "when-down": self.WHEN_DOWN})
         self.gateway.config["device"].pop("networks", None)
@@ -106,8 +99,7 @@ class GuardCase(PairCase):
             self.addCleanup(Sender(namespace, [V4, V6, *ELSEWHERE]).close)
 
     def tearDown(self):
-        if self.gateway.process:
-            self.gateway.stop()
+        super().tearDown()
         self.braidctl("release")
 
     def host(self):
@@ -133,10 +125,6 @@ class GuardCase(PairCase):
         time.sleep(LOOK)
         return [self.clear.seen[version] - before[version] for version in (4, 6)]
 
-    def up(self):
-        self.gateway.start()
-        self.gateway.wait_up(subflows=2)
-
     def log(self):
         return self.lab.log(self.gateway.name).read_text(errors="replace")
 
@@ -153,8 +141,9 @@ class Block(GuardCase):
             ("option 121", lambda: self.edge.ip("route", "add", "198.51.100.0/24", "via", "10.0.0.2", "dev", wifi)),
             ("an uplink goes", lambda: self.edge.ip("link", "set", wifi, "down")),
             ("an uplink comes", lambda: self.lab.restore_uplink(0)),
-            ("the rules are taken away", lambda: [self.edge.ip(family, "rule", "del", "priority", 6200)
-                                                  for family in ("-4", "-6")]),
+            *((f"rule {priority} is taken away",
+               lambda priority=priority: [self.take_rule_away(family, priority) for family in ("-4", "-6")])
+              for priority in RULES),
             ("the filter is taken away", lambda: self.edge.run("nft", "flush", "ruleset")),
             ("the hub goes", lambda: self.lab.gateway.stop(signal.SIGKILL)),
             ("the hub comes", lambda: [self.lab.gateway.start(), self.gateway.wait_up(subflows=2)]),
@@ -168,6 +157,12 @@ class Block(GuardCase):
             with self.subTest(name):
                 self.assertEqual(self.seen(action), [0, 0])
         self.assertEqual([self.ping(V4), self.ping(V6)], [5, 5])
+
+    def take_rule_away(self, family, priority):
+        """The daemon puts it back."""
+        self.assertIn(f"{priority}:", self.edge.ip(family, "rule"))
+        self.edge.ip(family, "rule", "del", "priority", priority)
+        self.eventually(lambda: f"{priority}:" in self.edge.ip(family, "rule"), f"{family} rule {priority} is back")
 
     def test_the_daemon_repairs_the_filter(self):
         self.up()
@@ -193,6 +188,47 @@ class Block(GuardCase):
         self.assertEqual(self.seen(), [0, 0])
         for command in commands:
             self.edge.run("sh", "-c", command)
+        self.assertGreater(min(self.seen()), 50)
+
+    def test_release_takes_away_what_was_made_whatever_the_configuration_says_by_then(self):
+        for change in ("echo '{' >$0", "rm $0", "sed -i s/braid0/braid1/ $0", "sed -i s/block/direct/ $0"):
+            with self.subTest(change):
+                self.braidctl("guard", "apply")
+                self.assertEqual(self.seen(), [0, 0])
+                self.edge.run("sh", "-c", change, self.gateway.path)
+                self.edge.run(binary("braidctl"), "release", self.gateway.path)
+                self.assertEqual(self.host(), self.before)
+
+    def test_a_device_that_is_renamed_takes_its_guard_along(self):
+        self.braidctl("guard", "apply")
+        self.edge.run("sed", "-i", "s/braid0/braid1/", self.gateway.path)
+        self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path)
+        self.assertNotIn("braid0", self.edge.run("nft", "list", "ruleset"))
+        self.assertEqual(self.seen(), [0, 0])
+        self.edge.run(binary("braidctl"), "release", self.gateway.path)
+        self.assertEqual(self.host(), self.before)
+
+    def test_of_two_gateways_each_guard_is_its_own(self):
+        other = self.gateway.path.with_name("other.yaml")
+        self.braidctl("guard", "apply")
+        other.write_text(self.gateway.path.read_text().replace("braid0", "braid1").replace(
+            str(self.gateway.socket), str(other.with_suffix(".sock"))), encoding="ascii")
+        self.addCleanup(other.unlink)
+        self.addCleanup(self.edge.run, binary("braidctl"), "release", other)
+        self.edge.run(binary("braidctl"), "guard", "apply", other)
+        rules = [self.edge.ip(family, "rule").count("6700:") for family in ("-4", "-6")]
+        self.assertEqual(rules, [2, 2])
+        self.edge.run(binary("braidctl"), "release", other)
+        self.assertEqual(self.seen(), [0, 0], "the first one's guard stays")
+        self.braidctl("release")
+        self.assertEqual(self.host(), self.before)
+
+    def test_the_removal_of_the_package_takes_it_away(self):
+        self.braidctl("guard", "apply")
+        self.call_prerm("upgrade", "1.0")
+        self.assertEqual(self.seen(), [0, 0], "an upgrade leaves it")
+        self.call_prerm("remove")
+        self.assertEqual(self.host(), self.before)
         self.assertGreater(min(self.seen()), 50)
 
     def test_a_configuration_without_it_ends_it(self):
@@ -245,24 +281,8 @@ class Block(GuardCase):
                 with self.subTest(near=near):
                     self.assertEqual(self.ping(near, namespace=self.lab.concentrator), 5, "on the link")
                     self.assertEqual(self.ping(near, namespace=self.lab.concentrator, options=("-I", source)), 5)
-                    self.assertTrue(self.answers(near, source))
-
-    def answers(self, address, source):
-        """Whether a connection from elsewhere, by an uplink, is answered."""
-        def listen():
-            end = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            end.bind((address, 2222))
-            end.settimeout(5)
-            end.listen()
-            return end
-
-        with self.edge.inside(listen) as listener, \
-                self.lab.concentrator.inside(socket.create_connection, (address, 2222), 3, (source, 0)) as near:
-            far, _ = listener.accept()
-            with far:
-                far.sendall(b"answer")
-                return near.recv(100) == b"answer"
+                    with self.answering(self.edge, near, 2222) as listener:
+                        self.assertTrue(self.is_answered(listener, near, 2222, source))
 
     def test_leases_are_renewed_and_neighbours_found(self):
         self.braidctl("guard", "apply")
@@ -276,19 +296,7 @@ class Block(GuardCase):
             self.assertEqual(server.recv(100), b"request")
 
     def test_an_endpoint_by_name(self):
-        hosts = pathlib.Path("/etc/netns") / self.edge.name
-        hosts.mkdir(parents=True)
-        self.addCleanup(hosts.parent.rmdir)
-        self.addCleanup(hosts.rmdir)
-        (hosts / "resolv.conf").write_text(f"nameserver {PUBLIC[0]}\n", encoding="ascii")
-        self.addCleanup((hosts / "resolv.conf").unlink)
-        server = self.lab.start(self.lab.concentrator, "dnsmasq", [
-            "dnsmasq", "--no-daemon", "--no-hosts", "--no-resolv", "--conf-file=/dev/null", "--user=root",
-            f"--listen-address={PUBLIC[0]}", "--bind-interfaces", f"--address=/hub.example/{PUBLIC[0]}"])
-        self.addCleanup(self.lab.stop, server)
-        endpoints = self.gateway.config["peers"][0]["endpoints"]
-        self.addCleanup(self.gateway.config["peers"][0].update, endpoints=endpoints)
-        self.gateway.config["peers"][0]["endpoints"] = [f"hub.example:{PORT}"]
+        self.name_the_hub()
         self.braidctl("guard", "apply")
         self.assertEqual(self.seen(self.up), [0, 0])
 

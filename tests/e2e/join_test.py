@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import pty
 import re
 import signal
 import struct
@@ -16,6 +17,7 @@ import unittest
 
 from lab import Link, binary, run
 from lab.gateway import flatten_subflows
+from lab.services import Dnsmasq
 from lab.site import PUBLIC, SERVER_LAN
 from pair_case import V4, V6, PairCase
 
@@ -204,6 +206,49 @@ class Joining(PairCase):
         for family, to in (("-4", "198.51.100.1"), ("-6", "2001:db8:77::1")):
             self.assertIn("dev braid0", self.lab.edge.ip(family, "route", "get", to))
 
+    def at_a_terminal(self, line, *words, answer):
+        """(exit status, output) of a join at a terminal of its own, at which `answer` is given to the question whether
+        the machine is still reached. b"": none."""
+        ours, theirs = pty.openpty()
+        joining = subprocess.Popen(self.edge.words("setsid", "--ctty", "--wait", binary("braidctl"), "join", line,
+                                                   "--keep-router", "--network", "none", *words),
+                                   stdin=theirs, stdout=theirs, stderr=theirs,
+                                   env={**os.environ, "PATH": self.edge.path}, start_new_session=True)
+        os.close(theirs)
+        told = b""
+        try:
+            with contextlib.suppress(OSError):  # that the other side is closed
+                while part := os.read(ours, 4096):
+                    told += part
+                    if answer and b"still reached?" in told:
+                        os.write(ours, answer)
+                        answer = b""
+            return joining.wait(60), told.decode()
+        finally:
+            joining.kill()
+            os.close(ours)
+
+    def test_what_cuts_its_user_off_is_taken_back(self):
+        for name, answer, words in (("van", b"", ("--confirm-within", "1s")), ("boat", b"n\n", ())):
+            line = self.invite(name, "--network", "0.0.0.0/0", "--network", "::/0")
+            status, told = self.at_a_terminal(line, *words, answer=answer)
+            self.assertEqual(status, 1, told)
+            self.assertIn("first packet went through", told)
+            self.assertIn("nothing of this attempt is left here", told)
+            self.assertEqual(self.edge.files("/etc/braid"), [])
+            self.assertNotIn("braid", self.edge.call("nft", "list", "tables").stdout)
+            self.assertNotIn("braid0", self.edge.call("ip", "-6", "rule", "list").stdout +
+                             self.edge.call("ip", "route", "get", "198.51.100.1").stdout)
+        line = self.invite("bus", "--network", "0.0.0.0/0", "--network", "::/0")
+        status, told = self.at_a_terminal(line, answer=b"y\n")
+        self.assertEqual(status, 0, told)
+        self.assertIn("dev braid0", self.lab.edge.ip("route", "get", "198.51.100.1"))
+
+    def test_who_keeps_his_own_ways_is_not_asked(self):
+        status, told = self.at_a_terminal(self.invite("van"), answer=b"")
+        self.assertEqual(status, 0, told)
+        self.assertNotIn("still reached", told)
+
     def test_an_invitation_is_good_once_and_its_secret_is_nowhere_to_be_seen(self):
         line = self.invite("van")
         secret = line.split("/")[3]
@@ -303,6 +348,21 @@ class Joining(PairCase):
         self.hub.call("systemctl", "enable", "--now", "braid@concentrator")
         self.assertIn("first packet went through", self.join(line))
         self.assertNotIn("NOT FINISHED", self.edge.call("cat", "/etc/braid/edge.yaml").stdout)
+
+    def test_a_name_is_found_behind_the_guard_of_an_earlier_gateway(self):
+        line = self.hub.ctl("invite", "van", "--address", "hub.example:4433").strip()
+        server = Dnsmasq(self.lab, {"hub.example": PUBLIC[0]}, namespace=self.lab.concentrator, listen=PUBLIC[0])
+        self.addCleanup(self.lab.stop, server.process)
+        earlier = ("identity: {key: old.key, certificate: old.crt}\n"
+                   "device: {routes: [0.0.0.0/0, '::/0'], when-down: block}\nuplinks: [{interface: wifi0}]\n"
+                   f"peers: [{{name: old, pin: 'sha256:{'A' * 43}=', endpoints: ['192.0.2.1:1'], "
+                   "prefixes: [0.0.0.0/0, '::/0']}]\n")
+        self.edge.call("tee", "/etc/braid/old.yaml", given=earlier)
+        self.edge.call("tee", "/etc/resolv.conf", given=f"nameserver {PUBLIC[0]}\n")
+        self.assertIn("or not at all", self.edge.ctl("guard", "apply", "old"))
+        self.addCleanup(self.edge.call, "rm", "/etc/resolv.conf")
+        self.assertNotEqual(self.edge.call("getent", "hosts", "hub.example").returncode, 0, "the guard refuses others")
+        self.assertIn("first packet went through", self.join(line))
 
     def test_a_network_in_which_the_edge_is_stays_here(self):
         self.edge.call("ip", "address", "add", "10.20.77.2/24", "dev", "wifi0")
@@ -436,20 +496,24 @@ class Joining(PairCase):
     def test_the_hosts_firewall_is_asked_to_let_the_lan_through(self):
         self.block()
         told = self.join(self.invite("van"))
-        self.assertRegex(told, r"IPv4 packets from lan0 .*dropped by chain FORWARD of table ip filter, by its policy")
+        for family, table in (("IPv4", "ip"), ("IPv6", "ip6")):
+            self.assertRegex(told, rf"{family} packets from lan0 .*dropped by chain FORWARD of table {table} filter, "
+                                   "by its policy")
         self.assertIn("ufw lets them through", told)
         for address in (V4, V6):
             with self.subTest(address=address):
                 self.verify(self.download(self.file(100_000), address))
-        self.assertRegex(self.ufw("status verbose"), r"on braid0 +ALLOW FWD +192\.168\.10\.0/24 on lan0")
+        for network in (r"192\.168\.10\.0/24", "fd00:0:0:10::/64"):
+            self.assertRegex(self.ufw("status verbose"), rf"on braid0 +(\(v6\) +)?ALLOW FWD +{network} on lan0")
         self.edge.ctl("firewall", "remove", "edge")
         self.assertNotIn("braid0", self.ufw("status verbose"))
 
     def test_who_wants_the_router_kept_hears_of_the_command(self):
         self.block()
         told = self.join(self.invite("van"), "--keep-router")
-        self.assertRegex(told, r"warning: this host's firewall: .*dropped by chain FORWARD .*"
-                               r"braidctl firewall allow /etc/braid/edge.yaml")
+        for table in ("ip", "ip6"):
+            self.assertRegex(told, "warning: this host's firewall: .*dropped by chain FORWARD of table "
+                                   rf"{table} filter.*braidctl firewall allow /etc/braid/edge.yaml")
         self.assertNotIn("braid0", self.ufw("status verbose"))
 
     def test_a_join_that_fails_leaves_the_firewall_as_it_was(self):
@@ -460,7 +524,7 @@ class Joining(PairCase):
         self.assertIn("was not reached", done.stderr)
         self.assertEqual(self.edge.files("/etc/braid"), [])
         self.assertNotIn("braid0", self.ufw("status verbose"))
-        self.assertNotIn("braid", self.edge.call("cat", "/etc/ufw/before.rules").stdout)
+        self.assertNotIn("braid", self.edge.call("cat", "/etc/ufw/before.rules", "/etc/ufw/before6.rules").stdout)
 
 
 if __name__ == "__main__":

@@ -4,26 +4,19 @@ import pathlib
 import tempfile
 import unittest
 
-from lab import Link, binary, run
+from lab import binary, run
 from lab.gateway import PORT
 from lab.services import Dnsmasq
 from lab.site import PUBLIC
-from pair_case import V4, PairCase
+from pair_case import V4, EdgeStartsCase
 
 NAME = "hub.example.net"
 PORTAL = "10.66.66.66"  # what a captive portal says of every name
 
 
-class Names(PairCase):
-    LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.lab.edge_gateway.stop()
-
+class Names(EdgeStartsCase):
     def setUp(self):
-        self.gateway = self.lab.edge_gateway
+        super().setUp()
         self.far = [self.lab.sites[0].link_addresses(i)[0][1] for i in range(2)]
         peer = self.gateway.config["peers"][0]
         peer["endpoints"] = [f"{NAME}:{PORT}"]
@@ -32,10 +25,6 @@ class Names(PairCase):
         self.gateway.wrapper = []
         for i, uplink in enumerate(self.gateway.config["uplinks"]):
             uplink["resolvers"] = [self.far[i]]
-
-    def tearDown(self):
-        if self.gateway.process:
-            self.gateway.stop()
 
     def serve(self, *answers):
         """A DNS server at the far end of each link, with its answer to the name."""
@@ -54,8 +43,7 @@ class Names(PairCase):
 
     def test_with_a_route_for_everything(self):
         self.serve(PUBLIC[0], PUBLIC[0])
-        self.gateway.start()
-        self.gateway.wait_up(subflows=2)
+        self.up()
         self.assertEqual(self.working(), {"wifi", "lte"})
         self.assertEqual(self.asked(), {"wifi": ([self.far[0]], "configuration"),
                                         "lte": ([self.far[1]], "configuration")})
@@ -70,8 +58,7 @@ class Names(PairCase):
 
     def test_an_uplink_without_a_server_takes_the_others_answer(self):
         self.serve(None, PUBLIC[0])
-        self.gateway.start()
-        self.gateway.wait_up(subflows=2)
+        self.up()
         self.assertEqual(self.working(), {"wifi", "lte"})
 
     def test_the_servers_of_each_interface_are_known_from_its_dhcp_client(self):
@@ -82,8 +69,7 @@ class Names(PairCase):
                                 f"mkdir -p /run/resolvconf/interface && {{ {files}; }} && exec \"$@\"", "sh"]
         for uplink in self.gateway.config["uplinks"]:
             del uplink["resolvers"]
-        self.gateway.start()
-        self.gateway.wait_up(subflows=2)
+        self.up()
         self.assertEqual(self.asked(), {"wifi": ([self.far[0]], "resolvconf"), "lte": ([self.far[1]], "resolvconf")})
 
 
@@ -109,14 +95,15 @@ peers:
                                f"[ \"$1\" != -a ] || cat >> {self.folder}/calls\n", encoding="ascii")
             program.chmod(0o755)
 
-    def calls(self, dns, *verbs, resolved):
-        """What the programs were called with, by these verbs one after the other, on a host of their own /run."""
+    def calls(self, dns, *verbs, resolved, between="true"):
+        """What the programs were called with, by these verbs one after the other, on a host of their own /run.
+        `between`: a shell command that changes the configuration, $0, before each further verb."""
         file = self.folder / "edge.yaml"
         file.write_text(self.CONFIG + dns, encoding="ascii")
         script = "mount -t tmpfs none /run; " + ("mkdir -p /run/systemd/resolve; "
                                                  "touch /run/systemd/resolve/stub-resolv.conf; " if resolved else "")
-        script += "; ".join(f"{binary('braidctl')} dns {verb} {file} || exit 1" for verb in verbs)
-        run("unshare", "--mount", "sh", "-c", f"PATH={self.folder}:$PATH; {script}")
+        script += f"; {between}; ".join(f"{binary('braidctl')} dns {verb} $0 || exit 1" for verb in verbs)
+        run("unshare", "--mount", "sh", "-c", f"PATH={self.folder}:$PATH; {script}", file)
         written = self.folder / "calls"
         text = written.read_text(encoding="ascii") if written.exists() else ""
         written.unlink(missing_ok=True)
@@ -136,6 +123,20 @@ peers:
                           "resolvconf -d tun.lo"])
         with self.assertRaisesRegex(RuntimeError, "only systemd-resolved asks other servers for some domains"):
             self.calls("dns: {servers: [10.2.0.53], domains: [corp.example]}", "set", resolved=False)
+
+    def test_it_is_taken_back_whatever_the_configuration_says_by_then(self):
+        servers = "dns: {servers: [10.2.0.53]}"
+        for change in ("sed -i s/lo,/eth9,/ $0", "echo { > $0", "rm $0"):
+            with self.subTest(change=change):
+                self.assertEqual(self.calls(servers, "set", "remove", resolved=True, between=change)[3:],
+                                 ["resolvectl revert lo"])
+                self.assertEqual(self.calls(servers, "set", "remove", resolved=False, between=change)[2:],
+                                 ["resolvconf -d tun.lo"])
+
+    def test_a_renamed_device_has_the_servers_alone(self):
+        self.assertEqual(self.calls("dns: {servers: [10.2.0.53]}", "set", "set", resolved=False,
+                                    between="sed -i s/lo,/eth9,/ $0")[2:],
+                         ["resolvconf -d tun.lo", "resolvconf -a tun.eth9 -m 0 -x", "nameserver 10.2.0.53"])
 
     def test_what_others_have_set_stays(self):
         for resolved in (True, False):

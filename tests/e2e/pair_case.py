@@ -1,12 +1,18 @@
 """The base class of the end-to-end tests: one lab per test class, with gateways, nginx and downloads."""
 
+import contextlib
+import pathlib
+import socket
 import time
 
 from diagnosed import DiagnosedCase
 from lab import Download, Lab, Link
-from lab.services import Nginx
+from lab.gateway import PORT, binary
+from lab.services import Dnsmasq, Nginx
+from lab.site import PUBLIC
 
 V4, V6 = Lab.server_addresses()
+PRERM = pathlib.Path(__file__).resolve().parents[2] / "packaging/debian/braid.prerm"
 
 
 class PairCase(DiagnosedCase):
@@ -70,3 +76,71 @@ class PairCase(DiagnosedCase):
             if time.monotonic() > deadline:
                 self.fail(f"{what}: not within {timeout} s")
             time.sleep(0.02)
+
+    def call_prerm(self, *words):
+        """Runs the Debian package's prerm at the edge as dpkg does, with the lab's configurations in /etc/braid."""
+        self.lab.edge.run("unshare", "--mount", "sh", "-ec",
+                          "for folder in /etc /run; do mount -t tmpfs none $folder; done; mkdir /etc/braid; "
+                          'mount --bind "$0" /etc/braid; PATH=$1:$PATH; shift; exec sh "$@"',
+                          self.lab.directory, pathlib.Path(binary("braidctl")).parent, PRERM, *words)
+
+
+class EdgeStartsCase(PairCase):
+    """Each test configures the edge's gateway and starts it."""
+
+    LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab.edge_gateway.stop()
+
+    def setUp(self):
+        self.edge, self.gateway = self.lab.edge, self.lab.edge_gateway
+
+    def tearDown(self):
+        if self.gateway.process:
+            self.gateway.stop()
+
+    def up(self):
+        self.gateway.start()
+        self.gateway.wait_up(subflows=2)
+
+    def name_the_hub(self):
+        """Gives the hub's endpoint as a name, which the edge's name server knows: until the test ends."""
+        folder = pathlib.Path("/etc/netns") / self.edge.name
+        folder.mkdir(parents=True)
+        self.addCleanup(folder.parent.rmdir)
+        self.addCleanup(folder.rmdir)
+        (folder / "resolv.conf").write_text(f"nameserver {PUBLIC[0]}\n", encoding="ascii")
+        self.addCleanup((folder / "resolv.conf").unlink)
+        server = Dnsmasq(self.lab, {"hub.example": PUBLIC[0]}, namespace=self.lab.concentrator, listen=PUBLIC[0])
+        self.addCleanup(self.lab.stop, server.process)
+        peer = self.gateway.config["peers"][0]
+        self.addCleanup(peer.update, endpoints=peer["endpoints"])
+        peer["endpoints"] = [f"hub.example:{PORT}"]
+
+    # ---- replies
+
+    @contextlib.contextmanager
+    def answering(self, namespace, address, port):
+        """A TCP server that sends back what it gets, once."""
+        def listen():
+            end = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            end.bind((address, port))
+            end.settimeout(5)
+            end.listen()
+            return end
+
+        with namespace.inside(listen) as listener:
+            yield listener
+
+    def is_answered(self, listener, address, port, source):
+        """A connection from outside, from an address to which the host's routes lead into the tunnel."""
+        with self.lab.concentrator.inside(socket.create_connection, (address, port), 3, (source, 0)) as near:
+            far, _ = listener.accept()
+            with far:
+                near.sendall(b"question")
+                far.sendall(far.recv(100))
+                return near.recv(100) == b"question"

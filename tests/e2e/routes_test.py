@@ -1,18 +1,14 @@
 """`device.routes` beside the host's own routes: the routes that packets take, replies to what comes in by an uplink,
 what others take away, what remains at the end, and the messages about an IP version that is left out."""
 
-import contextlib
-import pathlib
 import re
 import signal
-import socket
 import subprocess
 import unittest
 
-from lab import Link
 from lab.gateway import PORT, binary
 from lab.site import PUBLIC
-from pair_case import V4, V6, PairCase
+from pair_case import V4, V6, EdgeStartsCase
 
 ANYWHERE = {"-4": "198.51.100.1", "-6": "2001:db8:77::1"}
 EVERYTHING = ["0.0.0.0/0", "::/0"]
@@ -22,23 +18,12 @@ RULE = 6200
 IN_CLEAR = r"device\.routes:? take all of IPv4 .*IPv6"
 
 
-class EverythingCase(PairCase):
-    LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.lab.edge_gateway.stop()
-
+class EverythingCase(EdgeStartsCase):
     def setUp(self):
-        self.edge, self.gateway = self.lab.edge, self.lab.edge_gateway
+        super().setUp()
         self.gateway.config["peers"][0]["endpoints"] = [f"[{PUBLIC[1]}]:{PORT}"]  # by IPv6, past the tunnel
         self.gateway.config["peers"][0]["prefixes"] = EVERYTHING
         self.gateway.config["device"]["routes"] = EVERYTHING
-
-    def tearDown(self):
-        if self.gateway.process:
-            self.gateway.stop()
 
     def routes(self):
         return [re.sub(r" expires \S+", "", self.edge.ip(family, "route", "show", "table", "all"))
@@ -48,10 +33,6 @@ class EverythingCase(PairCase):
         """The device by which packets leave to destinations that only a default route covers."""
         found = [re.search(r" dev (\S+)", self.edge.ip(family, "route", "get", to)) for family, to in ANYWHERE.items()]
         return [match[1] for match in found]
-
-    def up(self):
-        self.gateway.start()
-        self.gateway.wait_up(subflows=2)
 
     def add_route(self, *words):
         """Adds a route of the host until the test ends."""
@@ -190,18 +171,8 @@ class HostsOwnRoutes(EverythingCase):
         self.stays()
 
     def test_an_endpoint_by_name(self):
-        """The name is asked for after the routes were set, by the host's resolver, which is behind an uplink."""
-        hosts = pathlib.Path("/etc/netns") / self.edge.name
-        hosts.mkdir(parents=True)
-        self.addCleanup(hosts.parent.rmdir)
-        self.addCleanup(hosts.rmdir)
-        (hosts / "resolv.conf").write_text(f"nameserver {PUBLIC[0]}\n", encoding="ascii")
-        self.addCleanup((hosts / "resolv.conf").unlink)
-        server = self.lab.start(self.lab.concentrator, "dnsmasq", [
-            "dnsmasq", "--no-daemon", "--no-hosts", "--no-resolv", "--conf-file=/dev/null", "--user=root",
-            f"--listen-address={PUBLIC[0]}", "--bind-interfaces", f"--address=/hub.example/{PUBLIC[0]}"])
-        self.addCleanup(self.lab.stop, server)
-        self.gateway.config["peers"][0]["endpoints"] = [f"hub.example:{PORT}"]
+        """The name is asked for after the routes were set, over each uplink."""
+        self.name_the_hub()
         self.up()
         self.stays()
         asked = self.edge.ip("route", "get", PUBLIC[0], "ipproto", "udp", "dport", 53)
@@ -212,29 +183,6 @@ class HostsOwnRoutes(EverythingCase):
         self.assertIn("dev wifi0", self.edge.ip("route", "get", "10.0.0.2", "ipproto", "udp", "sport", 68, "dport", 67))
 
     # ---- replies
-
-    @contextlib.contextmanager
-    def answering(self, namespace, address, port):
-        """A TCP server that sends back what it gets, once."""
-        def listen():
-            end = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            end.bind((address, port))
-            end.settimeout(5)
-            end.listen()
-            return end
-
-        with namespace.inside(listen) as listener:
-            yield listener
-
-    def is_answered(self, listener, address, port, source):
-        """A connection from outside, from an address to which the host's routes lead into the tunnel."""
-        with self.lab.concentrator.inside(socket.create_connection, (address, port), 3, (source, 0)) as near:
-            far, _ = listener.accept()
-            with far:
-                near.sendall(b"question")
-                far.sendall(far.recv(100))
-                return near.recv(100) == b"question"
 
     def test_who_comes_in_by_an_uplink_is_answered_by_it(self):
         self.up()
@@ -293,7 +241,8 @@ class HostsOwnRoutes(EverythingCase):
                     self.edge.ip(family, *words)
                     self.eventually(lambda: self.ways() == ["braid0", "braid0"], "it is put back")
         log = self.lab.log(self.gateway.name).read_text()
-        self.assertRegex(log, "was gone from the host, and is put back: IPv4 rule 6200")
+        for family in ("IPv4", "IPv6"):
+            self.assertRegex(log, f"was gone from the host, and is put back: {family} rule 6200")
         self.assertRegex(log, "another program takes it away again and again")
 
     def test_after_a_kill_the_next_one_leaves_nothing(self):

@@ -293,10 +293,13 @@ class Streams(PairCase):
 
     def test_only_hosts_of_named_networks_are_taken_over(self):
         """A container's connection to a server, which the far gateway would refuse for its source, stays packets."""
-        self.with_settings(self.lab.edge_gateway, **{"from": ["192.168.10.0/29", "fd00:0:0:77::/64"]})
-        self.eventually(lambda: "clients4" in self.lab.edge.run("nft", "list", "ruleset"), "reloaded")
-        self.wait_taking()
-        self.assert_taken_over((V4, PORT, 1), (V6, PORT, 0))
+        for inside, outside, networks in ((V4, V6, ["192.168.10.0/29", "fd00:0:0:77::/64"]),
+                                          (V6, V4, ["192.168.77.0/29", "fd00:0:0:10::/64"])):
+            self.with_settings(self.lab.edge_gateway, **{"from": networks})
+            self.eventually(lambda networks=networks: networks[0] in self.lab.edge.run("nft", "list", "ruleset"),
+                            "reloaded")
+            self.wait_taking()
+            self.assert_taken_over((inside, PORT, 1), (outside, PORT, 0))
 
     def test_what_a_mark_sends_elsewhere_goes_there(self):
         """A host's rules send marked packets over the first uplink, without Braid."""
@@ -308,7 +311,11 @@ class Streams(PairCase):
         self.addCleanup(edge.ip, "rule", "del", "priority", "900")
         edge.ip("route", "add", V4, "via", far, "dev", self.lab.sites[0].device(0), "table", "55")
         self.addCleanup(edge.ip, "route", "flush", "table", "55")
+        edge.run("nft", "add chain ip own post { type filter hook postrouting priority 0; }; add rule ip own post "
+                 f"oifname {self.lab.sites[0].device(0)} ip daddr {V4} tcp dport {PORT} counter")
         self.assert_taken_over((V4, PORT, 0), (V6, PORT, 1))
+        there = re.search(r"counter packets (\d+)", edge.run("nft", "list", "chain", "ip", "own", "post"))
+        self.assertGreater(int(there[1]), 0, "the first uplink carries them, past the tunnel")
 
     def test_a_host_that_forwards_nothing_gets_no_streams_except_to_what_is_accepted(self):
         hub = self.lab.concentrator

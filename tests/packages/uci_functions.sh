@@ -1,5 +1,5 @@
-# What the translation uses of OpenWrt's /lib/functions.sh and network.sh, for a shell without OpenWrt: a file of
-# /etc/config is shell already, as it is there for `uci export`.
+# What the translation uses of OpenWrt's /lib/functions.sh and network.sh, so that a shell without OpenWrt can run it:
+# a file of /etc/config is shell already, as it is there for `uci export`.
 
 package() { :; }
 
@@ -60,7 +60,7 @@ config_list_foreach() {
 	done
 }
 
-# network_get_device VARIABLE NETWORK: here a network "x" has the device "x0", but for "gone", which has none.
+# network_get_device VARIABLE NETWORK: here a network "x" has the device "x0", except for "gone", which has none.
 network_get_device() {
 	[ "$2" != gone ] || return 1
 	eval "$1=${2}0"

@@ -17,6 +17,8 @@ from typing import Callable
 from lab.gateway import PORT, binary
 from lab.lab import Lab
 from lab.links import Wire
+from lab.services import Dnsmasq
+from lab.site import PUBLIC
 
 DOCTOR_SECONDS = 40
 SETTLED = 11  # seconds that a daemon runs before doctor trusts its status
@@ -121,6 +123,12 @@ class Place:
     def shell(self, gateway, prepare, options=()):
         """The same behind shell commands, in a mount namespace of its own."""
         return self.asked(gateway, wrapper=["unshare", *options, "--mount", "sh", "-ec", f'{prepare}\nexec "$0" "$@"'])
+
+    def asking(self, server):
+        """What doctor says at the edge with this name server."""
+        resolv = self.lab.directory / "resolv.conf"
+        resolv.write_text(f"nameserver {server}\n", encoding="ascii")
+        return self.shell(self.edge, f"mount --bind {resolv} /etc/resolv.conf")
 
     @staticmethod
     def log_of(gateway):
@@ -392,12 +400,6 @@ def _no_source(p):
     return p.asked(p.edge)
 
 
-@broken("no default route", r"lte0 has no IPv4 default route", r"uplinks\.gateway to the router's address")
-def _no_default(p):
-    p.unplug("ip route del default dev lte0")
-    return p.asked(p.edge)
-
-
 @broken("a router in no network of the uplink", r"router 10\.9\.9\.9 is in no network of dsl0",
         r"correct uplinks\.gateway")
 def _foreign_router(p):
@@ -420,23 +422,22 @@ def _same_lan(p):
     return p.asked(p.edge)
 
 
-@broken("the name server does not answer", r"no answer for the name hub\.example\.org", r"/etc/resolv\.conf")
+@broken("the name server does not answer", r"hub\.example\.org over dsl: no server answers \(198\.51\.100\.53 of",
+        r"see to the name servers of dsl0")
 def _dns_silent(p):
     p.edge.config["peers"][0]["endpoints"] = [f"hub.example.org:{PORT}"]
     p.nft(p.far, "table inet t { chain o { type filter hook prerouting priority 0; meta l4proto { tcp, udp } "
                  "th dport 53 drop; } }")
-    resolv, switch = p.lab.directory / "resolv.conf", p.lab.directory / "nsswitch.conf"
-    resolv.write_text("nameserver 198.51.100.53\noptions timeout:10 attempts:3\n")
-    switch.write_text("hosts: dns\n")
-    return p.shell(p.edge, f"mount --bind {resolv} /etc/resolv.conf; mount --bind {switch} /etc/nsswitch.conf")
+    return p.asking("198.51.100.53")
 
 
-@broken("the peer's name is not known", r"the name hub\.example\.org has no address", r"getent hosts")
+@broken("the peer's name is not known", r"hub\.example\.org over dsl: the name does not exist, or has no address",
+        r"see to the name servers of dsl0")
 def _dns_unknown(p):
     p.edge.config["peers"][0]["endpoints"] = [f"hub.example.org:{PORT}"]
-    switch = p.lab.directory / "nsswitch.conf"
-    switch.write_text("hosts: files\n")
-    return p.shell(p.edge, f"mount --bind {switch} /etc/nsswitch.conf")
+    server = Dnsmasq(p.lab, {"hub.example.org": ""}, namespace=p.far, listen=PUBLIC[0])
+    p.undo(p.lab.stop, server.process)
+    return p.asking(PUBLIC[0])
 
 
 @broken("a firewall at the edge's output", r"(cannot send to|refuses to send).*", r"'output'")

@@ -12,6 +12,7 @@ from ._machines import SUITES, configure, ping
 _NAMES = ("braid", "braid-web")  # of the packages, and of their units
 _DYNAMIC = (61184, 65519)  # users of DynamicUser=, systemd.exec(5)
 _APT = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-q", "--no-install-recommends"]
+_UNDONE = "/root/taken-back"
 # Where packages leave traces by design: records of dpkg and apt, logs, caches, and the backups of /etc/passwd.
 _RECORDS = re.compile(r"/(var/(lib/(dpkg|apt|systemd)|cache|log|tmp)|tmp|root|etc/g?(passwd|group|shadow)-)(/|$)")
 
@@ -60,7 +61,17 @@ class _Packaged(Machine):
 
     def settings(self):
         """The files of the administrator's, a line for each, with their hashes."""
-        return self.run("sh", "-c", "sha256sum /etc/braid/* /etc/systemd/system/braid@*.service.d/*", check=False)
+        return self.run("sh", "-c", "cd /etc/braid && sha256sum *.yaml *.key *.crt "
+                        "/etc/systemd/system/braid@*.service.d/*", check=False)
+
+    def allow(self):
+        """A record of `braidctl firewall allow`, of a change whose undoing makes a file."""
+        self.run("sh", "-c", f"echo '[{{\"undo\": [\"touch\", \"{_UNDONE}\"]}}]' >/etc/braid/{self.name}.firewall")
+
+    def allowed(self):
+        """Whether the change is (in effect and recorded, taken back and forgotten)."""
+        found = self.run("sh", "-c", f"ls {_UNDONE} /etc/braid/{self.name}.firewall 2>/dev/null", check=False).split()
+        return found == [f"/etc/braid/{self.name}.firewall"], found == [_UNDONE]
 
     def drop_in(self):
         """A setting of the administrator's own beside the unit."""
@@ -130,7 +141,9 @@ def _upgrade(machine, other, inner, packages, findings):
     for name, package in zip(_NAMES, packages):
         holds(f"upgrade: {name} from another version", lambda n=name, p=package: machine.run(
             "dpkg-query", "-W", "-f", "${Version}", n) not in p.name)
+    machine.allow()
     machine.install(packages)
+    holds("upgrade: what the firewall was asked to allow stays", lambda: machine.allowed() == (True, False))
     holds("upgrade: the gateway runs, anew", lambda: machine.settled() and machine.property("MainPID") != pid)
     holds("upgrade: by the new unit", lambda: ", before" not in machine.property("Description")
           and machine.property("NeedDaemonReload") == "no")
@@ -154,6 +167,7 @@ def _remove(machine, packages, findings):
     holds("remove: the gateway is stopped, and the host as before", lambda: machine.state() in ("inactive", "unknown")
           and "braid0" not in machine.run("ip", "-br", "link")
           and "proto 66" not in machine.run("ip", "route", "show", "table", "all"))
+    holds("remove: the firewall is as before", lambda: machine.allowed() == (False, True))
     holds("remove: settings are as they were", lambda: machine.settings() == settings)
     machine.install(packages)
     for unit in _NAMES:

@@ -4,6 +4,8 @@ MPTCP has the easier task: curl runs on the edge itself, which has both uplinks,
 mptcpize(8). Braid's client is an unmodified host behind the edge. "WiFi alone" is TCP over the first uplink.
 """
 
+import platform
+
 from lab import Lab, median
 from lab.measure import Download
 from lab.services import Nginx
@@ -19,6 +21,7 @@ SECONDS = 5  # of a download at the sum of both links' rates: 46 MB
 TUNNELLED, DIRECT = Lab.server_addresses()[0], Lab.server_addresses(0)[0]  # the latter over WiFi, without Braid
 SENDERS = ("cubic", "bbr")
 SECOND_TABLE, SUBFLOWS = 100, 2
+JOINED = "kernel MPTCP's joined subflows"
 
 
 class _Rivals(Pair):
@@ -86,7 +89,7 @@ def download(quick):
             ratios.append(median(a / b for a, b in zip(rates["Braid"], rates["kernel MPTCP"])))
             detail[sender] = {f"{name}, Mbit/s": [rounded(rate) for rate in each] for name, each in rates.items()}
         joined = pair.second_subflows() - before
-    detail["kernel MPTCP's joined subflows"] = joined
+    detail[JOINED], detail["kernel"] = joined, platform.release()
     require(detail, joined == rounds * len(SENDERS), f"{joined} second subflows of {rounds * len(SENDERS)} connections")
     return min(ratios), detail
 
@@ -95,18 +98,22 @@ def download(quick):
         "receiver through Braid / by kernel MPTCP, the worst of 3 each", "ratio", at_most=1.0, programs=PROGRAMS,
         options=[QUICK])
 def death(quick):
-    stalls = {name: [] for name in CONTENDERS[1:]}
-    for seed in range(1, 1 + (1 if quick else ROUNDS)):
+    stalls, joined, rounds = {name: [] for name in CONTENDERS[1:]}, [], 1 if quick else ROUNDS
+    for seed in range(1, 1 + rounds):
         for name, each in stalls.items():
             with _Rivals(seed) as pair:
                 pair.lab.server.set_congestion_control(SENDERS[0])
-                path = pair.file(SECONDS)
+                path, before = pair.file(SECONDS), pair.second_subflows()
                 done = pair.fetch(name, path)
                 done.wait_for_size(int(path[1:]) // 3)
+                if name == "kernel MPTCP":
+                    joined.append(pair.second_subflows() - before)
                 at = done.elapsed()
                 pair.lab.links.set(WIFI.name, down=True)
                 done.finish()
                 pair.verify(done)
                 each.append(done.longest_stall(begin=at))
-    detail = {"s": {name: [rounded(stall) for stall in each] for name, each in stalls.items()}}
+    detail = {"s": {name: [rounded(stall) for stall in each] for name, each in stalls.items()},
+              JOINED: joined, "kernel": platform.release()}
+    require(detail, joined == [1] * rounds, f"second subflows of the {rounds} runs before WiFi died: {joined}")
     return max(stalls["Braid"]) / max(stalls["kernel MPTCP"]), detail

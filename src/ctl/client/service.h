@@ -31,8 +31,9 @@ class Interruption {
 /// Whether systemd runs this machine (sd_booted(3)).
 bool hasSystemd();
 /// Runs a program, found by PATH, without a shell. Returns its exit status; 127: it could not be
-/// started. `output`: gets what it prints and its error messages; nullptr: these go where this
-/// process's go. `input`: its standard input; nullptr: empty with an `output`, else this process's.
+/// started. `output`: receives its standard output and standard error; nullptr: it writes to those
+/// of this process. `input`: its standard input; nullptr: empty with an `output`, else this
+/// process's.
 int runProgram(const std::vector<std::string>& words, std::string* output = nullptr,
                const std::string* input = nullptr);
 /// Enables and starts the unit braid@NAME; stopUnit() stops and disables it. False when systemctl

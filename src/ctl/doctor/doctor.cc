@@ -162,8 +162,7 @@ std::string configPath(const std::string& given, const std::string& socket) {
     if (entry.path().extension() == ".yaml") found.push_back(entry.path().string());
   if (found.size() == 1) return found[0];
   throw std::runtime_error(std::string(found.empty() ? "no" : "more than one") +
-                           " configuration in " + kConfigFolder +
-                           "; name one: braidctl doctor FILE");
+                           " configuration in " + kConfigFolder + "; name one as FILE");
 }
 
 DoctorReport examine(const std::string& file) {

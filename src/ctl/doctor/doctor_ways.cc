@@ -51,7 +51,7 @@ class WayHost final : public LinuxHost {
   HostNetwork& network() override { return unchanged_; }
 
  private:
-  // These ignore every change.
+  // The filter and the network of this host ignore every change.
   class NoFilter final : public PacketFilter {
    public:
     void set(const FilterRules&) override {}

@@ -53,15 +53,42 @@ FirewallState sorted(const std::vector<Obstacle>& obstacles, const NftFirewall& 
   return out;
 }
 
+// Empty: nothing is recorded.
 nlohmann::json readRecord(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error) && !error) return nlohmann::json::array();
   std::ifstream in(path);
   nlohmann::json out = in ? nlohmann::json::parse(in, nullptr, false) : nlohmann::json();
-  return out.is_array() ? out : nlohmann::json::array();
+  if (out.is_array()) return out;
+  throw std::runtime_error(path +
+                           " is no record of 'braidctl firewall allow', or cannot be read; " +
+                           "take its changes back by hand, and remove the file");
 }
 
 void writeRecord(const std::string& path, const nlohmann::json& record) {
   std::string problem = writeDurableFile(path, record.dump(1) + "\n", 0644);
   if (!problem.empty()) throw std::runtime_error(problem);
+}
+
+// Takes back what the record says; what could not be taken back stays in the file. Returns why.
+std::vector<std::string> takeBackRecord(const std::string& path, nlohmann::json& record) {
+  std::vector<std::string> problems = takeChangesBack(record);
+  if (record.empty()) {
+    ::unlink(path.c_str());
+    return problems;
+  }
+  try {
+    writeRecord(path, record);
+  } catch (const std::runtime_error& e) {
+    problems.emplace_back(e.what());  // the file still has more than what is left
+  }
+  return problems;
+}
+
+std::string linesOf(const std::vector<std::string>& problems) {
+  std::string text;
+  for (const std::string& problem : problems) text += (text.empty() ? "" : "\n") + problem;
+  return text;
 }
 
 }  // namespace
@@ -139,45 +166,48 @@ std::vector<std::string> firewallWarnings(const std::string& file, const Config&
 }
 
 FirewallChange allowInFirewall(const FirewallWish& wish, const Config& config) {
+  Interruption interruption;
   std::string path = firewallRecord(wish.file);
-  removeFromFirewall(wish.file);
   FirewallTask task = taskOf(wish.file, config);
   FirewallChange change;
-  nlohmann::json record = nlohmann::json::array();
-  for (int round = 0;; ++round) {
-    change.left = lookAtFirewall(wish.file, config);
-    bool isNew = false;
-    for (const FirewallState::Part& part : change.left.parts) {
-      if (round == kRounds || (!keepsRules(part.program) && !wish.intoChains)) continue;
-      std::vector<FirewallStep> fresh;
-      for (const FirewallStep& step : part.steps) {
-        if (std::ranges::find(change.done, step) == change.done.end()) fresh.push_back(step);
+  nlohmann::json record = readRecord(path);
+  change.problems = takeBackRecord(path, record);
+  auto keep = [&](const nlohmann::json& now) { writeRecord(path, now); };
+  try {
+    for (int round = 0;; ++round) {
+      change.left = lookAtFirewall(wish.file, config);
+      bool isNew = false;
+      for (const FirewallState::Part& part : change.left.parts) {
+        if (round == kRounds || (!keepsRules(part.program) && !wish.intoChains)) continue;
+        std::vector<FirewallStep> fresh;
+        for (const FirewallStep& step : part.steps) {
+          if (std::ranges::find(change.done, step) == change.done.end()) fresh.push_back(step);
+        }
+        if (fresh.empty()) continue;
+        makeChanges(fresh, "braid " + task.name, record, keep);
+        Interruption::check();
+        change.done.insert(change.done.end(), fresh.begin(), fresh.end());
+        isNew = true;
       }
-      if (fresh.empty()) continue;
-      try {
-        makeChanges(fresh, "braid " + task.name, record);
-      } catch (const std::runtime_error&) {
-        takeChangesBack(record);
-        ::unlink(path.c_str());
-        throw;
-      }
-      writeRecord(path, record);
-      change.done.insert(change.done.end(), fresh.begin(), fresh.end());
-      isNew = true;
+      if (!isNew) break;
     }
-    if (!isNew) break;
+  } catch (const std::runtime_error& e) {
+    std::string text = e.what();
+    std::string problems = linesOf(takeBackRecord(path, record));
+    throw std::runtime_error(problems.empty() ? text : text + "\n" + problems);
   }
   return change;
 }
 
 bool removeFromFirewall(const std::string& file) {
+  Interruption interruption;
   std::string path = firewallRecord(file);
   if (std::error_code error; !fs::exists(path, error)) return false;
-  std::vector<std::string> problems = takeChangesBack(readRecord(path));
-  ::unlink(path.c_str());
-  std::string text;
-  for (const std::string& problem : problems) text += (text.empty() ? "" : "\n") + problem;
-  if (!text.empty()) throw std::runtime_error(text);
+  nlohmann::json record = readRecord(path);
+  std::string problems = linesOf(takeBackRecord(path, record));
+  if (!problems.empty())
+    throw std::runtime_error(problems + "\nwhat is left stands in " + path +
+                             "; call 'braidctl firewall remove' again when this is mended");
   return true;
 }
 

@@ -51,12 +51,15 @@ std::vector<std::string> firewallWarnings(const std::string& file, const Config&
 struct FirewallChange {
   std::vector<FirewallStep> done;
   FirewallState left;  ///< what is still dropped
+  /// What an earlier call changed and could not be taken back. It stays in the record.
+  std::vector<std::string> problems;
 };
-/// Has the programs let the packets through. What it changed is recorded beside the configuration
-/// (NAME.firewall). What an earlier call changed is taken back first. Throws std::runtime_error.
+/// Has the programs let the packets through. What it changes is recorded beside the configuration
+/// (NAME.firewall) before it is changed. What an earlier call changed is taken back first. Throws
+/// std::runtime_error; what this call changed is taken back then.
 FirewallChange allowInFirewall(const FirewallWish& wish, const Config& config);
 /// Takes back what the record says. Returns whether there was a record. Throws std::runtime_error
-/// with what could not be taken back.
+/// with what could not be taken back; it stays in the record, so that another call can try again.
 bool removeFromFirewall(const std::string& file);
 /// The file of the record.
 std::string firewallRecord(const std::string& file);

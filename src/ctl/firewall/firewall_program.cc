@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ctl/firewall/firewalld.h"
+#include "host/network.h"
 
 namespace braid {
 
@@ -20,17 +21,6 @@ constexpr const char* kLibvirtHooks = "/etc/libvirt/hooks/network.d/";
 
 bool isV4(const PassRule& rule) {
   return rule.family == Address::Family::kV4;
-}
-
-std::string hex(uint32_t value) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out = "0x";
-  bool any = false;
-  for (int shift = 28; shift >= 0; shift -= 4) {
-    any |= value >> shift != 0 || shift == 0;
-    if (any) out += kDigits[value >> shift & 15];
-  }
-  return out;
 }
 
 std::string protocolName(uint8_t protocol) {
@@ -266,7 +256,8 @@ Words iptablesWords(const PassRule& rule, const std::string& comment) {
   if (rule.protocol != 0) append(out, {"-p", protocolName(rule.protocol)});
   if (rule.firstPort != 0) append(out, {"--dport", portsText(rule, ":")});
   if (rule.markMask != 0)
-    append(out, {"-m", "mark", "--mark", hex(rule.mark) + "/" + hex(rule.markMask)});
+    append(out,
+           {"-m", "mark", "--mark", hexadecimal(rule.mark) + "/" + hexadecimal(rule.markMask)});
   if (rule.isForAnswers) append(out, {"-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED"});
   if (!comment.empty()) append(out, {"-m", "comment", "--comment", comment});
   append(out, {"-j", "ACCEPT"});
@@ -287,7 +278,7 @@ Words nftWords(const PassRule& rule, const std::string& comment) {
   if (rule.firstPort != 0)
     append(out, {protocolName(rule.protocol), "dport", portsText(rule, "-")});
   if (rule.markMask != 0)
-    append(out, {"meta", "mark", "&", hex(rule.markMask), "==", hex(rule.mark)});
+    append(out, {"meta", "mark", "&", hexadecimal(rule.markMask), "==", hexadecimal(rule.mark)});
   if (rule.isForAnswers) append(out, {"ct", "state", "established,related"});
   out.emplace_back("accept");
   if (!comment.empty()) append(out, {"comment", "\"" + comment + "\""});

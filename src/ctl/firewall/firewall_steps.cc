@@ -13,6 +13,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "ctl/client/service.h"
 #include "host/linux/files.h"
@@ -40,6 +41,36 @@ std::optional<std::string> textOfFile(const std::string& path) {
   std::stringstream all;
   if (!in || !(all << in.rdbuf())) return in ? std::optional<std::string>("") : std::nullopt;
   return all.str();
+}
+
+// Status of a program that cannot be started, or that a signal ended.
+constexpr int kNotRun = 127;
+
+std::string failureOf(const std::vector<std::string>& words, int status,
+                      const std::string& output) {
+  if (status == kNotRun) return "'" + words[0] + "' cannot be run: is it installed?";
+  return "'" + shellText(words) +
+         "' fails: " + output.substr(0, output.find_last_not_of(" \n") + 1);
+}
+
+// What programs say of a rule, chain, table, zone or policy that is not there: ufw, iptables, nft
+// and firewall-cmd.
+constexpr const char* kGone[] = {
+    "non-existent rule",         "matching rule exist", "No chain/target/match", "does not exist",
+    "No such file or directory", "NOT_ENABLED",         "INVALID_ZONE",          "INVALID_POLICY"};
+
+// Runs a program that takes something back, and returns what it wrote. nullopt: that is gone
+// already. The messages are read, so they must not be translated.
+std::optional<std::string> undoWith(const std::vector<std::string>& words) {
+  std::vector<std::string> plain{"env", "LC_ALL=C"};
+  plain.insert(plain.end(), words.begin(), words.end());
+  std::string output;
+  int status = runProgram(plain, &output);
+  if (status == 0) return output;
+  bool isGone = std::ranges::any_of(
+      kGone, [&](const char* text) { return output.find(text) != std::string::npos; });
+  if (isGone || status == kNotRun) return std::nullopt;
+  throw std::runtime_error(failureOf(words, status, output));
 }
 
 mode_t modeOf(const std::string& path) {
@@ -78,6 +109,8 @@ void insertLines(const FirewallStep& step, const std::string& name) {
 // False: the lines are not there.
 bool removeLines(const std::string& file, const std::string& name) {
   std::optional<std::string> text = textOfFile(file);
+  if (!text && errno != ENOENT)
+    throw std::runtime_error(file + ": cannot be read: " + std::strerror(errno));
   if (!text) return false;
   bool found = false;
   for (size_t from; (from = text->find(begin(name))) != std::string::npos;) {
@@ -111,11 +144,11 @@ std::vector<std::string> handlesOf(const std::string& listed, const std::string&
 void removeRules(const std::vector<std::string>& chain, const std::string& comment) {
   std::vector<std::string> words{"nft", "-a", "list", "chain"};
   words.insert(words.end(), chain.begin(), chain.end());
-  for (const std::string& handle : handlesOf(runOr(words, ""), comment)) {
+  for (const std::string& handle : handlesOf(undoWith(words).value_or(""), comment)) {
     std::vector<std::string> remove{"nft", "delete", "rule"};
     remove.insert(remove.end(), chain.begin(), chain.end());
     remove.insert(remove.end(), {"handle", handle});
-    runOr(remove, "");
+    undoWith(remove);
   }
 }
 
@@ -138,22 +171,48 @@ void takeBack(const nlohmann::json& entry) {
   if (!file.empty() && !lines.empty()) {
     removeLines(file, lines);
   } else if (!file.empty()) {
-    ::unlink(file.c_str());
+    if (::unlink(file.c_str()) != 0 && errno != ENOENT)
+      throw std::runtime_error(file + ": cannot be removed: " + std::strerror(errno));
     std::error_code ignored;
     fs::remove(fs::path(file).parent_path(), ignored);  // only when it is empty
   } else if (std::string comment = wordOf(entry, "comment"); !comment.empty()) {
     removeRules(wordsOf(entry, "chain"), comment);
   } else if (std::vector<std::string> words = wordsOf(entry, "undo"); !words.empty()) {
-    runOr(words, "");
+    undoWith(words);
   }
 }
 
-void makeChange(const FirewallStep& step, const std::string& name, nlohmann::json& record) {
+nlohmann::json undoOf(const FirewallStep& step, const std::string& name) {
   nlohmann::json entry = nlohmann::json::object();
   if (!step.file.empty()) {
     entry["file"] = step.file;
     if (!step.before.empty()) entry["lines"] = name;
-    record.push_back(entry);
+  } else if (!step.undoComment.empty()) {
+    entry["comment"] = step.undoComment;
+    entry["chain"] = step.undoChain;
+  } else {
+    entry["undo"] = step.undo;
+  }
+  return entry;
+}
+
+// Adds to the record what is not there yet, and has it written down.
+void note(const nlohmann::json& entry, nlohmann::json& record, const KeepRecord& keep) {
+  if (std::ranges::find(record, entry) != record.end()) return;
+  record.push_back(entry);
+  try {
+    keep(record);
+  } catch (const std::runtime_error&) {
+    record.erase(record.size() - 1);
+    throw;
+  }
+}
+
+void makeChange(const FirewallStep& step, const std::string& name, nlohmann::json& record,
+                const KeepRecord& keep) {
+  size_t before = record.size();
+  if (!step.file.empty() || !step.run.empty()) note(undoOf(step, name), record, keep);
+  if (!step.file.empty()) {
     if (step.before.empty()) {
       makeFile(step);
     } else {
@@ -163,14 +222,12 @@ void makeChange(const FirewallStep& step, const std::string& name, nlohmann::jso
     return;
   }
   if (step.run.empty()) return;
-  runOrThrow(step.run);
-  if (!step.undoComment.empty()) {
-    entry["comment"] = step.undoComment;
-    entry["chain"] = step.undoChain;
-  } else {
-    entry["undo"] = step.undo;
-  }
-  record.push_back(entry);
+  std::string output;
+  int status = runProgram(step.run, &output);
+  if (status == 0) return;
+  // A program that refuses has changed nothing; what has the name that it was to make is another's.
+  if (status != kNotRun && record.size() > before) record.erase(before);
+  throw std::runtime_error(failureOf(step.run, status, output));
 }
 
 // The commands that end the changes, each once.
@@ -217,10 +274,7 @@ std::string toText(const FirewallStep& step) {
 std::string runOrThrow(const std::vector<std::string>& words) {
   std::string output;
   int status = runProgram(words, &output);
-  if (status == 127) throw std::runtime_error("'" + words[0] + "' cannot be run: is it installed?");
-  if (status != 0)
-    throw std::runtime_error("'" + shellText(words) +
-                             "' fails: " + output.substr(0, output.find_last_not_of(" \n") + 1));
+  if (status != 0) throw std::runtime_error(failureOf(words, status, output));
   return output;
 }
 
@@ -230,39 +284,46 @@ std::string runOr(const std::vector<std::string>& words, const std::string& othe
 }
 
 void makeChanges(const std::vector<FirewallStep>& steps, const std::string& name,
-                 nlohmann::json& record) {
-  nlohmann::json own = nlohmann::json::array();
-  for (const std::vector<std::string>& finish : finishesOf(steps))
-    own.push_back({{"finish", finish}});
-  try {
-    for (const FirewallStep& step : steps) makeChange(step, name, own);
-    for (const std::vector<std::string>& finish : finishesOf(steps)) runOrThrow(finish);
-  } catch (const std::runtime_error&) {
-    takeChangesBack(own);
-    throw;
-  }
-  for (const nlohmann::json& entry : own) record.push_back(entry);
+                 nlohmann::json& record, const KeepRecord& keep) {
+  std::vector<std::vector<std::string>> finishes = finishesOf(steps);
+  for (const std::vector<std::string>& finish : finishes) note({{"finish", finish}}, record, keep);
+  for (const FirewallStep& step : steps) makeChange(step, name, record, keep);
+  for (const std::vector<std::string>& finish : finishes) runOrThrow(finish);
 }
 
-std::vector<std::string> takeChangesBack(const nlohmann::json& record) {
+std::vector<std::string> takeChangesBack(nlohmann::json& record) {
   std::vector<std::string> problems;
-  auto trying = [&](auto&& doIt) {
+  if (!record.is_array()) return problems;
+  nlohmann::json left = nlohmann::json::array(), finishes = nlohmann::json::array();
+  auto isDone = [&](auto&& doIt) {
     try {
       doIt();
+      return true;
     } catch (const std::runtime_error& e) {
       problems.emplace_back(e.what());
+      return false;
     }
   };
-  if (!record.is_array()) return problems;
-  for (auto entry = record.rbegin(); entry != record.rend(); ++entry)
-    trying([&] { takeBack(*entry); });
-  std::vector<std::vector<std::string>> done;
-  for (const nlohmann::json& entry : record) {
-    std::vector<std::string> finish = wordsOf(entry, "finish");
-    if (finish.empty() || std::ranges::find(done, finish) != done.end()) continue;
-    done.push_back(finish);
-    trying([&] { runOrThrow(finish); });
+  for (auto entry = record.rbegin(); entry != record.rend(); ++entry) {
+    if (!wordsOf(*entry, "finish").empty()) {
+      if (std::ranges::find(finishes, *entry) == finishes.end()) finishes.push_back(*entry);
+    } else if (!isDone([&] { takeBack(*entry); })) {
+      left.insert(left.begin(), *entry);
+    }
   }
+  // What is left to take back needs its end again.
+  const bool isAll = left.empty();
+  for (const nlohmann::json& finish : finishes) {
+    bool isEnded = isDone([&] {
+      std::vector<std::string> words = wordsOf(finish, "finish");
+      std::string output;
+      int status = runProgram(words, &output);
+      if (status != 0 && status != kNotRun)
+        throw std::runtime_error(failureOf(words, status, output));
+    });
+    if (!isEnded || !isAll) left.insert(left.begin(), finish);
+  }
+  record = std::move(left);
   return problems;
 }
 

@@ -2,6 +2,7 @@
 
 // Changes to a firewall that can be taken back later, by another process.
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -40,13 +41,16 @@ std::string runOrThrow(const std::vector<std::string>& words);
 /// The same, but returns `otherwise` when it fails.
 std::string runOr(const std::vector<std::string>& words, const std::string& otherwise);
 
-/// Makes the changes. `name`: marks the lines in files. What can take them back is added to
-/// `record`, which is an array. When one fails, those before it are taken back and
-/// std::runtime_error is thrown.
+/// Writes a record down.
+using KeepRecord = std::function<void(const nlohmann::json&)>;
+/// Makes the changes. `name`: marks the lines in files. What takes a change back is added to
+/// `record`, which is an array, and handed to `keep` before the change is made. When one fails,
+/// std::runtime_error is thrown; those before it stay, and are in the record.
 void makeChanges(const std::vector<FirewallStep>& steps, const std::string& name,
-                 nlohmann::json& record);
-/// Takes back what the record says. Returns what could not be taken back, as lines; what is gone
-/// already counts as taken back.
-std::vector<std::string> takeChangesBack(const nlohmann::json& record);
+                 nlohmann::json& record, const KeepRecord& keep);
+/// Takes back what the record says, and leaves in it what could not be taken back. Returns why, as
+/// lines. What is gone already counts as taken back, also when the program is not installed any
+/// more.
+std::vector<std::string> takeChangesBack(nlohmann::json& record);
 
 }  // namespace braid

@@ -20,10 +20,6 @@ namespace {
 constexpr uint16_t kWeb = 443;
 constexpr size_t kMostPorts = 16;  // of `streams.match` that are tried
 
-const Link* linkNamed(const NetworkTable& table, const std::string& name) {
-  return table.find(name);
-}
-
 bool overlaps(const Prefix& a, const Prefix& b) {
   return a.address.family == b.address.family && a.overlaps(b);
 }
@@ -106,7 +102,7 @@ class Finder {
  public:
   Finder(const Config& config, const NetworkTable& table, const std::vector<FoundRoute>& routes)
       : config_(config), table_(table), routes_(routes) {
-    if (const Link* device = linkNamed(table, config.device.name))
+    if (const Link* device = table.find(config.device.name))
       deviceIndex_ = static_cast<uint32_t>(device->index);
   }
 

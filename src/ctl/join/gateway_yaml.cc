@@ -65,8 +65,8 @@ std::string edgeYaml(const EdgePlan& plan) {
     text += "  routes: " + yamlOf(plan.answer.networks) + "   # what goes through the tunnel\n";
   if (takeAFamily(plan.answer.networks))
     text +=
-        "  when-down: block   # else refused, also while the gateway does not run; ended by "
-        "'braidctl release'\n";
+        "  when-down: block   # while no peer is up: refused, also while the gateway does not run; "
+        "'braidctl release' ends it\n";
   text += networksYaml(plan.networks) +
           "\n# One entry per way out. How to use them, if not all alike: use: backup; metered: "
           "{cap: 50GB, "
@@ -75,9 +75,8 @@ std::string edgeYaml(const EdgePlan& plan) {
   for (const std::string& uplink : plan.uplinks) text += "  - interface: \"" + uplink + "\"\n";
   text += "\npeers:\n  - name: concentrator\n    pin: " + formatPin(plan.pin) +
           "\n    endpoints: " + yamlOf(plan.concentrator) +
-          "\n    # Addresses behind the concentrator: packets to them go there, packets from "
-          "others are "
-          "refused.\n"
+          "\n    # Addresses behind the concentrator: packets to them are sent there, packets from "
+          "others are refused.\n"
           "    prefixes: " +
           yamlOf(behind) + "\n" + kTail;
   return text;
@@ -108,6 +107,15 @@ std::string problemsOf(const ConfigResult& result) {
     for (const ConfigError& error : *errors) text += (text.empty() ? "" : "\n") + error.toString();
   }
   return text;
+}
+
+Config readConfig(const std::string& file) {
+  LoadOptions options;
+  options.checkIdentity = false;
+  ConfigResult result = loadConfig(file, options);
+  if (auto* config = std::get_if<Config>(&result)) return std::move(*config);
+  std::string problems = problemsOf(result);
+  throw std::runtime_error(problems.empty() ? file + ": cannot be read" : problems);
 }
 
 std::string withRouter(const std::string& yaml, const RouterWish& wish) {

@@ -56,5 +56,8 @@ std::string withRouter(const std::string& yaml, const RouterWish& wish);
 
 /// What the configuration reader finds wrong, one mistake per line; empty: nothing.
 std::string problemsOf(const ConfigResult& result);
+/// Reads a configuration whose key and certificate need not be there. Throws std::runtime_error
+/// with what problemsOf() says.
+Config readConfig(const std::string& file);
 
 }  // namespace braid

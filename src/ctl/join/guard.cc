@@ -1,10 +1,15 @@
 #include "ctl/join/guard.h"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <stdexcept>
+#include <vector>
 
 #include "ctl/client/client.h"
+#include "ctl/client/host_record.h"
+#include "ctl/join/gateway_yaml.h"
 #include "ctl/views/format.h"
 #include "gateway/network/tunnel_routes.h"
 #include "host/linux/netlink_config.h"
@@ -15,30 +20,60 @@ namespace braid {
 
 namespace {
 
-// A guard must be there before key and certificate are.
-Config readForGuard(const std::string& file) {
-  LoadOptions options;
-  options.checkIdentity = false;
-  ConfigResult result = loadConfig(configFile(file), options);
-  auto* errors = std::get_if<ConfigErrors>(&result);
-  if (!errors) return std::get<Config>(std::move(result));
-  std::string text;
-  for (const ConfigError& e : *errors) text += (text.empty() ? "" : "\n") + e.toString();
-  throw std::runtime_error(text);
+// What a guard was made with.
+struct Guard {
+  std::string device;
+  HostNumbers numbers;
+  std::string socket;  ///< of the gateway that keeps it while it runs
+  bool operator==(const Guard& other) const {
+    return device == other.device && numbers.markMask == other.numbers.markMask &&
+           numbers.rulePriority == other.numbers.rulePriority;
+  }
+};
+
+Guard guardOf(const Config& config) {
+  return {config.device.name,
+          {config.device.markMask, config.device.rulePriority, 0},
+          config.control.socket};
 }
 
-// Whether a gateway with this configuration runs, and so keeps the guard itself.
-bool isKept(const Config& config) {
+HostRecord recordFor(const std::string& file) {
+  return {file, "guard"};
+}
+
+std::optional<Guard> recall(const HostRecord& record) {
+  std::vector<std::string> words = record.read();
+  if (words.size() != 4) return std::nullopt;
+  HostNumbers numbers;
+  auto read = [](const std::string& word, uint32_t& to) {
+    const char* end = word.data() + word.size();
+    return std::from_chars(word.data(), end, to).ptr == end;
+  };
+  if (!read(words[1], numbers.markMask) || !read(words[2], numbers.rulePriority))
+    return std::nullopt;
+  return Guard{words[0], numbers, words[3]};
+}
+
+// A guard that cannot be recorded is better than none: then release needs the configuration.
+void keep(const HostRecord& record, const Guard& guard) {
+  record.write({guard.device, std::to_string(guard.numbers.markMask),
+                std::to_string(guard.numbers.rulePriority), guard.socket});
+}
+
+// Whether the gateway runs, and so keeps the guard itself.
+bool isKept(const Guard& guard) {
   try {
-    ask(config.control.socket, "status");
+    ask(guard.socket, "status");
     return true;
   } catch (const std::runtime_error&) {
     return false;
   }
 }
 
-HostNumbers numbersOf(const Config& config) {
-  return {config.device.markMask, config.device.rulePriority, 0};
+void remove(const Guard& guard) {
+  NetlinkConfig network;
+  NftFilter filter(guard.device);
+  releaseGuard(network, filter, guard.device, guard.numbers);
 }
 
 // Prints what was done. `guarded`: a guard is in effect now.
@@ -53,39 +88,60 @@ void tell(bool guarded, const std::string& text, bool json, std::ostream& out) {
 }  // namespace
 
 void applyGuard(const std::string& file, bool json, std::ostream& out) {
-  Config config = readForGuard(file);
-  const std::string& device = config.device.name;
-  if (isKept(config)) {
+  const std::string path = configFile(file);
+  Config config = readConfig(path);
+  const Guard now = guardOf(config);
+  HostRecord record = recordFor(path);
+  std::optional<Guard> before = recall(record);
+  if (isKept(now)) {
+    if (config.device.whenDown == DeviceConfig::WhenDown::kBlock) keep(record, now);
     return tell(true, "the gateway runs and keeps its guard", json, out);
   }
-  RouteSituation situation{device, numbersOf(config), false, {}};
+  RouteSituation situation{now.device, now.numbers, false, {}};
   for (const UplinkConfig& uplink : config.uplinks) {
     auto number = static_cast<unsigned>(situation.replies.size());
     situation.replies.push_back({uplink.interface, situation.numbers.replyMark(number)});
   }
   RoutePlan guard = planGuard(config, NetlinkMonitor().table(), situation);
-  NetlinkConfig network;
-  NftFilter filter(device);
+  const bool isOther = before && *before != now;
   if (!guard.filter.guard) {
-    releaseGuard(network, filter, device, situation.numbers);
+    remove(now);
+    if (isOther) remove(*before);
+    record.remove();
     return tell(false, "no guard: 'device.when-down' is not 'block', or there are no routes", json,
                 out);
   }
-  applyGuard(network, filter, device, guard);
-  tell(true, "packets to device.routes leave by " + device + " only, or not at all", json, out);
+  // A guard of another device stays until the new one is there.
+  if (isOther && before->device == now.device) remove(*before);
+  keep(record, now);
+  NetlinkConfig network;
+  NftFilter filter(now.device);
+  applyGuard(network, filter, now.device, guard);
+  if (isOther && before->device != now.device) remove(*before);
+  tell(true, "packets to device.routes leave by " + now.device + " only, or not at all", json, out);
 }
 
 void releaseGuard(const std::string& file, bool json, std::ostream& out) {
-  Config config = readForGuard(file);
-  if (isKept(config) && config.device.whenDown == DeviceConfig::WhenDown::kBlock)
+  const std::string path = configFile(file);
+  HostRecord record = recordFor(path);
+  std::optional<Guard> before = recall(record), now;
+  bool isWanted = true;
+  try {
+    Config config = readConfig(path);
+    now = guardOf(config);
+    isWanted = config.device.whenDown == DeviceConfig::WhenDown::kBlock;
+  } catch (const std::runtime_error&) {
+    if (!before) throw;
+  }
+  if (isWanted && isKept(now ? *now : *before))
     throw std::runtime_error(
         "the gateway runs and would put its guard back; stop it first (systemctl stop "
-        "braid@NAME), or remove 'when-down' and reload");
-  NetlinkConfig network;
-  NftFilter filter(config.device.name);
-  releaseGuard(network, filter, config.device.name, numbersOf(config));
+        "braid@NAME), or remove 'device.when-down: block' and reload");
+  if (now) remove(*now);
+  if (before && before != now) remove(*before);
+  record.remove();
   tell(false,
-       "the guard of " + config.device.name +
+       "the guard of " + (now ? now : before)->device +
            " is gone: packets take the host's own routes in clear",
        json, out);
 }

@@ -12,7 +12,8 @@ namespace braid {
 /// Puts it into effect, or removes one that is not wanted any more. A gateway that runs keeps its
 /// own.
 void applyGuard(const std::string& file, bool json, std::ostream& out);
-/// Removes it.
+/// Removes it, also when the configuration says something else by now or cannot be read: what
+/// applyGuard() made is recorded.
 void releaseGuard(const std::string& file, bool json, std::ostream& out);
 
 }  // namespace braid

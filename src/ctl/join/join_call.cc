@@ -1,6 +1,5 @@
 #include "ctl/join/join_call.h"
 
-#include <netdb.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 #include <stdexcept>
 
 #include "ctl/client/service.h"
+#include "ctl/join/join_names.h"
 #include "ctl/views/format.h"
 #include "gateway/dtls/dtls.h"
 #include "gateway/dtls/join.h"
@@ -67,29 +67,6 @@ struct Way {
   bool isOpen() const { return initiator && problem.empty(); }
 };
 
-std::vector<Endpoint> lookUp(const std::vector<HostPort>& addresses, std::string& problem) {
-  std::vector<Endpoint> out;
-  for (const HostPort& address : addresses) {
-    if (std::optional<Endpoint> numeric = Endpoint::parse(formatHostPort(address))) {
-      out.push_back(*numeric);
-      continue;
-    }
-    addrinfo hints{}, *list = nullptr;
-    hints.ai_socktype = SOCK_DGRAM;
-    int error =
-        getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
-    if (error != 0) problem = address.host + ": " + gai_strerror(error);
-    for (addrinfo* each = list; each; each = each->ai_next) {
-      SocketAddress found{};
-      std::memcpy(&found, each->ai_addr, std::min<size_t>(each->ai_addrlen, sizeof found));
-      Endpoint endpoint = fromSocketAddress(found);
-      if (endpoint.port != 0) out.push_back(endpoint);
-    }
-    if (list) freeaddrinfo(list);
-  }
-  return out;
-}
-
 void openWay(Way& way) {
   int family = way.to.address.isV4() ? AF_INET : AF_INET6;
   way.socket = UniqueFd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -122,8 +99,8 @@ class JoinCaller {
   }
 
   JoinAnswer run() {
+    plan();
     Time now = monotonicNow(), end = now + call_.patience;
-    plan(now);
     while (!asker_.answer() && !asker_.isMalformed() && (now < end || anyAnswered()) && anyLeft()) {
       Interruption::check();
       step(now);
@@ -136,12 +113,14 @@ class JoinCaller {
   }
 
  private:
-  void plan(Time now) {
-    std::vector<Endpoint> addresses = lookUp(call_.invitation.addresses, resolveProblem_);
+  void plan() {
+    FoundEndpoints found = lookUpNames(call_.invitation.addresses, call_.uplinks);
+    resolveProblem_ = found.problem;
+    Time now = monotonicNow();
     std::vector<std::string> interfaces{""};
     interfaces.insert(interfaces.end(), call_.uplinks.begin(), call_.uplinks.end());
     for (const std::string& interface : interfaces) {
-      for (const Endpoint& to : addresses) {
+      for (const Endpoint& to : found.endpoints) {
         if (ways_.size() == kMostWays) return;
         Way& way = ways_.emplace_back();
         way.to = to;
@@ -220,7 +199,7 @@ class JoinCaller {
       return "the concentrator answers in words of another release; bring both up to date";
     if (ways_.empty())
       return "the concentrator's name cannot be resolved: " + printable(resolveProblem_) +
-             "; check the DNS of this host";
+             "; check the DNS of this host (/etc/resolv.conf, /etc/hosts)";
     for (const Way& way : ways_) {
       bool silent = way.problem.empty() || way.problem.starts_with("no answer") || way.isLocal;
       if (!silent) return printable(way.problem);
@@ -233,9 +212,7 @@ class JoinCaller {
       where += (where.empty() ? "" : ", ") + formatHostPort(address);
     return "no answer from " + where + (unheard_ ? ", and a refusal on the way" : "") +
            ": UDP is blocked on the way or at the concentrator's firewall, the address is wrong, "
-           "or the "
-           "concentrator does "
-           "not run";
+           "or the concentrator does not run";
   }
 
   const JoinCall& call_;
@@ -261,9 +238,7 @@ std::string refusalText(const JoinAnswer& answer) {
       return {};
     case JoinCode::kUnknown:
       return "the concentrator does not know this invitation: its secret is wrong, or another one "
-             "took its "
-             "place; invite "
-             "again";
+             "took its place; invite again";
     case JoinCode::kUsed:
       return "this invitation was used by another gateway already; invite again";
     case JoinCode::kExpired:

@@ -1,12 +1,14 @@
 #include "ctl/join/new_gateway.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -32,6 +34,7 @@ namespace braid {
 namespace {
 
 constexpr char kControlC = 3;
+constexpr int kLook = 200;  ///< milliseconds between two looks for a pending signal
 
 }  // namespace
 
@@ -70,6 +73,22 @@ std::optional<std::string> UserTerminal::ask(const std::string& question, bool h
   if (!whole) return std::nullopt;
   line.pop_back();
   return line;
+}
+
+bool UserTerminal::askYesWithin(const std::string& question, Duration limit) {
+  if (!isThere()) return false;
+  tcflush(fd_, TCIFLUSH);
+  if (::write(fd_, question.data(), question.size()) != static_cast<ssize_t>(question.size()))
+    return false;
+  using Clock = std::chrono::steady_clock;
+  for (Clock::time_point end = Clock::now() + limit; Clock::now() < end;) {
+    Interruption::check();
+    pollfd terminal{fd_, POLLIN, 0};
+    if (::poll(&terminal, 1, kLook) <= 0) continue;
+    char answer = 0;
+    return ::read(fd_, &answer, 1) == 1 && (answer == 'y' || answer == 'Y');
+  }
+  return false;
 }
 
 bool UserTerminal::askYes(const std::string& question, bool usual) {

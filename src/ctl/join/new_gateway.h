@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "ctl/join/gateway_yaml.h"
 #include "gateway/dtls/identity.h"
 #include "gateway/network/network_reconciler.h"
@@ -42,6 +43,10 @@ class UserTerminal {
   /// Returns the line that is typed, without its line end; nullopt: none. `hidden`: the typed text
   /// is not shown.
   std::optional<std::string> ask(const std::string& question, bool hidden = false);
+  /// Asks for yes, and waits at most `limit` for it. Anything else that is typed, and silence, is a
+  /// no. What was typed before the question does not count. Throws std::runtime_error when SIGINT,
+  /// SIGTERM or SIGHUP is pending (Interruption).
+  bool askYesWithin(const std::string& question, Duration limit);
   /// Asks for yes or no; an empty line means `usual`.
   bool askYes(const std::string& question, bool usual);
 

@@ -199,6 +199,11 @@ class CommandLine {
     verb->add_option("--file", join_.file, "File that holds the invitation; -: the standard input");
     verb->add_option("--uplink", join_.uplinks, "An interface to use; may be given several times")
         ->allow_extra_args(false);
+    verb->add_option("--confirm-within", join_.confirmWithin,
+                     "With a route for everything, take all back unless the user says at the "
+                     "terminal within this time that this machine is still reached; 0: do not ask. "
+                     "With --yes nobody is asked")
+        ->capture_default_str();
     addNewGateway(verb, join_);
     verb->callback([this] {
       if (join_.line.empty()) join_.line = hidden_;
@@ -229,15 +234,17 @@ class CommandLine {
     dns->require_subcommand(1);
     auto add = [&](const char* name, const char* help) {
       CLI::App* verb = dns->add_subcommand(name, help);
-      verb->add_option("FILE", file_, "Configuration (NAME.yaml)")->required();
+      verb->add_option("FILE", file_, "Configuration, or its name in /etc/braid")->required();
       addJson(verb);
       return verb;
     };
     add("set", "Hand those of the configuration to systemd-resolved or resolvconf (root)")
-        ->callback([this] { dnsSet(file_, json_, out_); });
-    add("remove", "Take them back (root)")->callback([this] { dnsRemove(file_, json_, out_); });
+        ->callback([this] { dnsSet(configFile(file_), json_, out_); });
+    add("remove", "Take them back (root)")->callback([this] {
+      dnsRemove(configFile(file_), json_, out_);
+    });
     add("show", "Show which servers are asked over each uplink")->callback([this] {
-      dnsShow(file_, json_, out_);
+      dnsShow(configFile(file_), json_, out_);
     });
   }
 

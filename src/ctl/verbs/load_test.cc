@@ -62,7 +62,7 @@ nlohmann::json loadResult(const std::vector<LoadSample>& samples, size_t ended) 
   while (begin < ended && samples[begin].at < from) ++begin;
   if (begin == ended) begin = 0;
   const LoadSample& start = samples[begin];
-  // Subflows come and go: a sum that decreased has lost a subflow and cannot be used.
+  // Subflows appear and disappear: a sum that decreased has lost a subflow and cannot be used.
   if (end.at > start.at && end.delivered >= start.delivered)
     out["bytes_per_s"] = static_cast<double>(end.delivered - start.delivered) / (end.at - start.at);
   if (last.sentPackets > first.sentPackets && last.lostPackets >= first.lostPackets)

@@ -1,13 +1,13 @@
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "ctl/client/host_record.h"
 #include "ctl/client/service.h"
+#include "ctl/join/gateway_yaml.h"
 #include "ctl/verbs/verbs.h"
 #include "ctl/views/format.h"
 #include "gateway/config/config.h"
@@ -21,16 +21,8 @@ namespace {
 
 // Made by systemd-resolved for as long as it runs.
 constexpr const char* kResolvedFile = "/run/systemd/resolve/stub-resolv.conf";
-
-Config configOf(const std::string& file) {
-  LoadOptions options;
-  options.checkIdentity = false;
-  ConfigResult result = loadConfig(file, options);
-  if (auto* errors = std::get_if<ConfigErrors>(&result))
-    throw std::runtime_error(errors->empty() ? file + ": cannot be read"
-                                             : errors->front().toString());
-  return std::get<Config>(std::move(result));
-}
+constexpr const char* kResolved = "systemd-resolved";
+constexpr const char* kResolvconf = "resolvconf";
 
 void mustRun(const std::vector<std::string>& words, const std::string* input = nullptr) {
   std::string text;
@@ -38,17 +30,27 @@ void mustRun(const std::vector<std::string>& words, const std::string* input = n
   int status = runProgram(words, nullptr, input);
   if (status == 127)
     throw std::runtime_error("'" + text + "' cannot be started: install " +
-                             (words[0] == "resolvectl" ? "systemd-resolved" : "resolvconf") +
+                             (words[0] == "resolvectl" ? kResolved : kResolvconf) +
                              ", or put the servers of dns into /etc/resolv.conf by hand");
   if (status != 0)
     throw std::runtime_error("'" + text + "' failed with status " + std::to_string(status) +
                              "; it needs root");
 }
 
-// Says that this configuration's servers were handed over: what others have set stays. In a folder
-// where root alone may make files, so that nobody puts a link there.
-std::string memoryOf(const Config& config) {
-  return "/run/braid-" + config.device.name + ".dns";
+// What was handed over, and to whom: what others have set stays.
+struct Memory {
+  std::string by;  ///< empty: nothing was
+  std::string device;
+  bool operator==(const Memory&) const = default;
+};
+
+HostRecord recordFor(const std::string& file) {
+  return {file, "dns"};
+}
+
+Memory recall(const HostRecord& record) {
+  std::vector<std::string> words = record.read();
+  return words.size() == 2 ? Memory{words[0], words[1]} : Memory{};
 }
 
 bool hasResolved() {
@@ -56,84 +58,85 @@ bool hasResolved() {
 }
 
 // resolvconf sorts its records by name: "tun." puts this one before those of uplinks.
-std::string recordOf(const Config& config) {
-  return "tun." + config.device.name;
+std::string recordOf(const std::string& device) {
+  return "tun." + device;
 }
 
-std::vector<std::string> textsOf(const std::vector<Address>& addresses) {
-  std::vector<std::string> out;
-  for (const Address& a : addresses) out.push_back(a.toString());
-  return out;
-}
-
-std::string joined(const std::vector<std::string>& words) {
+std::string joined(const std::vector<Address>& addresses) {
   std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  for (const Address& a : addresses) out += (out.empty() ? "" : ", ") + a.toString();
   return out;
 }
 
 // Prints the program that asks, the device and its servers.
-void tell(const std::string& by, const std::string& device, const std::vector<std::string>& servers,
+void tell(const std::string& by, const std::string& device, const std::vector<Address>& servers,
           bool json, std::ostream& out) {
   if (json) {
-    out << prettyJson({{"by", by}, {"device", device}, {"resolvers", servers}});
+    out << prettyJson({{"by", by}, {"device", device}, {"resolvers", textsOf(servers)}});
   } else {
     out << by << " has " << (servers.empty() ? "no servers" : joined(servers)) << " for " << device
         << '\n';
   }
 }
 
+// systemd-resolved forgets a device that is gone by itself.
+void takeBack(const Memory& memory) {
+  if (memory.by == kResolvconf) {
+    mustRun({"resolvconf", "-d", recordOf(memory.device)});
+  } else if (memory.by == kResolved && std::filesystem::exists("/sys/class/net/" + memory.device)) {
+    mustRun({"resolvectl", "revert", memory.device});
+  }
+}
+
 }  // namespace
 
 void dnsSet(const std::string& file, bool json, std::ostream& out) {
-  Config config = configOf(file);
-  if (config.dns.servers.empty()) return dnsRemove(file, json, out);
+  Config config = readConfig(file);
+  const std::vector<Address>& servers = config.dns.servers;
+  if (servers.empty()) return dnsRemove(file, json, out);
   const std::string& device = config.device.name;
-  std::vector<std::string> servers = textsOf(config.dns.servers);
-  if (!hasResolved() && !config.dns.domains.empty())
+  bool resolved = hasResolved();
+  if (!resolved && !config.dns.domains.empty())
     throw std::runtime_error(
         "only systemd-resolved asks other servers for some domains; install it, or remove "
         "dns.domains");
-  if (!(std::ofstream(memoryOf(config)) << (hasResolved() ? "systemd-resolved\n" : "resolvconf\n")))
-    throw std::runtime_error("cannot write " + memoryOf(config) + "; is this root?");
-  if (hasResolved()) {
+  HostRecord record = recordFor(file);
+  Memory now{resolved ? kResolved : kResolvconf, device}, before = recall(record);
+  if (before != now) takeBack(before);
+  if (!record.write({now.by, now.device}))
+    throw std::runtime_error("cannot write " + record.path() + "; is this root?");
+  if (resolved) {
     std::vector<std::string> dns{"resolvectl", "dns", device},
         domains{"resolvectl", "domain", device};
-    dns.insert(dns.end(), servers.begin(), servers.end());
+    for (const Address& server : servers) dns.push_back(server.toString());
     // "~": which server is asked for these names, and no suffix to complete others by.
     for (const std::string& domain : config.dns.domains) domains.push_back("~" + domain);
     if (config.dns.domains.empty()) domains.push_back("~.");
     mustRun(dns);
     mustRun(domains);
     mustRun({"resolvectl", "default-route", device, config.dns.domains.empty() ? "yes" : "no"});
-    return tell("systemd-resolved", device, servers, json, out);
+  } else {
+    std::string text;
+    for (const Address& server : servers) text += "nameserver " + server.toString() + "\n";
+    mustRun({"resolvconf", "-a", recordOf(device), "-m", "0", "-x"}, &text);
   }
-  std::string text;
-  for (const std::string& server : servers) text += "nameserver " + server + "\n";
-  mustRun({"resolvconf", "-a", recordOf(config), "-m", "0", "-x"}, &text);
-  tell("resolvconf", device, servers, json, out);
+  tell(now.by, device, servers, json, out);
 }
 
-// systemd-resolved forgets a device that is gone by itself.
 void dnsRemove(const std::string& file, bool json, std::ostream& out) {
-  Config config = configOf(file);
-  const std::string& device = config.device.name;
-  std::string by;
-  if (!(std::ifstream(memoryOf(config)) >> by)) {
-    if (json) tell("", device, {}, json, out);
+  HostRecord record = recordFor(file);
+  Memory memory = recall(record);
+  if (memory.by.empty()) {
+    if (json) tell("", "", {}, json, out);
     return;
   }
-  if (by == "resolvconf") {
-    mustRun({"resolvconf", "-d", recordOf(config)});
-  } else if (std::filesystem::exists("/sys/class/net/" + device)) {
-    mustRun({"resolvectl", "revert", device});
-  }
-  std::filesystem::remove(memoryOf(config));
-  tell(by, device, {}, json, out);
+  takeBack(memory);
+  record.remove();
+  tell(memory.by, memory.device, {}, json, out);
 }
 
 void dnsShow(const std::string& file, bool json, std::ostream& out) {
-  Config config = configOf(file);
+  Config config = readConfig(file);
   NetlinkMonitor monitor;
   LinkResolverFiles files;
   nlohmann::json uplinks = nlohmann::json::array();
@@ -148,7 +151,7 @@ void dnsShow(const std::string& file, bool json, std::ostream& out) {
     if (!json)
       out << "uplink " << uplink.name << ": "
           << (asked.servers.empty() ? "no server is known"
-                                    : joined(textsOf(asked.servers)) + " of " + asked.source)
+                                    : joined(asked.servers) + " of " + asked.source)
           << '\n';
   }
   LinkResolvers host = files.ofHost();
@@ -160,10 +163,10 @@ void dnsShow(const std::string& file, bool json, std::ostream& out) {
           {{"resolvers", textsOf(config.dns.servers)}, {"domains", config.dns.domains}}}});
     return;
   }
-  out << "host: " << (host.servers.empty() ? "none" : joined(textsOf(host.servers))) << " of "
-      << host.source << '\n'
-      << "tunnel (dns): "
-      << (config.dns.servers.empty() ? "none" : joined(textsOf(config.dns.servers))) << '\n';
+  out << "host: " << (host.servers.empty() ? "none" : joined(host.servers)) << " of " << host.source
+      << '\n'
+      << "tunnel (dns): " << (config.dns.servers.empty() ? "none" : joined(config.dns.servers))
+      << '\n';
 }
 
 }  // namespace braid

@@ -1,6 +1,5 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <stdexcept>
 
 #include "ctl/firewall/firewall.h"
 #include "ctl/join/gateway_yaml.h"
@@ -11,15 +10,6 @@
 namespace braid {
 
 namespace {
-
-Config configAt(const std::string& file) {
-  LoadOptions options;
-  options.checkIdentity = false;
-  ConfigResult result = loadConfig(file, options);
-  if (std::string problems = problemsOf(result); !problems.empty())
-    throw std::runtime_error(problems);
-  return std::get<Config>(std::move(result));
-}
 
 nlohmann::json stepsJson(const std::vector<FirewallStep>& steps) {
   nlohmann::json out = nlohmann::json::array();
@@ -75,7 +65,7 @@ void writeState(const FirewallState& state, const char* lead, std::ostream& out)
 }  // namespace
 
 bool showFirewall(const std::string& file, bool json, std::ostream& out) {
-  FirewallState state = lookAtFirewall(file, configAt(file));
+  FirewallState state = lookAtFirewall(file, readConfig(file));
   if (json) {
     nlohmann::json answer = stateJson(state);
     answer["file"] = file;
@@ -88,14 +78,17 @@ bool showFirewall(const std::string& file, bool json, std::ostream& out) {
 }
 
 bool allowFirewall(const std::string& file, bool intoChains, bool json, std::ostream& out) {
-  FirewallChange change = allowInFirewall({file, intoChains}, configAt(file));
+  FirewallChange change = allowInFirewall({file, intoChains}, readConfig(file));
   if (json) {
     nlohmann::json answer = stateJson(change.left);
     answer["file"] = file;
     answer["done"] = stepsJson(change.done);
+    answer["not_taken_back"] = change.problems;
     out << prettyJson(answer);
     return !isDropped(change.left);
   }
+  for (const std::string& problem : change.problems)
+    out << "an earlier change is not taken back: " << printable(problem) << '\n';
   for (const FirewallStep& step : change.done) out << "done: " << toText(step);
   if (change.done.empty() && !isDropped(change.left)) out << "nothing has to be let through\n";
   writeState(change.left, "do this by hand, or with --into-chains:", out);

@@ -173,6 +173,7 @@ namespace {
 
 constexpr const char* kDevice = "braid0";
 constexpr Duration kEchoPatience = 30s;
+constexpr Duration kLongestConfirmation = 1h;
 
 std::string readUpTo(std::istream& in) {
   std::string text(kMaxInvitationLine + 1, '\0');
@@ -258,6 +259,34 @@ bool waitForPacket(const EdgePlan& plan, std::ostream& steps) {
   return false;
 }
 
+// How long the user may take to confirm; zero: nobody is asked. Throws for a time that is none.
+Duration confirmationTime(const JoinOptions& options, const UserTerminal& terminal) {
+  std::optional<Duration> time =
+      options.confirmWithin == "0" ? Duration{} : parseDuration(options.confirmWithin);
+  if (!time || *time > kLongestConfirmation)
+    throw std::runtime_error("--confirm-within must be 0 or a time up to 1h, such as 2min");
+  return options.yes || !terminal.isThere() ? Duration{} : *time;
+}
+
+// A route for everything can cut off the user who works from outside. Then no answer arrives, and
+// the caller takes everything back.
+void waitForConfirmation(const EdgePlan& plan, Duration limit, UserTerminal& terminal) {
+  bool everything = std::ranges::any_of(plan.answer.networks,
+                                        [](const Prefix& network) { return network.length == 0; });
+  if (!everything || limit == 0s) return;
+  std::string within = durationText(limit);
+  if (terminal.askYesWithin("All traffic now goes through the tunnel. Is this machine still "
+                            "reached? Without a yes within " +
+                                within + ", everything is taken back. [y/N] ",
+                            limit))
+    return;
+  throw std::runtime_error(
+      "not confirmed within " + within +
+      ": nothing of this attempt is left here. The concentrator still knows '" + plan.answer.name +
+      "': take it out there, or invite this machine by another name. Without "
+      "this question: --confirm-within 0");
+}
+
 }  // namespace
 
 void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
@@ -265,6 +294,7 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   std::ostream& steps = options.json ? silent : out;
   UserTerminal terminal;
   EdgePlan plan;
+  const Duration confirmation = confirmationTime(options, terminal);
   Invitation invitation = readInvitation(options, terminal);
   plan.files = newFiles(options);
   NetlinkMonitor monitor;
@@ -301,12 +331,13 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   if (std::string left = familyLeftOut(plan.answer.networks);
       left == "IPv4" || (left == "IPv6" && hasIpv6()))
     steps << "note: " << left
-          << " is not routed into the tunnel, and so it is refused ('when-down: block' in "
+          << " is not routed into the tunnel, and so it is refused ('device.when-down: block' in "
           << plan.files.yaml() << ")\n";
   FirewallAnswer firewall = openFirewall(options, plan.files, all, terminal, steps);
   bool started = startGateway(options, plan.files, all, steps), answered = false;
   if (started) {
     answered = waitForPacket(plan, steps);
+    waitForConfirmation(plan, confirmation, terminal);
   } else {
     steps << "it must come within 10 minutes: then the concentrator forgets it, and the invitation "
              "is open "

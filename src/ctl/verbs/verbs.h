@@ -59,11 +59,12 @@ bool check(const std::string& file, bool json, std::ostream& out);
 /// Returns false when there are errors.
 bool checkFleet(const std::string& folder, bool json, std::ostream& out);
 
-/// Hands the name servers of this configuration (`dns`) to systemd-resolved or resolvconf, or takes
-/// them back. Without any, nothing is done. `file`: a path.
+/// Hands the name servers of this configuration (`dns`) to systemd-resolved or resolvconf. Without
+/// any, those of an earlier call are taken back. `file`: a path.
 void dnsSet(const std::string& file, bool json, std::ostream& out);
+/// Takes back what dnsSet() handed over for this configuration, whatever that says by now.
 void dnsRemove(const std::string& file, bool json, std::ostream& out);
-/// Prints the name servers for each uplink, for the whole host, and of `dns`.
+/// Prints the name servers of each uplink, those of the whole host, and those of `dns`.
 void dnsShow(const std::string& file, bool json, std::ostream& out);
 /// Prints what the host's packet filter drops of a gateway's packets, and the commands that let
 /// them through. Returns false when something is dropped.
@@ -101,7 +102,8 @@ struct JoinOptions : NewGateway {
   std::string line;  ///< the invitation; empty: from `file`, else from the standard input or, when
                      ///< that is one, the terminal
   std::string file;
-  std::vector<std::string> uplinks;  ///< interfaces; empty: those with a default route
+  std::vector<std::string> uplinks;    ///< interfaces; empty: those with a default route
+  std::string confirmWithin = "2min";  ///< how long the user may take to confirm; 0: does not ask
 };
 /// Makes this machine an edge of the concentrator that invites it. Output as in setup().
 void join(const JoinOptions& options, std::ostream& out, std::ostream& err);

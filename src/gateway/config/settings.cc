@@ -105,9 +105,8 @@ std::vector<Setting> hostSettings() {
       {"device", "when-down", oneOf(BRAID_MEMBER(device.whenDown), kWhenDown).withDefault("none"),
        kReload,
        "what becomes of packets to `routes` while no peer is up. `block`: refused, in both "
-       "families if all of one is routed, also while no daemon runs; `braidctl release` ends that. "
-       "`direct`: they take the host's own routes, with masquerade at the uplinks. Without it they "
-       "are lost while the daemon runs, and take the host's own routes when it does not"},
+       "families if all of one is routed, also while no daemon runs. `direct`: they take the "
+       "host's own routes. Without it they are lost, and take those while no daemon runs"},
       {"device", "mark-mask",
        made(BRAID_MEMBER(device.markMask), "eight adjacent bits, such as `0xff0000`", readMarkMask,
             hexadecimal),

@@ -69,9 +69,9 @@ class FakeStreamHost final : public StreamHost {
     approaches_ = approaches;
     return barriers_;
   }
-  /// The packet filter drops intercepted connections of these.
+  /// Makes the packet filter drop the intercepted connections that these barriers describe.
   void bar(std::vector<StreamBarrier> barriers) { barriers_ = std::move(barriers); }
-  /// Those that the gateway asked about last.
+  /// The approaches that the gateway asked about last.
   const std::vector<StreamApproach>& approaches() const { return approaches_; }
   void stopIntercepting() override { taking_.reset(); }
   std::optional<Accepted> accept(uint64_t tag, int& error) override;

@@ -200,7 +200,8 @@ bool LinkResolver::Lookup::openChannel(uint16_t port) {
 
 // Called before a socket is used. Returning an error keeps the lookup from asking past the uplink.
 int LinkResolver::Lookup::prepare(ares_socket_t fd) const {
-  // Without CAP_NET_ADMIN there is no tunnel that the mark could keep the question out of.
+  // A process without CAP_NET_ADMIN cannot set the mark. It has no tunnel either, so the question
+  // needs none.
   if (::setsockopt(fd, SOL_SOCKET, SO_MARK, &way_.mark, sizeof way_.mark) < 0 && errno != EPERM)
     return -1;
   if (result_.asked.local || way_.interface.empty()) return 0;

@@ -213,9 +213,9 @@ void putForward(NftBatch& batch, const std::string& table, const Translation& wh
   }
 }
 
-// A forwarded connection from one host behind a peer to another gets this host's address:
-// otherwise the answers would go past this host, in the LAN that both are in, or be refused as
-// packets from one peer to another.
+// A forwarded connection from one host behind a peer to another gets this host's address.
+// Otherwise the answers would stay in the LAN where both hosts are, or be refused as packets from
+// one peer to another.
 void putHairpin(NftBatch& batch, const std::string& table, const Translation& what) {
   NftRule(batch, table, kOut)
       .interfaceIs(what.device)
@@ -255,7 +255,7 @@ void putMasquerade(NftBatch& batch, const std::string& table, const Translation&
       .masquerade();
 }
 
-// What goes past the tunnel while that is down.
+// The networks whose packets leave by the host's own routes while the tunnel is down.
 void putDirect(NftBatch& batch, const std::string& table, const Translation& what) {
   for (bool v6 : {false, true}) {
     putAddressSet(batch, table, kDirectSets[v6], 3 + v6, v6, what.direct);

@@ -119,8 +119,8 @@ inline std::vector<Endpoint> endpointsOver(const PeerOptions& peer, const std::s
   return endpoints;
 }
 
-// Whether there are routes over several uplinks, and several over one of them. An uplink that is
-// down counts, so that the numbers stay when it comes and goes.
+// Whether there are routes over several uplinks, and one of these uplinks has several routes. An
+// uplink that is down counts, so that the numbers do not change when it fails and returns.
 inline bool needNumbers(const PeerOptions& peer, const std::vector<UplinkMeterEntry>& uplinks) {
   size_t most = 0, used = 0;
   for (const UplinkMeterEntry& uplink : uplinks) {

@@ -82,7 +82,7 @@ class DataTracker final : private QuotaUser {
   /// Whether the quota has room for one more unit. While it has none, new data must wait as it does
   /// for a full window.
   bool mayCreate() const { return hasRoom(1); }
-  /// A new unit of `flow`, which must be sent at once: onSent() must follow. An inner packet gets
+  /// Creates a unit of `flow`. It must be sent at once: onSent() must follow. An inner packet gets
   /// the next DSN of the flow's slot. For a range, offset and frame type are read from Flow::unit,
   /// where the lane wrote them. Ask mayCreate() before.
   UnitRef create(Flow& flow, Packet packet, Time now);

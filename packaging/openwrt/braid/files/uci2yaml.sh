@@ -2,7 +2,7 @@
 # has been called; braid_yaml writes to standard output. Every value is quoted, so that none can be more than a value;
 # whether it is a good one is braidd's to say (braidd --check).
 
-# An option's name with dashes in place of the underscores that UCI asks for.
+# An option's name with dashes instead of the underscores that UCI asks for.
 braid_key() {
 	echo "$1" | tr _ -
 }

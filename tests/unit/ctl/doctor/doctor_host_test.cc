@@ -3,11 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <string>
 
 #include "ctl/doctor/doctor.h"
+#include "tests/temporary_folder.h"
 
 namespace braid::doctor_host_test {
 namespace {
@@ -20,30 +19,25 @@ using testing::IsEmpty;
 
 struct DoctorHostTest : testing::Test {
   DoctorHostTest() {
-    std::string name = (fs::temp_directory_path() / "braid-doctor-XXXXXX").string();
-    root = mkdtemp(name.data());
     config.peers.emplace_back().options.prefixes = {*Prefix::parse("10.1.0.0/16")};
     forwards("ipv4/ip_forward", 0);
     forwards("ipv6/conf/all/forwarding", 0);
   }
-  ~DoctorHostTest() override { fs::remove_all(root); }
 
   void forwards(const std::string& family, int on) const {
-    fs::path file = root / "proc/sys/net" / family;
-    fs::create_directories(file.parent_path());
-    std::ofstream(file) << on << '\n';
+    root.write("proc/sys/net/" + family, std::to_string(on) + "\n");
   }
   // The findings about forwarding.
   std::vector<std::string> found() const {
     DoctorReport report;
-    checkHost({config, nullptr, Machine(root), {}, {}}, report);
+    checkHost({config, nullptr, Machine(root.path()), {}, {}}, report);
     std::vector<std::string> out;
     for (const Finding& f : report.findings())
       if (f.check == "forwarding") out.push_back(f.what + "; " + f.why);
     return out;
   }
 
-  fs::path root;
+  TemporaryFolder root;
   Config config;
 };
 

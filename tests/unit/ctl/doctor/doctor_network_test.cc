@@ -2,14 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "ctl/doctor/doctor.h"
+#include "tests/temporary_folder.h"
 
 namespace braid::doctor_network_test {
 namespace {
@@ -20,26 +18,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr int kUplink = 2, kDevice = 7;
-
-/// A folder that stands for the root of a machine.
-class TemporaryRoot {
- public:
-  TemporaryRoot() {
-    std::string name = std::filesystem::temp_directory_path() / "braid-root-XXXXXX";
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TemporaryRoot() { std::filesystem::remove_all(path_); }
-  TemporaryRoot(const TemporaryRoot&) = delete;
-  TemporaryRoot& operator=(const TemporaryRoot&) = delete;
-  const std::string& path() const { return path_; }
-  void write(const std::string& file, const std::string& text) const {
-    std::filesystem::create_directories(std::filesystem::path(path_ + file).parent_path());
-    std::ofstream(path_ + file) << text;
-  }
-
- private:
-  std::string path_;
-};
 
 struct DoctorNetworkTest : testing::Test {
   DoctorNetworkTest() {
@@ -118,8 +96,8 @@ TEST_F(DoctorNetworkTest, AFamilyThatIsRefusedIsNotInClear) {
 // A provider's name server is on the uplink's side. With a route for everything it is asked through
 // the tunnel.
 TEST_F(DoctorNetworkTest, NameServersThatTheTunnelTakesAwayAreFound) {
-  TemporaryRoot root;
-  root.write("/etc/resolv.conf", "nameserver 10.64.0.1\nnameserver 10.2.0.53\n");
+  TemporaryFolder root;
+  root.write("etc/resolv.conf", "nameserver 10.64.0.1\nnameserver 10.2.0.53\n");
   auto findings = [&] {
     DoctorReport report;
     checkResolvers({config, nullptr, Machine(root.path()), table, routes}, report);

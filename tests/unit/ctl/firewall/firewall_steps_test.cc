@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -13,22 +12,19 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/temporary_folder.h"
+
 namespace braid::firewall_steps_test {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::ThrowsMessage;
 
 struct FirewallStepsTest : testing::Test {
-  FirewallStepsTest() {
-    std::string name = (fs::temp_directory_path() / "braid-steps-XXXXXX").string();
-    root = mkdtemp(name.data());
-  }
-  ~FirewallStepsTest() override { fs::remove_all(root); }
-
-  std::string path(const std::string& name) const { return (root / name).string(); }
+  std::string path(const std::string& name) const { return root.file(name); }
   std::string text(const std::string& name) const {
     std::ifstream in(path(name));
     std::stringstream all;
@@ -36,7 +32,7 @@ struct FirewallStepsTest : testing::Test {
     return all.str();
   }
   void write(const std::string& name, const std::string& content) const {
-    std::ofstream(path(name)) << content;
+    root.write(name, content);
   }
   // Makes the file `made` and removes it.
   FirewallStep touch(const std::string& made) const {
@@ -53,12 +49,13 @@ struct FirewallStepsTest : testing::Test {
     return step;
   }
 
-  fs::path root;
+  TemporaryFolder root;
   nlohmann::json record = nlohmann::json::array();
+  KeepRecord keep = [](const nlohmann::json&) {};
 };
 
 TEST_F(FirewallStepsTest, ProgramsAreRunAndTakenBack) {
-  makeChanges({touch("a"), touch("b")}, "braid edge", record);
+  makeChanges({touch("a"), touch("b")}, "braid edge", record, keep);
   EXPECT_TRUE(fs::exists(path("a")) && fs::exists(path("b")));
   record = nlohmann::json::parse(record.dump());
   fs::remove(path("a"));
@@ -66,18 +63,79 @@ TEST_F(FirewallStepsTest, ProgramsAreRunAndTakenBack) {
   EXPECT_FALSE(fs::exists(path("b")));
 }
 
-TEST_F(FirewallStepsTest, OneThatFailsLeavesNothing) {
+TEST_F(FirewallStepsTest, AChangeIsRecordedBeforeItIsMade) {
+  size_t calls = 0;
+  keep = [&](const nlohmann::json& now) {
+    calls += 1;
+    EXPECT_EQ(now.size(), calls);
+    EXPECT_EQ(now.back()["undo"][1], path(calls == 1 ? "a" : "b"));
+    EXPECT_FALSE(fs::exists(path(calls == 1 ? "a" : "b")));
+  };
+  makeChanges({touch("a"), touch("b")}, "braid edge", record, keep);
+  EXPECT_EQ(calls, 2u);
+}
+
+TEST_F(FirewallStepsTest, WhatCannotBeRecordedIsNotMade) {
+  keep = [&](const nlohmann::json& now) {
+    if (now.size() == 2) throw std::runtime_error("no space left");
+  };
+  EXPECT_THAT(
+      [&] {
+        makeChanges({touch("a"), touch("b")}, "braid edge", record, keep);
+      },
+      ThrowsMessage<std::runtime_error>(HasSubstr("no space left")));
+  EXPECT_FALSE(fs::exists(path("b")));
+  EXPECT_EQ(record.size(), 1u);
+  EXPECT_THAT(takeChangesBack(record), IsEmpty());
+  EXPECT_FALSE(fs::exists(path("a")));
+}
+
+TEST_F(FirewallStepsTest, WhatCannotBeTakenBackStaysInTheRecord) {
+  FirewallStep locked = touch("locked"), ended = touch("b");
+  locked.undo = {"sh", "-c",
+                 "test -e " + path("key") + " || { echo is not running >&2; exit 252; }"};
+  ended.finish = {"sh", "-c", "echo reloaded >> " + path("log")};
+  makeChanges({touch("a"), locked, ended}, "braid edge", record, keep);
+  EXPECT_THAT(takeChangesBack(record), ElementsAre(HasSubstr("is not running")));
+  EXPECT_FALSE(fs::exists(path("a")) || fs::exists(path("b")));
+  EXPECT_EQ(record.size(), 2u) << "the one, and the end of all: " << record;
+  write("key", "");
+  EXPECT_THAT(takeChangesBack(record), IsEmpty());
+  EXPECT_THAT(record, IsEmpty());
+  EXPECT_EQ(text("log"), "reloaded\nreloaded\nreloaded\n");
+}
+
+TEST_F(FirewallStepsTest, WhatIsGoneCountsAsTakenBack) {
+  for (const char* answer :
+       {"Could not delete non-existent rule",
+        "iptables: Bad rule (does a matching rule exist in that chain?).",
+        "iptables: No chain/target/match by that name.", "Error: INVALID_ZONE: b-braid0",
+        "Error: No such file or directory; did you mean table"}) {
+    FirewallStep step = touch("a");
+    step.undo = {"sh", "-c", "echo \"$0\" >&2; exit 1", answer};
+    makeChanges({step}, "braid edge", record, keep);
+    EXPECT_THAT(takeChangesBack(record), IsEmpty()) << answer;
+    EXPECT_THAT(record, IsEmpty()) << answer;
+  }
+  FirewallStep step = touch("a");
+  step.undo = {"/no/such/program"};
+  makeChanges({step}, "braid edge", record, keep);
+  EXPECT_THAT(takeChangesBack(record), IsEmpty()) << "the program is not installed any more";
+}
+
+TEST_F(FirewallStepsTest, OneThatFailsIsNotInTheRecord) {
   FirewallStep bad;
   bad.run = {"sh", "-c", "echo no such chain >&2; exit 3"};
   EXPECT_THAT(
       [&] {
-        makeChanges({touch("a"), bad}, "braid edge", record);
+        makeChanges({touch("a"), bad}, "braid edge", record, keep);
       },
       ThrowsMessage<std::runtime_error>(HasSubstr("no such chain")));
+  EXPECT_EQ(record.size(), 1u);
+  EXPECT_THAT(takeChangesBack(record), IsEmpty());
   EXPECT_FALSE(fs::exists(path("a")));
-  EXPECT_THAT(record, IsEmpty());
   bad.run = {"/no/such/program"};
-  EXPECT_THAT([&] { makeChanges({bad}, "braid edge", record); },
+  EXPECT_THAT([&] { makeChanges({bad}, "braid edge", record, keep); },
               ThrowsMessage<std::runtime_error>(HasSubstr("is it installed?")));
 }
 
@@ -85,7 +143,7 @@ TEST_F(FirewallStepsTest, LinesStandBeforeTheFirstOfTheirKind) {
   const std::string whole = "*filter\n:input - [0:0]\n-A input one\n-A input two\nCOMMIT\n";
   write("before.rules", whole);
   ASSERT_EQ(::chmod(path("before.rules").c_str(), 0640), 0);
-  makeChanges({lines("-A input ours\n")}, "braid edge", record);
+  makeChanges({lines("-A input ours\n")}, "braid edge", record, keep);
   EXPECT_EQ(text("before.rules"),
             "*filter\n:input - [0:0]\n# begin of braid edge\n-A input ours\n# end of braid edge\n"
             "-A input one\n-A input two\nCOMMIT\n");
@@ -93,8 +151,8 @@ TEST_F(FirewallStepsTest, LinesStandBeforeTheFirstOfTheirKind) {
   ASSERT_EQ(::stat(path("before.rules").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777u, 0640u);
   nlohmann::json other = nlohmann::json::array();
-  makeChanges({lines("-A input theirs\n")}, "braid hub", other);
-  makeChanges({lines("-A input anew\n")}, "braid edge", record);
+  makeChanges({lines("-A input theirs\n")}, "braid hub", other, keep);
+  makeChanges({lines("-A input anew\n")}, "braid edge", record, keep);
   EXPECT_THAT(text("before.rules"), testing::Not(HasSubstr("ours"))) << "they take their place";
   EXPECT_THAT(takeChangesBack(record), IsEmpty());
   EXPECT_THAT(text("before.rules"), HasSubstr("theirs")) << "those of another gateway stay";
@@ -104,7 +162,7 @@ TEST_F(FirewallStepsTest, LinesStandBeforeTheFirstOfTheirKind) {
 
 TEST_F(FirewallStepsTest, AFileWithoutSuchALineIsLeftAsItIs) {
   write("before.rules", "*filter\nCOMMIT\n");
-  EXPECT_THAT([&] { makeChanges({lines("-A input ours\n")}, "braid edge", record); },
+  EXPECT_THAT([&] { makeChanges({lines("-A input ours\n")}, "braid edge", record, keep); },
               ThrowsMessage<std::runtime_error>(HasSubstr("no line that begins with '-A input'")));
   EXPECT_EQ(text("before.rules"), "*filter\nCOMMIT\n");
 }
@@ -114,7 +172,7 @@ TEST_F(FirewallStepsTest, AFileOfOurOwnGoesWithItsFolder) {
   step.file = path("hooks/network.d/braid-edge");
   step.text = "#!/bin/sh\n";
   step.isProgram = true;
-  makeChanges({step}, "braid edge", record);
+  makeChanges({step}, "braid edge", record, keep);
   struct stat info {};
   ASSERT_EQ(::stat(step.file.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777u, 0755u);
@@ -125,7 +183,7 @@ TEST_F(FirewallStepsTest, AFileOfOurOwnGoesWithItsFolder) {
 TEST_F(FirewallStepsTest, TheEndIsRunOnceForAllAndAgainWhenTheyAreTakenBack) {
   FirewallStep one = touch("a"), two = touch("b");
   one.finish = two.finish = {"sh", "-c", "echo reloaded >> " + path("log")};
-  makeChanges({one, two}, "braid edge", record);
+  makeChanges({one, two}, "braid edge", record, keep);
   EXPECT_EQ(text("log"), "reloaded\n");
   EXPECT_THAT(takeChangesBack(record), IsEmpty());
   EXPECT_EQ(text("log"), "reloaded\nreloaded\n");
@@ -133,8 +191,10 @@ TEST_F(FirewallStepsTest, TheEndIsRunOnceForAllAndAgainWhenTheyAreTakenBack) {
 
 TEST_F(FirewallStepsTest, ARecordThatSomebodyElseWroteDoesNoHarm) {
   for (const char* bad : {"7", "{}", "[1]", "[{\"undo\": 7}]", "[{\"undo\": []}]",
-                          "[{\"file\": 3, \"lines\": {}}]", "[{\"finish\": [1, 2]}]"})
-    EXPECT_THAT(takeChangesBack(nlohmann::json::parse(bad)), IsEmpty()) << bad;
+                          "[{\"file\": 3, \"lines\": {}}]", "[{\"finish\": [1, 2]}]"}) {
+    record = nlohmann::json::parse(bad);
+    EXPECT_THAT(takeChangesBack(record), IsEmpty()) << bad;
+  }
 }
 
 TEST(ShellText, QuotesWhatAShellWouldRead) {

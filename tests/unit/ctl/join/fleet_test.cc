@@ -15,6 +15,7 @@
 
 #include "ctl/verbs/verbs.h"
 #include "gateway/dtls/identity.h"
+#include "tests/temporary_folder.h"
 #include "tunnel/wire/handshake_envelope.h"
 
 namespace braid::fleet_test {
@@ -29,8 +30,6 @@ using testing::IsEmpty;
 class FleetCheck : public testing::Test {
  protected:
   FleetCheck() {
-    std::string path = (fs::temp_directory_path() / "braid-fleet-XXXXXX").string();
-    folder_ = mkdtemp(path.data());
     for (const char* name : {"hub", "a", "b"}) {
       fs::path keys = folder_ / "keys";
       fs::create_directory(keys);
@@ -64,7 +63,6 @@ class FleetCheck : public testing::Test {
                      "    prefixes: [10.99.0.1/32, 10.0.0.0/24]\n";
     }
   }
-  ~FleetCheck() override { fs::remove_all(folder_); }
 
   void change(const std::string& file, const std::string& from, const std::string& to) {
     std::string& text = texts_[file];
@@ -88,7 +86,8 @@ class FleetCheck : public testing::Test {
     return runBraidctl(static_cast<int>(words.size()), words.data(), out_, err_);
   }
 
-  fs::path folder_;
+  TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
   std::map<std::string, std::string> pins_, texts_;
   std::ostringstream out_, err_;
 };

@@ -19,6 +19,7 @@
 #include "ctl/join/new_gateway.h"
 #include "gateway/control/control.h"
 #include "gateway/join/invitation.h"
+#include "tests/temporary_folder.h"
 
 namespace braid::cli_test {
 namespace {
@@ -29,12 +30,6 @@ using testing::StartsWith;
 
 class Cli : public testing::Test {
  protected:
-  Cli() {
-    std::string name = (fs::temp_directory_path() / "braid-ctl-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~Cli() override { fs::remove_all(folder_); }
-
   int run(std::vector<std::string> words) {
     std::vector<const char*> argv{"braidctl"};
     for (const std::string& word : words) argv.push_back(word.c_str());
@@ -43,7 +38,8 @@ class Cli : public testing::Test {
     return runBraidctl(static_cast<int>(argv.size()), argv.data(), out_, err_);
   }
 
-  fs::path folder_;
+  TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path();
   std::ostringstream out_, err_;
 };
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,25 +12,11 @@
 
 #include "gateway/dtls/datagram_bio.h"
 #include "gateway/dtls/dtls.h"
+#include "tests/temporary_folder.h"
 
 namespace braid {
 
 using Bytes = std::vector<uint8_t>;
-
-/// A folder that is deleted at the end of the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = testing::TempDir() + "braid-identity-XXXXXX";
-    if (!mkdtemp(name.data())) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline Identity newIdentity(const std::string& name) {
   TemporaryFolder folder;
