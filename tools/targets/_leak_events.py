@@ -315,6 +315,28 @@ def _uplink_up(world):
     world.restore(world.down)
 
 
+@event("uplink under another name")
+def _renamed(world):
+    """As udev does, or a modem that is plugged in elsewhere. Only where the uplinks are known by their MAC address."""
+    if not world.variant.get("mac"):
+        return "not tried"
+    index = world.choose.choice((0, 1))
+    if world.down is not None:
+        world.restore(world.down)
+    device, name = world.place.devices[index], f"wlx{index}"
+    for old, new in ((device, name), (name, device)):
+        world.edge.ip("link", "set", old, "down")
+        world.edge.ip("link", "set", old, "name", new)
+        world.edge.address(new, f"{world.place.near(index)[0]}/24", f"{world.place.near(index)[1]}/64")
+        for default, v6 in (("0.0.0.0/0", False), ("::/0", True)):
+            world.edge.route(default, "via", world.router(index, v6), "dev", new, "metric", 10)
+        time.sleep(world.choose.uniform(0.4, 0.8))
+    for family in ("-4", "-6"):
+        world.quiet(family, "route", "del", "default", "dev", device, "metric", "10")
+    world.restore(index)
+    return device
+
+
 @event("rules taken away by another program", running=True)
 def _rules(world):
     for family in ("-4", "-6"):
