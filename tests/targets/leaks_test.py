@@ -10,7 +10,8 @@ import unittest
 from unittest import mock
 
 from targets import MISSING, _leak_events, _leak_lab, router_leaks
-from targets._leak_lab import ELSEWHERE, ENDPOINT, LEAK, MARKER, OTHER_NAME, OTHER_REPLY, REPLY, RESOLVER, STRANGER, TUNNEL
+from targets._leak_lab import (ELSEWHERE, ENDPOINT, LEAK, MARKER, OTHER_NAME, OTHER_REPLY, REPLY, RESOLVER, STRANGER,
+                               TUNNEL)
 
 WIFI, LTE = "10.0.0.1", "10.0.1.1"
 WIFI6 = "fd01::1"
@@ -120,8 +121,7 @@ class Events(unittest.TestCase):
             def happen(_, grows=grows):
                 sender.rounds += grows
 
-            with mock.patch.object(router_leaks, "sequence",
-                                            lambda *_: [event._replace(happen=happen)] * 2):
+            with mock.patch.object(router_leaks, "sequence", lambda *_: [event._replace(happen=happen)] * 2):
                 router_leaks.happen(world, 2, began, detail, dwell=(0, 0))
             self.assertEqual((len(began), MISSING in detail), (2, missing))
 

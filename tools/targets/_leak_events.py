@@ -161,8 +161,7 @@ VARIANTS = {
     "mac": lambda world, config: config.update(uplinks=[
         {"name": device[:-1], **({"mac": mac_of(world, device)} if world.variant["mac"] else {"interface": device})}
         for device in world.place.devices]),
-    "streams": lambda world, config: config.update(streams={"enabled": "on"}) if world.variant["streams"] else
-        config.pop("streams", None),
+    "streams": lambda world, config: config.update(streams={"enabled": "on" if world.variant["streams"] else "off"}),
     "one family": lambda world, config: config["device"].update(
         routes=["0.0.0.0/0"] if world.variant["one family"] else ["0.0.0.0/0", "::/0"]),
 }
@@ -295,8 +294,11 @@ def _flushed(world):
 @event("addresses of one family flushed")
 def _one_family(world):
     family = world.choose.choice(("-4", "-6"))
-    return family + " " + _falls(world, lambda device, _: world.edge.ip(family, "address", "flush", "dev", device,
-                                                                                       "scope", "global"))
+
+    def flush(device, _):
+        world.edge.ip(family, "address", "flush", "dev", device, "scope", "global")
+
+    return f"{family} {_falls(world, flush)}"
 
 
 @event("both uplinks down")

@@ -21,7 +21,7 @@ from lab.links import Wire
 from lab.site import PUBLIC, server_addresses
 
 EVERYTHING = ["0.0.0.0/0", "::/0"]
-INNER = [*server_addresses(), "10.255.0.1", "fd00:0:0:ff::1"]  # behind the concentrator, and the concentrator in the tunnel
+INNER = [*server_addresses(), "10.255.0.1", "fd00:0:0:ff::1"]  # behind the concentrator, and itself
 ELSEWHERE = ["198.51.100.1", "2001:db8:77::1"]  # on the Internet
 STRANGER = ["203.0.113.99", "2001:db8:99::1"]  # speaks to the edge by its uplinks, which answers
 RESOLVER = "203.0.113.53"
@@ -202,8 +202,8 @@ def udp(to, source=None, device=None, connected=False):
 
 
 class Sender:
-    """Sends datagrams by all of `ways` (udp()) without a pause, and begins TCP connections to `hosts`. Now and then each
-    socket is opened anew, so that there are old and new ones at any time."""
+    """Sends datagrams by all of `ways` (udp()) without a pause, and begins TCP connections to `hosts`. Now and then
+    each socket is opened anew, so that there are old and new ones at any time."""
 
     LIFE = 400  # rounds of a socket
 
@@ -312,12 +312,10 @@ class Place:
                                                   for a in [*ELSEWHERE, *STRANGER, RESOLVER]))
             self._serve_names(stack)
             self.lab.make_gateways(edge={"device": {"routes": EVERYTHING, "networks": list(self.site.lan),
-                                                    "when-down": self.when_down}})
+                                                    "when-down": self.when_down}},
+                                   concentrator={"streams": {"enabled": "on"}})
             self.gateway = self.lab.edge_gateway
             self.gateway.config["peers"][0]["prefixes"] = EVERYTHING
-            self.lab.gateway.config["peers"][0]["prefixes"] += list(self.site.lan)
-            self.lab.gateway.config["peers"][0]["prefixes"] = sorted(set(
-                self.lab.gateway.config["peers"][0]["prefixes"]))
             self.lab.gateway.start()
             self._open = stack.pop_all()
         return self

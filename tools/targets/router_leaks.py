@@ -101,8 +101,8 @@ def happen(world, events, began, detail, dwell=(0.3, 0.8)):
                 f"a sender stood still during {each.name}")
 
 
-@target("router.2", "datagrams in clear, of a LAN host or of the edge, on any uplink over 200 events (boot, stop, start, "
-        "kill -9, reload, upgrade, leases, option 121, uplinks up and down), both families, `when-down: block`",
+@target("router.2", "datagrams in clear, of a LAN host or of the edge, on any uplink over 200 events (boot, stop, "
+        "start, kill -9, reload, upgrade, leases, option 121, uplinks up and down), both families, `when-down: block`",
         "datagrams", at_most=0, programs=["braidd", "braidctl"],
         options=[option("--only", default=",".join(VARIANTS), metavar="LIST", help="variants of the configuration that "
                         "reloads switch: " + ", ".join(VARIANTS)),
@@ -142,8 +142,8 @@ def leaks_with_block(only, events, seed):
 
 
 class Asker:
-    """Sends requests to an echoing UDP port of the Internet: each from a port that no one before has had, and as many in
-    one flow that goes on."""
+    """Sends requests to an echoing UDP port of the Internet: each from a port that none before has had, and as many
+    in one flow that goes on."""
 
     PORT, PAUSE = 7070, 0.02
     FLOW = 19999  # the source port of the flow that goes on
@@ -244,7 +244,7 @@ def hub_dies(place, number):
         "`when-down: direct`; worst of 20", "s", at_most=3, programs=["braidd", "braidctl"],
         options=[option("--rounds", at_least(ROUNDS), type=int, default=ROUNDS, help="how many")])
 def way_with_direct(rounds):
-    """A flow that goes on from the same port loses its tunnel address, and must find its way by the other one as well."""
+    """A flow that goes on from the same port must find its way, too: its packets get another address."""
     detail, times = {}, {"killed": [], "silent": []}
     with Place("direct") as place:
         for number in range(rounds):
