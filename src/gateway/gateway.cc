@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "gateway/config/settings.h"
 #include "gateway/decode_time.h"
+#include "gateway/events.h"
 #include "gateway/join/address_plan.h"
 #include "host/linux/files.h"
 #include "host/system.h"
@@ -88,56 +90,13 @@ void logWarnings(const Config& config) {
   for (const ConfigError& warning : config.warnings) spdlog::warn("{}", warning.toString());
 }
 
-spdlog::level::level_enum levelOf(Event::Kind kind) {
-  switch (kind) {
-    case Event::Kind::kPeerDown:
-    case Event::Kind::kPeerReplaced:
-    case Event::Kind::kHandshakeFailed:
-    case Event::Kind::kSubflowFailed:
-    case Event::Kind::kCapReached:
-    case Event::Kind::kForgedAck:
-    case Event::Kind::kDirect:
-      return spdlog::level::warn;
-    case Event::Kind::kRekeyed:
-      return spdlog::level::debug;
-    default:
-      return spdlog::level::info;
-  }
-}
-
-// Whether the peer is reached on this path now.
-bool carries(const SubflowStatus& s) {
-  return s.proven && (s.state == "active" || s.state == "suspect");
-}
-
-// Whether a peer may have come, left or moved to another address.
-bool changesInitiators(Event::Kind kind) {
-  switch (kind) {
-    case Event::Kind::kPeerUp:
-    case Event::Kind::kPeerDown:
-    case Event::Kind::kPeerInUse:
-    case Event::Kind::kPeerReplaced:
-    case Event::Kind::kSubflowUp:
-    case Event::Kind::kAddressChanged:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Whether the last path that answers may have fallen silent, or a first one may answer.
-bool changesPaths(Event::Kind kind) {
-  return changesInitiators(kind) || kind == Event::Kind::kSubflowSuspect ||
-         kind == Event::Kind::kSubflowFailed;
-}
-
 }  // namespace
 
 Gateway::Gateway(Config config, LoadOptions loading, Host& host)
     : host_(host),
       config_(withDecodeTimes(std::move(config), host.clock())),
       loading_(std::move(loading)),
-      numbers_{config_.device.markMask, config_.device.rulePriority, host.slot()},
+      numbers_(numbersOf(config_, host.slot())),
       started_(host.clock().now()),
       identity_(
           loadIdentity(config_.identity.key, config_.identity.certificate, loading_.credentials)),
@@ -147,40 +106,38 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       pump_(host, deviceOptions(config_), config_.offloads.sockets, numbers_.ownMark(), pool_,
             tunnel_, log_),
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
-      device_(host_.network(), pump_.device().name()),
-      routes_(host, log_, pump_.device().name(), numbers_),
-      nat_(host, pump_.device().name()),
-      reconciler_(host_.network(), log_),
+      steering_(host, monitor_, tunnel_, config_, log_, pump_.device().name(), numbers_,
+                [this] {
+                  return TunnelSteering::Needs{uplinks_.replyMarks(), resolver_.asksHere()};
+                }),
       listeners_(pump_.sockets(), socketIds_),
       initiators_(tunnel_, listeners_, log_),
       joins_(
           config_, identity_.pin, log_, [this] { return reload(); },
           [] { return std::time(nullptr); },
-          [this] { return networksOfHost(monitor_.table(), host_.network(), device_.name()); }),
+          [this] {
+            return networksOfHost(monitor_.table(), host_.network(), pump_.device().name());
+          }),
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), host_.network(), socketIds_, numbers_),
       history_(tunnel_, started_),
-      resolver_(
-          host, log_, [this] { updatePeers(); },
-          [this](const std::string& peer, const std::string& uplink) {
-            return works(peer, uplink);
-          }) {
+      resolver_(host, log_, [this] {
+        updatePeers();
+        steering_.follow();
+      }) {
   Time now = host_.clock().now();
   makeStateFolders(config_);
-  linkNames_ = linkNames();
-  followMtu(now);
-  applyDevice(config_);
-  nat_.configure(withLinkNames(config_));
+  steering_.followMtu(now);
+  steering_.apply(config_);
   listeners_.open(config_.listen);
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
-  uplinks_.keepReplies(endangersReplies(withLinkNames(config_), monitor_.table()));
-  uplinks_.configure(config_.uplinks, monitor_.table());
-  removeStaleRules();
+  removeStale();
+  configureUplinks();
   openProxy();
   updateUplinks(true);
-  followRoutes();  // with the marks of the uplinks
+  steering_.follow();  // with the marks of the uplinks
   initiators_.begin(config_, now);
   joins_.begin(now);
   handshakes_.setJoinHandler(&joins_);
@@ -206,28 +163,21 @@ bool Gateway::runOnce() {
   // the next turn.
   if (proxy_) more |= proxy_->turn(now) || proxy_->hasActed();
   handleEvents(now);
-  followMtu(now);
+  steering_.followMtu(now);
   if (shrinkAt_ == kNever && pool_.hasSpare()) shrinkAt_ = now + kShrinkAfter;
   return more;
 }
 
 Time Gateway::nextDeadline() const {
-  return std::min({tunnel_.nextDeadline(), uplinkRetryAt_, sourcesAt_, routesRetryAt_,
-                   routes_.deadline(), watch_.deadline(), shrinkAt_, monitor_.deadline(),
-                   reconciler_.deadline(), resolver_.deadline(), meters_.deadline(),
-                   initiators_.deadline(), device_.deadline(), joins_.deadline(),
-                   history_.deadline(), proxy_ ? proxy_->deadline() : kNever});
+  return std::min({tunnel_.nextDeadline(), uplinkRetryAt_, sourcesAt_, steering_.deadline(),
+                   shrinkAt_, monitor_.deadline(), resolver_.deadline(), meters_.deadline(),
+                   initiators_.deadline(), joins_.deadline(), history_.deadline(),
+                   proxy_ ? proxy_->deadline() : kNever});
 }
 
 void Gateway::onTimers(Time now) {
   if (monitor_.deadline() <= now) onNetworkChange();
-  if (reconciler_.deadline() <= now) {
-    reconciler_.onTimer(now);
-    nat_.note();
-  }
-  if (routes_.deadline() <= now) routes_.keep(now);
-  if (routesRetryAt_ <= now) followRoutes();
-  if (watch_.deadline() <= now) followTunnel(now);
+  if (steering_.deadline() <= now) followTunnel(now);
   if (uplinkRetryAt_ <= now) {
     bool changed = uplinks_.update(monitor_.table());
     uplinks_.warn();
@@ -254,67 +204,22 @@ void Gateway::stop() {
   trace({});
   meters_.end(host_.clock().now());
   uplinks_.close();
-  nat_.stop();
-  routes_.stop();
+  steering_.stop();
   for (const std::string& line : host_.network().undo()) spdlog::warn("{}", line);
 }
 
-void Gateway::applyDevice(const Config& config) {
-  device_.apply(config.device);
-  try {
-    applyRoutes(config);
-  } catch (const SystemError&) {
-    device_.goBackTo(config_.device);
-    throw;
-  }
-  std::vector<Prefix> local = config.device.networks;
-  for (const InterfaceAddress& a : config.device.addresses)
-    local.push_back({a.address, a.address.bits()});
-  tunnel_.setLocalNetworks(std::move(local));
-}
-
-void Gateway::applyRoutes(const Config& config) {
-  RouteSituation situation{device_.name(), numbers_, watch_.carries(), {}};
-  const Config named = withLinkNames(config);
-  if (endangersReplies(named, monitor_.table())) situation.replies = uplinks_.replyMarks();
-  routes_.apply(planRoutes(named, monitor_.table(), situation));
-  routes_.keep(host_.clock().now());
-}
-
-void Gateway::followRoutes() {
-  Time now = host_.clock().now();
-  routesRetryAt_ = kNever;
-  try {
-    applyRoutes(config_);
-  } catch (const SystemError& e) {
-    log_.warn(LogKind::kNetwork, now, e.what());
-    routesRetryAt_ = now + kUplinkRetry;
-  }
-}
-
 void Gateway::followTunnel(Time now) {
-  bool before = watch_.carries();
-  watch_.onChange(tunnel_.answers(), now);
-  watch_.onTimer(now);
-  bool carries = watch_.carries();
-  if (carries == before) return;
-  followRoutes();
-  if (config_.device.whenDown != DeviceConfig::WhenDown::kDirect) return;
-  Event e{carries ? Event::Kind::kRouted : Event::Kind::kDirect,
-          {},
-          carries ? "packets to device.routes go through the tunnel"
-                  : "no peer answers: packets to device.routes leave by the host's own routes, in "
-                    "clear"};
-  spdlog::log(levelOf(e.kind), "{}", e.text);
-  history_.onEvent(e);
+  if (std::optional<Event> change = steering_.turn(now)) announce(*change, history_);
 }
 
-// Removes rules that a killed daemon left, whether this one uses streams or not.
-void Gateway::removeStaleRules() {
+// Removes what a killed daemon left, whether this one needs the like or not: it may have had
+// another configuration.
+void Gateway::removeStale() {
   try {
     InterceptPolicy::removeStale(host_.network(), numbers_);
+    uplinks_.removeStale();
   } catch (const SystemError& e) {
-    spdlog::warn("rules that a killed daemon may have left stay: {}", e.what());
+    spdlog::warn("routes and rules that a killed daemon may have left stay: {}", e.what());
   }
 }
 
@@ -322,8 +227,9 @@ void Gateway::removeStaleRules() {
 void Gateway::openProxy() {
   if (!config_.tunnel.streams.on) return;
   try {
-    proxy_ = std::make_unique<TcpProxy>(host_, monitor_, device_.name(), tunnel_.streams(), log_);
-    configureProxy();
+    proxy_ =
+        std::make_unique<TcpProxy>(host_, monitor_, pump_.device().name(), tunnel_.streams(), log_);
+    proxy_->configure(config_, steering_.names(), numbers_, host_.clock().now());
   } catch (const SystemError& e) {
     spdlog::warn("no streams: {}; all connections are carried as packets", e.what());
     proxy_.reset();
@@ -340,12 +246,9 @@ TunnelOptions Gateway::tunnelOptions() const {
   return out;
 }
 
-void Gateway::configureProxy() {
-  proxy_->configure(withLinkNames(config_), numbers_, host_.clock().now());
-}
-
-void Gateway::followMtu(Time now) {
-  device_.setMtu(deviceMtu(config_, tunnel_.innerMtu()), log_, now);
+void Gateway::configureUplinks() {
+  uplinks_.keepReplies(endangersReplies(config_, monitor_.table()));
+  uplinks_.configure(config_.uplinks, monitor_.table());
 }
 
 void Gateway::updatePeers() {
@@ -353,21 +256,12 @@ void Gateway::updatePeers() {
 }
 
 void Gateway::resolveNames(bool all) {
-  resolver_.resolve(config_.peers, uplinks_.ways(config_.dns.servers), all);
+  resolver_.resolve(config_.peers, uplinks_.ways(config_.dns.servers),
+                    workingPaths(tunnel_, config_.peers, true, host_.clock().now()), all);
   for (const PeerResolver::Portal& portal : resolver_.takePortals()) {
     spdlog::warn("{}", portal.text);
     history_.onPortal(portal.uplink, portal.text);
   }
-}
-
-bool Gateway::works(const std::string& peer, const std::string& uplink) const {
-  for (size_t i = 0; i < config_.peers.size() && i < tunnel_.peerCount(); ++i) {
-    if (config_.peers[i].options.name != peer) continue;
-    PeerStatus status = tunnel_.peerStatus(i, host_.clock().now(), 0);
-    return std::ranges::any_of(
-        status.subflows, [&](const SubflowStatus& s) { return s.uplink == uplink && carries(s); });
-  }
-  return false;
 }
 
 void Gateway::updateUplinks(bool changed) {
@@ -386,15 +280,8 @@ void Gateway::updateUplinks(bool changed) {
   }
 }
 
-// What works is asked of the sessions, because a socket alone does not know.
 void Gateway::judgeSources(Time now) {
   sourcesAt_ = now + kSourcesPause;
-  std::set<SocketId> working;
-  for (size_t i = 0; i < tunnel_.peerCount(); ++i) {
-    for (const SubflowStatus& s : tunnel_.peerStatus(i, now, 0).subflows) {
-      if (carries(s)) working.insert(s.route.socket);
-    }
-  }
   std::set<Address::Family> called;
   for (const PeerOptions& peer : resolver_.peers(config_.peers)) {
     for (const Endpoint& e : peer.endpoints) called.insert(e.address.family);
@@ -402,73 +289,36 @@ void Gateway::judgeSources(Time now) {
       for (const Endpoint& e : endpoints) called.insert(e.address.family);
     }
   }
-  updateUplinks(uplinks_.judgeSources(working, called, monitor_.table(), now));
-}
-
-// The configuration with the present names of the uplinks' interfaces, for parts that go by names.
-Config Gateway::withLinkNames(const Config& config) const {
-  Config out = config;
-  for (UplinkConfig& uplink : out.uplinks) {
-    if (const Link* link = monitor_.table().find(uplink.selector())) uplink.interface = link->name;
-  }
-  return out;
-}
-
-std::vector<std::string> Gateway::linkNames() const {
-  std::vector<std::string> out;
-  for (const UplinkConfig& uplink : config_.uplinks) {
-    const Link* link = monitor_.table().find(uplink.selector());
-    out.push_back(link ? link->name : uplink.interface);
-  }
-  return out;
-}
-
-// An interface may get another name, and an uplink another interface, while the daemon runs.
-void Gateway::followLinkNames() {
-  std::vector<std::string> names = linkNames();
-  if (names == std::exchange(linkNames_, names)) return;
-  nat_.goBackTo(withLinkNames(config_));
-  if (proxy_) configureProxy();
+  WorkingPaths working = workingPaths(tunnel_, config_.peers, false, now);
+  updateUplinks(uplinks_.judgeSources(working.sockets, called, monitor_.table(), now));
 }
 
 void Gateway::onNetworkChange() {
   using Kind = NetworkChange::Kind;
   Time now = host_.clock().now();
+  bool isLoss = false;
   for (const NetworkChange& c : monitor_.process(now)) {
     spdlog::debug("{}", c.text);
     // What could not be restored without its interface can be restored once that is up. A new
     // interface has the default setting for forwarding, but an uplink must not forward.
-    bool appears = c.kind == Kind::kLinkAdded || c.kind == Kind::kLinkUp;
-    if (appears || c.kind == Kind::kLoss || c.kind == Kind::kMtu) reconciler_.suspect(now);
+    isLoss |= c.kind == Kind::kLinkAdded || c.kind == Kind::kLinkUp || c.kind == Kind::kLoss ||
+              c.kind == Kind::kMtu;
   }
-  uplinks_.keepReplies(endangersReplies(withLinkNames(config_), monitor_.table()));
+  uplinks_.keepReplies(endangersReplies(config_, monitor_.table()));
   updateUplinks(uplinks_.update(monitor_.table()));
-  followLinkNames();
-  followRoutes();
-  if (proxy_) proxy_->onChange(now);
+  bool isNamedAnew = steering_.onNetworkChange(isLoss, now);
+  if (!proxy_) return;
+  if (isNamedAnew) proxy_->setUplinks(steering_.names());
+  proxy_->onChange(now);
 }
 
 void Gateway::handleEvents(Time now) {
-  Event e;
-  size_t polled = 0;
-  bool peersChanged = false, initiatorsChanged = false, pathsChanged = false;
-  while (tunnel_.pollEvent(e)) {
-    ++polled;
-    history_.onEvent(e);
-    peersChanged |= e.kind == Event::Kind::kPeerUp || e.kind == Event::Kind::kPeerDown;
-    initiatorsChanged |= changesInitiators(e.kind);
-    if (e.kind == Event::Kind::kSubflowFailed) resolver_.retryLater();
-    pathsChanged |= changesPaths(e.kind);
-    uint64_t suppressed = 0;
-    bool handshake = e.kind == Event::Kind::kHandshakeFailed;
-    if (!log_.allow(handshake ? LogKind::kHandshake : LogKind::kSubflow, now, suppressed)) continue;
-    std::string who = e.peer.empty() ? std::string() : "peer " + e.peer + ": ";
-    spdlog::log(levelOf(e.kind), "{}{}{}", who, e.text, LogLimiter::suffix(suppressed));
-  }
-  if (initiatorsChanged && proxy_) proxy_->onChange(now);
-  if (initiatorsChanged || polled >= EventQueue::kMost) initiators_.onChange(now);
-  if (pathsChanged || polled >= EventQueue::kMost) followTunnel(now);
-  if (!peersChanged && polled < EventQueue::kMost) return;  // a full queue lost later events
+  const EventChanges changes = takeEvents(tunnel_, history_, log_, now);
+  if (changes.failures) resolver_.retryLater();
+  if (changes.initiators && proxy_) proxy_->onChange(now);
+  if (changes.initiators) initiators_.onChange(now);
+  if (changes.paths) followTunnel(now);
+  if (!changes.peers) return;
   peersUp_ = tunnel_.peersUp();
   joins_.onPeers(peersUp_);
   if (peersUp_.size() < config_.peers.size()) resolver_.retryLater();
@@ -501,11 +351,9 @@ std::string Gateway::apply(Config next) {
     makeStateFolders(next);
     meters_.setUp(next);
     listeners_.open(next.listen);
-    nat_.configure(withLinkNames(next));
-    applyDevice(next);
+    steering_.apply(next);
   } catch (const std::runtime_error& e) {
     listeners_.keepOnly(config_.listen);
-    nat_.goBackTo(withLinkNames(config_));
     return std::string(e.what()) + "\n";
   }
   listeners_.keepOnly(next.listen);
@@ -517,7 +365,6 @@ std::string Gateway::apply(Config next) {
     next = withDecodeTimes(std::move(next), host_.clock());
   }
   config_ = std::move(next);
-  linkNames_ = linkNames();
   if (newTrace) {
     if (std::string problem = trace(std::move(traceFile)); !problem.empty())
       spdlog::error("{}", problem);
@@ -526,12 +373,12 @@ std::string Gateway::apply(Config next) {
   tunnel_.setTunables(tunnelOptions());
   updatePeers();
   meters_.keep(config_.uplinks, host_.clock().now());
-  uplinks_.keepReplies(endangersReplies(withLinkNames(config_), monitor_.table()));
-  uplinks_.configure(config_.uplinks, monitor_.table());
+  configureUplinks();
   updateUplinks(true);
-  followRoutes();  // with the marks of the uplinks
+  steering_.follow();  // with the marks of the uplinks
+  followTunnel(host_.clock().now());
   initiators_.configure(config_, host_.clock().now());
-  if (proxy_) configureProxy();
+  if (proxy_) proxy_->configure(config_, steering_.names(), numbers_, host_.clock().now());
   peersUp_ = tunnel_.peersUp();
   resolveNames(true);
   return {};
@@ -563,7 +410,7 @@ GatewayStatus Gateway::status() const {
   out.device = pump_.device().name();
   out.mode = isTun(config_) ? "tun" : "tap";
   out.uptime = host_.clock().now() - started_;
-  out.deviceMtu = device_.mtu();
+  out.deviceMtu = steering_.mtu();
   out.lostLogLines = lostLogLines();
   out.listen = listeners_.names();
   out.uplinks = uplinks_.status();

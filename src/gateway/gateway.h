@@ -7,8 +7,8 @@
 //     TCP connections carried as streams -- TcpProxy -- Tunnel::streams()
 //
 // The other members each follow one kind of change and pass it to tunnel or host: Uplinks (the
-// host's interfaces), PeerResolver (DNS), NetworkReconciler (settings that other programs remove),
-// and so on. When each of them is called, and in which order, is in gateway.cc alone (onTimers()).
+// host's interfaces), PeerResolver (DNS), TunnelSteering (routes, guard, NAT), and so on. When each
+// of them is called, and in which order, is in gateway.cc alone (onTimers()).
 //
 // Daemon owns the gateway of a process; `braidctl doctor` makes one for a few seconds to try the
 // paths. The owner runs the event loop, from which the Host calls members back when there is input:
@@ -43,11 +43,7 @@
 #include "gateway/join_service.h"
 #include "gateway/log/log.h"
 #include "gateway/log/trace_writer.h"
-#include "gateway/network/device_configurator.h"
-#include "gateway/network/nat_manager.h"
-#include "gateway/network/network_reconciler.h"
-#include "gateway/network/tunnel_routes.h"
-#include "gateway/network/tunnel_watch.h"
+#include "gateway/network/tunnel_steering.h"
 #include "gateway/proxy/tcp_proxy.h"
 #include "gateway/state/history_recorder.h"
 #include "gateway/state/initiators.h"
@@ -123,33 +119,19 @@ class Gateway {
  private:
   /// As reload(), which has read and checked `next`. Each line ends with '\n'.
   std::string apply(Config next);
-  void applyDevice(const Config& config);
-  /// Gives the uplinks and the routes into the tunnel what they depend on: configuration, host and
-  /// peers. Throws SystemError; the earlier routes then stay.
-  void applyRoutes(const Config& config);
-  /// Like applyRoutes() for the present configuration; what the host refuses is logged, and tried
-  /// again.
-  void followRoutes();
-  /// Follows whether the tunnel carries packets, and announces what `when-down: direct` makes of
-  /// it.
+  /// TunnelSteering::turn(), whose event is announced.
   void followTunnel(Time now);
-  void removeStaleRules();
+  void removeStale();
   void openProxy();
-  void configureProxy();
+  void configureUplinks();
   TunnelOptions tunnelOptions() const;
   void updatePeers();
   void resolveNames(bool all);
   void judgeSources(Time now);
-  void followLinkNames();
-  std::vector<std::string> linkNames() const;
-  Config withLinkNames(const Config& config) const;
-  bool works(const std::string& peer, const std::string& uplink) const;
   /// `changed`: the tunnel must be told of the uplinks.
   void updateUplinks(bool changed);
   void onNetworkChange();
   void onTimers(Time now);
-  /// Gives the device the MTU that the tunnel carries.
-  void followMtu(Time now);
   void handleEvents(Time now);
 
   // Later members refer to earlier ones, so the order matters.
@@ -163,14 +145,11 @@ class Gateway {
   DtlsProvider handshakes_;             ///< the tunnel's handshakes
   std::unique_ptr<TraceWriter> trace_;  ///< nullptr: off
   Tunnel tunnel_;
-  LogLimiter log_;           ///< limits how often similar lines are logged
-  PacketPump pump_;          ///< has the device and all sockets
-  NetworkMonitor& monitor_;  ///< the host's interfaces, addresses and routes
-  SocketIds socketIds_;      ///< ids for the sockets of listeners and uplinks
-  DeviceConfigurator device_;
-  TunnelRoutes routes_;  ///< routes into the tunnel, with their rules, marks and guard
-  NatManager nat_;
-  NetworkReconciler reconciler_;
+  LogLimiter log_;                   ///< limits how often similar lines are logged
+  PacketPump pump_;                  ///< has the device and all sockets
+  NetworkMonitor& monitor_;          ///< the host's interfaces, addresses and routes
+  SocketIds socketIds_;              ///< ids for the sockets of listeners and uplinks
+  TunnelSteering steering_;          ///< what of the host's packets comes into the tunnel
   Listeners listeners_;              ///< sockets on which peers connect
   InitiatorTracker initiators_;      ///< file of the peers to notify after a restart (peer.h)
   JoinService joins_;                ///< invitations, and the gateways that use them
@@ -180,10 +159,7 @@ class Gateway {
   HistoryRecorder history_;
   Time uplinkRetryAt_ = kNever;  ///< when sockets and routes that the host refused are retried
   Time sourcesAt_ = kNever;      ///< when the uplinks' addresses are judged again
-  Time routesRetryAt_ = kNever;  ///< when routes that the host refused are retried
-  TunnelWatch watch_;            ///< whether the tunnel carries packets, for `when-down`
-  std::vector<std::string> linkNames_;  ///< of the uplinks' interfaces, as others were told
-  Time shrinkAt_ = kNever;  ///< when spare packet buffers are freed; kNever: there are none
+  Time shrinkAt_ = kNever;       ///< when spare packet buffers are freed; kNever: there are none
   PeerResolver resolver_;
   std::set<std::string> peersUp_;  ///< names
 };

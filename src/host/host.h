@@ -42,7 +42,7 @@ struct LookupWay {
   Address v4, v6;                  ///< the lookup's local addresses; unset: none of this family
   std::vector<Address> resolvers;  ///< to ask; empty: those that the host knows of the interface
   std::vector<Address> inside;     ///< never asked: they are reached through the tunnel
-  uint32_t mark = HostNumbers{}.ownMark();  ///< packet mark of the lookup's sockets
+  uint32_t mark = 0;  ///< packet mark of the lookup's sockets; 0: as those of any program
   bool operator==(const LookupWay&) const = default;
 };
 

@@ -16,18 +16,22 @@ struct HostNumbers {
 
   // Marks.
 
+  /// Connections that began through the tunnel of this gateway, where addresses are translated
+  /// beside it.
+  uint32_t tunnelledMark() const { return field(0x20 + slot); }
   /// Packets of Braid's own sockets.
-  uint32_t ownMark() const { return field(0x60); }
+  uint32_t ownMark() const { return field(0x5f); }
   /// Replies to what came in by the uplink with this number.
-  uint32_t replyMark(unsigned uplink) const { return field(0x40 + (8 * slot + uplink) % 32); }
+  uint32_t replyMark(unsigned uplink) const { return field(0x40 + (8 * slot + uplink) % 31); }
   /// Packets of TCP connections that end at this gateway (streams).
   uint32_t interceptedMark() const { return field(0x80 + slot); }
   /// In these bits of the mark, connections that end at any gateway of the host have this value.
   uint32_t anyInterceptedMask() const { return field(0xc0); }
   uint32_t anyInterceptedMark() const { return field(0x80); }
   /// In these bits of the mark, Braid's own packets and replies have this value. They bypass the
-  /// tunnel.
-  uint32_t outsideMask() const { return field(0xc0); }
+  /// tunnel. Marks of others should not have it: 0xca6c, which wg-quick gives WireGuard's packets,
+  /// has not.
+  uint32_t outsideMask() const { return field(0xe0); }
   uint32_t outsideMark() const { return field(0x40); }
 
   // Routing tables.
@@ -45,10 +49,11 @@ struct HostNumbers {
   // Rules, in the order in which the kernel looks at them.
 
   uint32_t interceptedRule() const { return rulePriority + 100; }
-  uint32_t exceptionRule() const { return rulePriority + 150; }
+  uint32_t exceptionRule() const { return rulePriority + 150 + slot; }
   uint32_t tunnelRule() const { return rulePriority + 200; }
   uint32_t replyRule(unsigned uplink) const { return rulePriority + 500 + 2 * uplink; }
   uint32_t uplinkRule(unsigned uplink) const { return rulePriority + 600 + 2 * uplink; }
+  /// The guards of all gateways of the host have this rule together.
   uint32_t passRule() const { return rulePriority + 690; }
   uint32_t guardRule() const { return rulePriority + 700; }
 

@@ -96,6 +96,12 @@ class HostNetwork {
   virtual void removeStaleRoutes(uint32_t table) = 0;
   /// Removes Braid's rules with this priority for this table that an earlier process left.
   virtual void removeStaleRules(uint32_t priority, uint32_t table) = 0;
+  /// Removes what an earlier process left for this many tables from `first` on: Braid's routes of
+  /// them, the rules that lead to them, and the rules of the priority before, by which the same
+  /// packets look at the main table first.
+  virtual void removeStaleTables(uint32_t first, uint32_t count) = 0;
+  /// Whether some gateway of the host has a rule with this priority for another table.
+  virtual bool hasOtherRule(uint32_t priority, uint32_t table) = 0;
 
   /// The networks of the main table and of other gateways that are reached through another device
   /// than this one, except default routes.

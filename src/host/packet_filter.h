@@ -33,8 +33,6 @@ struct FilterRules {
   std::vector<AddressRange> guarded;
   /// Guarded destinations that may be reached by interfaces other than the uplinks: the LAN.
   std::vector<AddressRange> here;
-  /// This host may ask name servers past the tunnel.
-  bool names = false;
 
   bool isEmpty() const { return replies.empty() && !guard; }
   bool operator==(const FilterRules&) const = default;

@@ -43,6 +43,9 @@ struct Translation {
   /// their source.
   std::vector<std::string> uplinks;
   std::vector<AddressRange> direct;  ///< in ascending order, not adjacent
+  /// With `direct`: in the bits of `markMask`, the mark of connections that began through the
+  /// tunnel. See Translator::forgetTunnelled().
+  uint32_t tunnelledMark = 0, markMask = 0;
   bool isEmpty() const {
     return !masqueradeV4 && !masqueradeV6 && forwards.empty() && direct.empty();
   }
@@ -56,6 +59,10 @@ class Translator {
   virtual ~Translator() = default;
   /// Replaces the former translation atomically. If it throws SystemError, the former one stays.
   virtual void set(const Translation& what) = 0;
+  /// The kernel translates the later packets of a connection as its first one. Makes it take the
+  /// next packet of each connection that began through the tunnel for a first one. Throws
+  /// SystemError.
+  virtual void forgetTunnelled() = 0;
 };
 
 /// A TCP connection that ends at this gateway. No call blocks. If the object is destroyed or the

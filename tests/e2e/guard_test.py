@@ -1,6 +1,8 @@
 """`device.when-down`: what leaves in clear, past the tunnel, while the gateway starts, runs, stops and is killed."""
 
 import contextlib
+import json
+import os
 import pathlib
 import re
 import select
@@ -17,10 +19,13 @@ from pair_case import V4, V6, EdgeStartsCase
 
 EVERYTHING = ["0.0.0.0/0", "::/0"]
 ELSEWHERE = ["198.51.100.1", "2001:db8:77::1"]  # of nobody
+MAYBE_LAN = "192.168.77.1"  # an address as in LANs, which is of nobody
 MARKED = 7777  # the UDP port of the datagrams that are looked for
 PAUSE = 0.005  # seconds between two rounds of them
 LOOK = 0.5  # seconds in which datagrams in clear would be seen: a hundred rounds
 RULES = [6200, 6690, 6700]  # into the tunnel; and those of the guard
+NOBODY = 65534
+UNIT = pathlib.Path(__file__).resolve().parents[2] / "systemd" / "braid-guard@.service"
 GUIDE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide.md"
 
 
@@ -256,6 +261,64 @@ class Block(GuardCase):
         self.assertEqual(self.ping(V4), 5)
         self.assertEqual(self.seen(self.gateway.stop), [0, 0])
 
+    def test_an_uplink_by_a_further_name(self):
+        """What leaves by it is guarded even to addresses that may be those of a LAN."""
+        uplinks = self.gateway.config["uplinks"]
+        self.addCleanup(self.gateway.config.update, uplinks=uplinks)
+        named = []
+        for index, uplink in enumerate(uplinks):
+            device = self.lab.sites[0].device(index)
+            name = f"further-name-of-uplink-{index}"
+            self.edge.ip("link", "property", "add", "dev", device, "altname", name)
+            self.addCleanup(self.edge.ip, "link", "property", "del", "dev", device, "altname", name)
+            named.append({**uplink, "interface": name})
+        self.gateway.config["uplinks"] = named
+        self.addCleanup(Sender(self.edge, [MAYBE_LAN]).close)
+        self.assertGreater(self.seen()[0], 50)
+        self.braidctl("guard", "apply")
+        self.assertEqual(self.seen(), [0, 0])
+        self.assertEqual(self.seen(self.up), [0, 0])
+
+    def test_guards_of_two_gateways_have_the_pass_rule_together(self):
+        def passes():
+            return self.edge.ip("rule").count("6690:") + self.edge.ip("-6", "rule").count("6690:")
+
+        self.braidctl("guard", "apply")
+        first, path, own = passes(), self.gateway.path, self.gateway.config
+        self.assertEqual(first, 2)
+        other = {**own, "device": {**own["device"], "name": "braid7"}}
+        other["control"] = {"socket": own["control"]["socket"] + "7"}
+        second = path.with_name("second.yaml")
+        second.write_text(json.dumps(other), encoding="utf-8")
+        self.edge.run(binary("braidctl"), "guard", "apply", second)
+        self.edge.run(binary("braidctl"), "release", second)
+        self.assertEqual(passes(), 2, "the first one needs it")
+        self.braidctl("release")
+        self.assertEqual(passes(), 0)
+        self.assertEqual(self.host(), self.before)
+
+    def test_the_unit_may_do_what_it_must(self):
+        """With the unit's capabilities, where the folder of further peers is the daemon's, and while it runs."""
+        folder = self.lab.directory / "peers.d"
+        folder.mkdir(mode=0o750)
+        self.addCleanup(folder.rmdir)
+        os.chown(folder, NOBODY, NOBODY)
+        self.addCleanup(self.gateway.config.pop, "peers-folder")
+        self.gateway.config["peers-folder"] = str(folder)
+        self.gateway.write_config()
+        bounds = re.search("^CapabilityBoundingSet=(.*)$", UNIT.read_text(encoding="utf-8"), re.MULTILINE)[1]
+        kept = ",".join("+" + name.removeprefix("CAP_").lower() for name in bounds.split())
+
+        def apply():
+            return self.edge.run("setpriv", "--inh-caps", "-all", "--bounding-set", "-all," + kept, "--no-new-privs",
+                                 binary("braidctl"), "guard", "apply", self.gateway.path)
+
+        self.assertIn("or not at all", apply())
+        self.assertEqual(self.seen(), [0, 0])
+        self.up()
+        os.chown(self.gateway.config["control"]["socket"], NOBODY, NOBODY)
+        self.assertIn("keeps its guard", apply())
+
     def test_narrow_routes_guard_what_they_name(self):
         self.gateway.config["device"]["routes"] = [f"{V4}/32", f"{V6}/128"]
         self.braidctl("guard", "apply")
@@ -321,8 +384,47 @@ class Direct(GuardCase):
         finally:
             self.lab.gateway.start()
         self.eventually(lambda: "go through the tunnel" in self.log().split("in clear")[-1], "the way back", timeout=20)
-        self.assertEqual(self.seen(), [0, 0])
+        self.eventually(lambda: self.seen() == [0, 0], "what was on the links has arrived")
         self.assertEqual([self.ping(V4), self.ping(V6)], [5, 5])
+
+    def flow(self, address):
+        """A flow of datagrams of a LAN host, to an echo. Returns a function: sends the next one; whether it is
+        answered. It must be called again and again, so that the flow does not end."""
+        kind = socket.AF_INET6 if ":" in address else socket.AF_INET
+        echo = self.lab.server.inside(socket.socket, kind, socket.SOCK_DGRAM)
+        client = self.lab.client.inside(socket.socket, kind, socket.SOCK_DGRAM)
+        for end in (echo, client):
+            self.addCleanup(end.close)
+            end.settimeout(0.1)
+        echo.bind((address, 7070))
+
+        def answered():
+            try:
+                client.sendto(b"ask", (address, 7070))
+                data, source = echo.recvfrom(100)
+                echo.sendto(data, source)
+                return client.recv(100) == b"ask"
+            except OSError:
+                return False
+
+        return answered
+
+    def test_flows_of_datagrams_go_on_by_the_other_way(self):
+        """They keep their ports, so the kernel knows them from before the change."""
+        flows = [self.flow(V4), self.flow(V6)]
+
+        def go_on():
+            return all([flow() for flow in flows])  # each of them, in any case
+
+        self.up()
+        self.eventually(go_on, "through the tunnel")
+        self.lab.gateway.stop(signal.SIGKILL)
+        try:
+            self.eventually(lambda: go_on() and "in clear" in self.log(), "past it", timeout=6)
+        finally:
+            self.lab.gateway.start()
+        self.eventually(lambda: go_on() and "go through the tunnel" in self.log().split("in clear")[-1],
+                        "through it again", timeout=20)
 
     def test_before_the_first_session_and_after_the_end(self):
         self.lab.gateway.stop()

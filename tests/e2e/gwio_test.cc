@@ -30,6 +30,7 @@
 #include "host/linux/loop.h"
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
+#include "host/linux/nft_filter.h"
 #include "host/linux/process.h"
 #include "host/linux/udp_socket.h"
 #include "host/system.h"
@@ -779,10 +780,42 @@ TEST_F(Config, RulesThatAKilledProcessLeftAreRemoved) {
   ip("rule add fwmark 0x82 lookup 78 protocol 66 priority 6100");
   ip("rule add fwmark 0x83 lookup 77 protocol 66 priority 6101");
   NetlinkConfig c;
+  EXPECT_TRUE(c.hasOtherRule(6100, 77));
+  EXPECT_FALSE(c.hasOtherRule(6101, 77));
   c.removeStaleRules(6100, 77);
   std::string left = ip("rule") + ip("-6 rule");
   EXPECT_THAT(left, Not(HasSubstr("0x80")));
   for (const char* mark : {"0x81", "0x82", "0x83"}) EXPECT_THAT(left, HasSubstr(mark));
+}
+
+TEST_F(Config, TablesThatAKilledProcessLeftAreRemovedWithTheirRules) {
+  ip("link set eth1 up");
+  std::string before = everything();
+  NetlinkConfig c;
+  RouteSpec own = route("0.0.0.0/0", "eth1");
+  own.table = 6602;
+  c.addRoute(own);
+  std::string kept = everything();
+  ip("route add default via 192.0.2.9 dev eth1 onlink table 6600 proto 66");
+  ip("-6 route add default dev eth1 table 6631 proto 66");
+  ip("rule add oif eth1 lookup main suppress_prefixlength 0 protocol 66 priority 6600");
+  ip("rule add oif eth1 lookup 6600 protocol 66 priority 6601");
+  ip("-6 rule add fwmark 0x5e/0xff lookup main suppress_prefixlength 0 protocol 66 priority 6562");
+  ip("-6 rule add fwmark 0x5e/0xff lookup 6631 protocol 66 priority 6563");
+  c.removeStaleTables(6600, 32);
+  EXPECT_EQ(everything(), kept);
+  // Another gateway's, at the same priority.
+  ip("rule add fwmark 0x48/0xff lookup main suppress_prefixlength 0 protocol 66 priority 6500");
+  ip("rule add fwmark 0x48/0xff lookup 6632 protocol 66 priority 6501");
+  ip("route add default dev eth1 table 6632 proto 66");
+  ip("rule add fwmark 0x40/0xff lookup 6600 protocol 66 priority 6501");
+  c.removeStaleTables(6600, 32);
+  EXPECT_THAT(ip("rule"), testing::AllOf(Not(HasSubstr("lookup 6600")), HasSubstr("lookup 6632"),
+                                         HasSubstr("suppress_prefixlength 0")));
+  EXPECT_THAT(ip("route show table 6632"), HasSubstr("default"));
+  c.removeStaleTables(6632, 32);
+  EXPECT_THAT(c.undo(), IsEmpty());
+  EXPECT_EQ(everything(), before);
 }
 
 TEST_F(Config, WhatIsToStayOutlivesTheProcess) {
@@ -808,6 +841,28 @@ TEST_F(Config, WhatIsToStayOutlivesTheProcess) {
   c.removeStaleRoutes(77);
   EXPECT_EQ(ip("route show table all").find("unreachable"), std::string::npos);
   EXPECT_THAT(ip("rule"), Not(HasSubstr("6700")));
+}
+
+TEST_F(Config, AFilterThatStaysIsTold) {
+  FilterRules guard{.device = "braid0",
+                    .markMask = 0xff,
+                    .replies = {},
+                    .guard = true,
+                    .uplinks = {"eth1"},
+                    .outside = 0x40,
+                    .outsideMask = 0xe0,
+                    .guarded = {},
+                    .here = {}};
+  NftFilter(std::string("braid0")).set(guard);
+  NftFilter after("braid0");
+  after.set({});
+  EXPECT_THAT(shell("nft list ruleset"), Not(HasSubstr("braid_routes-braid0")));
+  guard.guard = false;
+  guard.replies = {{"eth1", 0x40}};
+  NftFilter owner("braid0");
+  owner.set(guard);
+  EXPECT_THROW(after.set({}), SystemError) << "only its process can remove it";
+  EXPECT_THAT(shell("nft list ruleset"), HasSubstr("braid_routes-braid0"));
 }
 
 TEST_F(Config, PacketsWithAMarkAreDeliveredHere) {

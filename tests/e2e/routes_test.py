@@ -224,7 +224,7 @@ class HostsOwnRoutes(EverythingCase):
         device.update({"mark-mask": "0xff0000", "rule-priority": 100})
         before = self.everything_of_the_host()
         self.up()
-        self.assertIn("300:\tnot from all fwmark 0x400000/0xc00000 lookup 6599", self.edge.ip("rule"))
+        self.assertIn("300:\tnot from all fwmark 0x400000/0xe00000 lookup 6599", self.edge.ip("rule"))
         self.stays()
         with self.answering(self.edge, "10.0.0.1", 2222) as listener:
             self.assertTrue(self.is_answered(listener, "10.0.0.1", 2222, PUBLIC[0]))

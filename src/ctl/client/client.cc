@@ -27,8 +27,7 @@ constexpr size_t kMaxAnswer = 16 << 20;  // twice the largest answer that a daem
       throw std::runtime_error("no daemon answers at " + socket +
                                "; is it running? (systemctl status 'braid@*')");
     case EACCES:
-      throw std::runtime_error("no permission for " + socket +
-                               "; use root or join the socket's group");
+      throw NoPermission("no permission for " + socket + "; use root or join the socket's group");
     default:
       throw std::runtime_error(socket + ": " + std::strerror(error) + "; is the daemon running?");
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <stdexcept>
 #include <string>
 
 namespace braid {
@@ -24,9 +25,15 @@ std::string configFile(const std::string& given);
 /// more than one.
 std::string findSocket(const std::string& given, const std::string& folder = kRunFolder);
 
+/// A socket that this process may not use: a daemon may run, and may not.
+class NoPermission : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// Sends {"cmd":cmd} to the daemon at this socket, with a descriptor unless it is -1, and returns
-/// the answer. Throws std::runtime_error when no daemon answers within 5 seconds, or when the
-/// answer is not a JSON object or reports an error.
+/// the answer. Throws NoPermission, or std::runtime_error when no daemon answers within 5 seconds,
+/// or when the answer is not a JSON object or reports an error.
 nlohmann::json ask(const std::string& socket, const std::string& cmd, int descriptor = -1);
 /// Like ask(), with arguments (a JSON object) beside the command.
 nlohmann::json askWith(const std::string& socket, const std::string& cmd,

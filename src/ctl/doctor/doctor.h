@@ -88,6 +88,7 @@ void checkHost(const Patient& patient, DoctorReport& report);
 /// Checks the clock, and the free space for the files that the daemon writes.
 void checkFiles(const Patient& patient, DoctorReport& report);
 /// Checks the uplinks' interfaces, overlapping networks, and the addresses and ports to listen on.
+/// Tells the packet marks and rule priorities that are in force.
 void checkNetwork(const Patient& patient, DoctorReport& report);
 /// Checks whether the host's name servers are asked through the tunnel, where they do not answer.
 void checkResolvers(const Patient& patient, DoctorReport& report);

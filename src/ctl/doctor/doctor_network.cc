@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -124,6 +125,19 @@ void checkInClear(const Patient& patient, DoctorReport& report) {
                     (v6 ? ", or refuse it: ip -6 route add unreachable default metric 1" : "")});
 }
 
+// Says by what the gateway's packets and rules are told from those of others.
+void reportNumbers(const Patient& patient, DoctorReport& report) {
+  HostNumbers numbers = numbersOf(patient.config);
+  std::ostringstream text;
+  text << std::hex << "in the bits 0x" << numbers.markMask
+       << " of the packet mark Braid's packets have 0x" << numbers.ownMark()
+       << ", what bypasses the tunnel 0x" << numbers.outsideMark() << "/0x" << numbers.outsideMask()
+       << ", streams 0x" << numbers.anyInterceptedMark() << "/0x" << numbers.anyInterceptedMask()
+       << std::dec << "; its rules have priorities from " << numbers.interceptedRule() << " to "
+       << numbers.guardRule();
+  report.fine("marks", text.str());
+}
+
 // "192.0.2.1, 192.0.2.2 of systemd-resolved"; empty: none.
 std::string textOfServers(const LinkResolvers& asked) {
   std::string out;
@@ -183,6 +197,7 @@ void checkNetwork(const Patient& patient, DoctorReport& report) {
   for (const UplinkConfig& uplink : patient.config.uplinks) checkUplink(patient, uplink, report);
   checkOverlaps(patient, report);
   checkInClear(patient, report);
+  reportNumbers(patient, report);
   checkListen(patient, report);
 }
 
@@ -196,7 +211,8 @@ void checkNames(const Patient& patient, DoctorReport& report) {
     UplinkDecision found = decideUplink(uplink, {}, patient.table, {}, {});
     if (found.up)
       ways.push_back({uplink.name, found.interface, found.link, found.v4, found.v6,
-                      uplink.resolvers, patient.config.dns.servers});
+                      uplink.resolvers, patient.config.dns.servers,
+                      numbersOf(patient.config).ownMark()});
   }
   if (names.empty() || ways.empty()) return;
   Loop loop;

@@ -70,6 +70,8 @@ class WayHost final : public LinuxHost {
     void removeRule(const RuleSpec&) override {}
     void removeStaleRoutes(uint32_t) override {}
     void removeStaleRules(uint32_t, uint32_t) override {}
+    void removeStaleTables(uint32_t, uint32_t) override {}
+    bool hasOtherRule(uint32_t, uint32_t) override { return false; }
     std::vector<Prefix> networksElsewhere(const std::string&) override { return {}; }
     void setForwarding(Address::Family, const std::vector<std::string>&,
                        const std::string&) override {}

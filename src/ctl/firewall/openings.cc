@@ -225,7 +225,7 @@ class Finder {
     PassRule rule;
     rule.source = lan.network;
     rule.protocol = IPPROTO_TCP;
-    HostNumbers numbers{.markMask = config_.device.markMask};
+    HostNumbers numbers = numbersOf(config_);
     rule.mark = numbers.anyInterceptedMark();
     rule.markMask = numbers.anyInterceptedMask();
     std::vector<NftPacket> samples;

@@ -1,5 +1,6 @@
 #include "ctl/join/guard.h"
 
+#include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
 #include "host/linux/nft_filter.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -32,9 +34,7 @@ struct Guard {
 };
 
 Guard guardOf(const Config& config) {
-  return {config.device.name,
-          {config.device.markMask, config.device.rulePriority, 0},
-          config.control.socket};
+  return {config.device.name, numbersOf(config), config.control.socket};
 }
 
 HostRecord recordFor(const std::string& file) {
@@ -60,20 +60,28 @@ void keep(const HostRecord& record, const Guard& guard) {
                 std::to_string(guard.numbers.rulePriority), guard.socket});
 }
 
-// Whether the gateway runs, and so keeps the guard itself.
+// Whether the gateway runs, and so keeps the guard itself. Its socket is its user's: root without
+// capabilities is refused there (braid-guard@.service).
 bool isKept(const Guard& guard) {
   try {
     ask(guard.socket, "status");
+    return true;
+  } catch (const NoPermission&) {
     return true;
   } catch (const std::runtime_error&) {
     return false;
   }
 }
 
+// A packet filter that ends with a gateway that runs is that gateway's own, and no guard.
 void remove(const Guard& guard) {
   NetlinkConfig network;
   NftFilter filter(guard.device);
-  releaseGuard(network, filter, guard.device, guard.numbers);
+  try {
+    releaseGuard(network, filter, guard.device, guard.numbers);
+  } catch (const SystemError& e) {
+    if (e.code() != EPERM || !isKept(guard)) throw;
+  }
 }
 
 // Prints what was done. `guarded`: a guard is in effect now.
@@ -97,12 +105,14 @@ void applyGuard(const std::string& file, bool json, std::ostream& out) {
     if (config.device.whenDown == DeviceConfig::WhenDown::kBlock) keep(record, now);
     return tell(true, "the gateway runs and keeps its guard", json, out);
   }
-  RouteSituation situation{now.device, now.numbers, false, {}};
-  for (const UplinkConfig& uplink : config.uplinks) {
-    auto number = static_cast<unsigned>(situation.replies.size());
-    situation.replies.push_back({uplink.interface, situation.numbers.replyMark(number)});
+  RouteSituation situation{now.device, now.numbers, false, {}, false};
+  NetlinkMonitor monitor;
+  unsigned number = 0;
+  for (const std::string& interface : interfacesOf(config.uplinks, monitor.table())) {
+    uint32_t mark = situation.numbers.replyMark(number++);
+    if (!interface.empty()) situation.replies.push_back({interface, mark});
   }
-  RoutePlan guard = planGuard(config, NetlinkMonitor().table(), situation);
+  RoutePlan guard = planGuard(config, monitor.table(), situation);
   const bool isOther = before && *before != now;
   if (!guard.filter.guard) {
     remove(now);

@@ -37,6 +37,8 @@ std::vector<LookupWay> waysOver(const std::vector<std::string>& interfaces) {
     way.v4 = found.v4;
     way.v6 = found.v6;
   }
+  // An earlier gateway of this machine may have left its guard.
+  for (LookupWay& way : out) way.mark = HostNumbers{}.ownMark();
   return out;
 }
 

@@ -143,7 +143,7 @@ void dnsShow(const std::string& file, bool json, std::ostream& out) {
   for (const UplinkConfig& uplink : config.uplinks) {
     UplinkDecision found = decideUplink(uplink, {}, monitor.table(), {}, {});
     LinkResolvers asked = files.of({uplink.name, found.interface, found.link, found.v4, found.v6,
-                                    uplink.resolvers, config.dns.servers});
+                                    uplink.resolvers, config.dns.servers, 0});
     uplinks.push_back({{"name", uplink.name},
                        {"interface", found.interface},
                        {"resolvers", textsOf(asked.servers)},

@@ -16,6 +16,7 @@
 
 #include "gateway/config/units.h"
 #include "host/host.h"
+#include "host/host_numbers.h"
 #include "host/network.h"
 #include "host/stream_host.h"
 #include "inet/addresses.h"
@@ -190,6 +191,13 @@ struct Config {
   std::string logLevel = "info";  ///< trace, debug, info, warning, error
   ConfigErrors warnings;          ///< mistakes that do not keep the gateway from starting
 };
+
+/// The packet marks, routing tables and rule priorities of a gateway in its slot of the host
+/// (Host::slot()). Of another process than the gateway's, which does not know the slot, only what
+/// does not depend on it counts.
+inline HostNumbers numbersOf(const Config& config, unsigned slot = 0) {
+  return {config.device.markMask, config.device.rulePriority, slot};
+}
 
 /// "IPv4" or "IPv6": the address family that these routes leave to the host's own routes while they
 /// cover all of the other family; empty: neither. All of IPv6 means 2000::/3 (RFC 4291 section 2.4:

@@ -117,8 +117,9 @@ std::vector<Setting> hostSettings() {
        listOf(BRAID_MEMBER(device.networks), kMaxNetworks, "networks", readPrefix,
               Repeats::kMistake),
        kReload,
-       "on this side: the LANs behind this gateway. `addresses` count as such anyway. A network "
-       "that a peer has among its `prefixes` is a mistake here. Opens special destinations"},
+       "on this side: the LANs behind this gateway. `addresses` count as such anyway, in `tun` "
+       "mode also the networks at interfaces other than the uplinks. A network that a peer has "
+       "among its `prefixes` is a mistake here. Opens special destinations"},
       {"device", "mtu", autoOrNumber(BRAID_MEMBER(device.mtu), kSmallestMtu, kLargestMtu, " bytes"),
        kReload,
        "MTU of the device. `auto`: a TUN device follows the tunnel, not below 1280. With IPv6 "

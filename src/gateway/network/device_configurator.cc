@@ -63,7 +63,7 @@ void DeviceConfigurator::apply(const DeviceConfig& next) {
   applied_ = next;
 }
 
-void DeviceConfigurator::goBackTo(const DeviceConfig& before) {
+void DeviceConfigurator::applyOrWarn(const DeviceConfig& before) {
   orWarn([&] { apply(before); });
 }
 

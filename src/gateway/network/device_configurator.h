@@ -26,7 +26,7 @@ class DeviceConfigurator {
   void apply(const DeviceConfig& next);
   /// apply() with the earlier configuration, after the new one could not be put into effect.
   /// Failures are logged.
-  void goBackTo(const DeviceConfig& before);
+  void applyOrWarn(const DeviceConfig& before);
   /// When the host refuses, logs it; call again when deadline() has passed.
   void setMtu(size_t mtu, LogLimiter& log, Time now);
   /// When to call setMtu() again.

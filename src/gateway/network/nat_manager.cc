@@ -18,7 +18,8 @@ namespace {
 constexpr size_t kMostMemory = 1 << 20;  // names of many thousand interfaces
 constexpr Address::Family kFamilies[] = {Address::Family::kV4, Address::Family::kV6};
 
-Translation translationOf(const Config& config, const std::string& device) {
+Translation translationOf(const Config& config, const std::vector<std::string>& uplinks,
+                          const std::string& device, const HostNumbers& numbers) {
   Translation out;
   out.device = device;
   out.masqueradeV4 = config.router.natV4;
@@ -29,8 +30,10 @@ Translation translationOf(const Config& config, const std::string& device) {
     prefixes.insert(prefixes.end(), peer.options.prefixes.begin(), peer.options.prefixes.end());
   out.sources = joined(rangesOf(std::move(prefixes)));
   if (config.device.whenDown == DeviceConfig::WhenDown::kDirect) {
-    for (const UplinkConfig& uplink : config.uplinks) out.uplinks.push_back(uplink.interface);
+    out.uplinks = uplinks;
     out.direct = joined(rangesOf(config.device.routes));
+    out.tunnelledMark = numbers.tunnelledMark();
+    out.markMask = numbers.markMask;
   }
   return out;
 }
@@ -57,13 +60,15 @@ std::string memoryOf(Address::Family family, const std::string& before) {
 
 }  // namespace
 
-void NatManager::configure(const Config& next) {
-  Translation wanted = translationOf(next, device_);
-  if (!wanted.isEmpty() && !translator_) translator_ = host_.openTranslator(device_);
+void NatManager::configure(const Config& next, const std::vector<std::string>& uplinks) {
+  Translation wanted = translationOf(next, uplinks, device_, numbers_);
+  bool begins = !wanted.isEmpty() && !translator_;
+  if (begins) translator_ = host_.openTranslator(device_);
   if (translator_ && !(wanted == applied_)) translator_->set(wanted);
+  if (begins) forgetTunnelled();  // those of an earlier process
   Translation before = std::exchange(applied_, std::move(wanted));
   try {
-    forward(next);
+    forward(next, uplinks);
   } catch (const SystemError&) {
     applied_ = std::move(before);
     if (translator_) translator_->set(applied_);
@@ -72,10 +77,19 @@ void NatManager::configure(const Config& next) {
   if (applied_.isEmpty()) translator_.reset();
 }
 
+void NatManager::forgetTunnelled() {
+  if (!translator_) return;
+  try {
+    translator_->forgetTunnelled();
+  } catch (const SystemError& e) {
+    spdlog::warn("{}", e.what());
+  }
+}
+
 // If the file says that forwarding was switched on by this gateway, its values count instead of the
 // host's present ones. The file is written before forwarding is switched on. If the daemon is
 // killed in between, the next one switches it on again.
-void NatManager::forward(const Config& next) {
+void NatManager::forward(const Config& next, const std::vector<std::string>& uplinks) {
   HostNetwork& network = host_.network();
   if (!next.router.forwarding) return endForwarding();
   bool begins = !std::exchange(forwards_, true);
@@ -89,11 +103,9 @@ void NatManager::forward(const Config& next) {
     }
     remember(text);
   }
-  std::vector<std::string> hosts;
-  for (const UplinkConfig& uplink : next.uplinks) hosts.push_back(uplink.interface);
   try {
     for (Address::Family family : kFamilies)
-      network.setForwarding(family, hosts, lineOf(remembered_, family));
+      network.setForwarding(family, uplinks, lineOf(remembered_, family));
   } catch (const SystemError&) {
     if (begins) endForwarding();
     throw;
@@ -119,9 +131,9 @@ void NatManager::stop() {
   endForwarding();
 }
 
-void NatManager::goBackTo(const Config& config) {
+void NatManager::configureOrWarn(const Config& config, const std::vector<std::string>& uplinks) {
   try {
-    configure(config);
+    configure(config, uplinks);
   } catch (const SystemError& e) {
     spdlog::warn("{}", e.what());
   }

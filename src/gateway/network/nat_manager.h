@@ -2,9 +2,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gateway/config/config.h"
 #include "host/host.h"
+#include "host/host_numbers.h"
 
 namespace braid {
 
@@ -15,28 +17,33 @@ namespace braid {
 class NatManager {
  public:
   /// `host` must outlive this. `device`: the name that the host gave the TUN/TAP device.
-  NatManager(Host& host, std::string device) : host_(host), device_(std::move(device)) {}
+  NatManager(Host& host, std::string device, const HostNumbers& numbers)
+      : host_(host), device_(std::move(device)), numbers_(numbers) {}
   ~NatManager() { stop(); }
   NatManager(const NatManager&) = delete;
   NatManager& operator=(const NatManager&) = delete;
 
-  /// Throws SystemError with a remedy; the earlier settings then stay.
-  void configure(const Config& next);
-  /// configure() with the earlier configuration, after the new one could not be put into effect.
-  /// Failures are logged.
-  void goBackTo(const Config& config);
+  /// `uplinks`: the names of the uplinks' interfaces. Throws SystemError with a remedy; the earlier
+  /// settings then stay.
+  void configure(const Config& next, const std::vector<std::string>& uplinks);
+  /// The same, but failures are logged.
+  void configureOrWarn(const Config& config, const std::vector<std::string>& uplinks);
+  /// Call when what went into the tunnel takes the uplinks: a flow of datagrams that goes on then
+  /// gets their addresses, too. Failures are logged.
+  void forgetTunnelled();
   /// Call when forwarding may have been switched on again, by this gateway or another one.
   void note();
   /// Restores the host's settings.
   void stop();
 
  private:
-  void forward(const Config& next);
+  void forward(const Config& next, const std::vector<std::string>& uplinks);
   void endForwarding();
   void remember(const std::string& text);
 
   Host& host_;
   std::string device_;
+  HostNumbers numbers_;
   std::unique_ptr<Translator> translator_;  ///< null: nothing is translated
   Translation applied_;
   bool forwards_ = false;

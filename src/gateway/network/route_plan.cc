@@ -1,6 +1,10 @@
 #include "gateway/network/route_plan.h"
 
+#include <net/if.h>
+
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "gateway/config/address_ranges.h"
 #include "gateway/join/address_plan.h"
@@ -16,10 +20,12 @@ using Kind = RouteSpec::Kind;
 constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDns = 53;
 constexpr Family kBothFamilies[] = {Family::kV4, Family::kV6};
 // Networks that may be those of a LAN whose addresses are not known yet, because the guard is made
-// before the host's network: private (RFC 1918, RFC 6598, RFC 4193), link-local, and multicast.
-constexpr const char* kMaybeHere[] = {
-    "10.0.0.0/8",  "172.16.0.0/12",   "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16",
-    "224.0.0.0/4", "255.255.255.255", "fc00::/7",       "fe80::/10",     "ff00::/8"};
+// before the host's network: private ones (RFC 1918, RFC 6598, RFC 4193).
+constexpr const char* kMaybeHere[] = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16",
+                                      "100.64.0.0/10", "fc00::/7"};
+// What a LAN's hosts need of each other and of this host: link-local, broadcast and multicast.
+constexpr const char* kAlwaysHere[] = {"169.254.0.0/16", "224.0.0.0/4", "255.255.255.255",
+                                       "fe80::/10", "ff00::/8"};
 
 bool isAmong(const std::vector<Prefix>& list, const Prefix& item) {
   return std::ranges::find(list, item) != list.end();
@@ -38,9 +44,8 @@ bool isHeldByOne(const std::vector<Prefix>& list, const Prefix& inner) {
   return std::ranges::any_of(list, [&](const Prefix& outer) { return holds(outer, inner); });
 }
 
-bool isUplink(const Config& config, const std::string& interface) {
-  return std::ranges::any_of(config.uplinks,
-                             [&](const UplinkConfig& u) { return u.interface == interface; });
+bool isAmong(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 /// The networks at one of the host's interfaces.
@@ -58,8 +63,9 @@ std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
   std::vector<Prefix> out;
   for (const Prefix& network : config.device.networks)
     if (network.length > 0) out.push_back(network);
+  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
   for (const auto& [index, link] : host.links()) {
-    if (link.name != device && link.name != "lo" && !isUplink(config, link.name))
+    if (link.name != device && link.name != "lo" && !isAmong(uplinks, link.name))
       addNetworksOf(link, out);
   }
   return out;
@@ -95,15 +101,16 @@ bool usesNames(const Config& config) {
   return std::ranges::any_of(config.peers, [](const PeerConfig& p) { return !p.hosts.empty(); });
 }
 
-/// What a DHCP client sends to renew its lease leaves by the uplink. The system's resolver is asked
-/// for a peer's name while the tunnel cannot carry the question.
+/// What a DHCP client sends to renew its lease leaves by the uplink. A program of this host that is
+/// asked for a peer's name must be able to ask others while the tunnel cannot carry the question. A
+/// guard, which may outlive the daemon, drops such questions all the same.
 void addExceptions(const Config& config, const RouteSituation& situation, Family family,
                    RoutePlan& out) {
   if (config.uplinks.empty()) return;
   const HostNumbers& numbers = situation.numbers;
   if (family == Family::kV4)
     out.rules.push_back(exceptionFor(family, ip::kUdp, kDhcpClient, kDhcpServer, numbers));
-  if (!usesNames(config) || situation.peerUp) return;
+  if (!usesNames(config) || !situation.asksHere || situation.peerUp) return;
   for (uint8_t protocol : {ip::kUdp, ip::kTcp})
     out.rules.push_back(exceptionFor(family, protocol, 0, kDns, numbers));
 }
@@ -117,17 +124,29 @@ std::vector<Prefix> guardedNetworks(const Config& config) {
   return out;
 }
 
-/// The networks within guarded ones that are not guarded.
-std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector<Prefix>& lans) {
+/// The networks within guarded ones that are not guarded. `isKnown`: all uplinks' interfaces are
+/// known and will be, so that what leaves by others stays on this side.
+std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector<Prefix>& lans,
+                           bool isKnown) {
   std::vector<Prefix> out;
   for (const Prefix& lan : lans)
     if (isHeldByOne(guarded, lan)) out.push_back(lan);
-  for (const char* text : kMaybeHere) {
+  auto spare = [&](const char* text) {
     Prefix network = *Prefix::parse(text);
     if (isHeldByOne(guarded, network) && !isAmong(guarded, network) && !isAmong(out, network))
       out.push_back(network);
-  }
+  };
+  if (isKnown) std::ranges::for_each(kMaybeHere, spare);
+  std::ranges::for_each(kAlwaysHere, spare);
   return out;
+}
+
+/// Whether each uplink is found by the very name of its interface. One that is found in another way
+/// may get another name while no daemon is there to follow.
+bool areNamed(const std::vector<UplinkConfig>& uplinks, const std::vector<std::string>& names) {
+  return std::ranges::equal(uplinks, names, [](const UplinkConfig& u, const std::string& name) {
+    return !name.empty() && name == u.interface;
+  });
 }
 
 /// The addresses whose longest prefix among both lists is in `here`.
@@ -149,10 +168,15 @@ std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
   return joined(out);
 }
 
-void addGuard(const Config& config, const RouteSituation& situation,
-              const std::vector<Prefix>& lans, RoutePlan& out) {
+void addGuard(const Config& config, const NetworkTable& host, const RouteSituation& situation,
+              RoutePlan& out) {
   const HostNumbers& numbers = situation.numbers;
-  std::vector<Prefix> guarded = guardedNetworks(config), here = spared(guarded, lans);
+  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
+  bool isKnown = areNamed(config.uplinks, uplinks);
+  std::erase(uplinks, "");
+  std::vector<Prefix> guarded = guardedNetworks(config),
+                      lans = lanNetworks(config, host, situation.device),
+                      here = spared(guarded, lans, isKnown);
   uint32_t table = HostNumbers::guardTable(situation.device);
   size_t routes = out.routes.size(), rules = out.rules.size();
   for (const Prefix& network : guarded)
@@ -175,12 +199,11 @@ void addGuard(const Config& config, const RouteSituation& situation,
   for (; rules < out.rules.size(); ++rules) out.rules[rules].stays = true;
   FilterRules& filter = out.filter;
   filter.guard = true;
-  for (const UplinkConfig& u : config.uplinks) filter.uplinks.push_back(u.interface);
+  filter.uplinks = std::move(uplinks);
   filter.outside = numbers.outsideMark();
   filter.outsideMask = numbers.outsideMask();
   filter.guarded = joined(rangesOf(guarded));
   filter.here = rangesWithin(guarded, here);
-  filter.names = usesNames(config) && !situation.peerUp;
 }
 
 void addReplies(const RouteSituation& situation, RoutePlan& out) {
@@ -191,10 +214,40 @@ void addReplies(const RouteSituation& situation, RoutePlan& out) {
 
 }  // namespace
 
+std::vector<std::string> interfacesOf(const std::vector<UplinkConfig>& uplinks,
+                                      const NetworkTable& host) {
+  std::vector<std::string> out;
+  for (const UplinkConfig& uplink : uplinks) {
+    const Link* link = host.find(uplink.selector());
+    bool mayCome = uplink.interface.size() < IFNAMSIZ;  // a longer one is a further name
+    out.push_back(link ? link->name : mayCome ? uplink.interface : "");
+  }
+  return out;
+}
+
+std::vector<Prefix> ownNetworks(const Config& config, const NetworkTable& host,
+                                const std::string& device) {
+  std::vector<Prefix> out = config.device.networks;
+  for (const InterfaceAddress& a : config.device.addresses)
+    out.push_back({a.address, a.address.bits()});
+  if (config.tunnel.mode != TunnelOptions::Mode::kTun) return out;
+  static const SpecialAddresses kSpecial;
+  for (const Prefix& network : lanNetworks(config, host, device)) {
+    std::optional<SpecialRange> range = kSpecial.find(network.address);
+    bool isSpecial = range && network.length >= range->length;
+    bool isPeers = std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
+      return isAmong(peer.options.prefixes, network);
+    });
+    if (!isSpecial && !isPeers && !isAmong(out, network)) out.push_back(network);
+  }
+  return out;
+}
+
 bool endangersReplies(const Config& config, const NetworkTable& host) {
   std::vector<Prefix> near;
+  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
   for (const auto& [index, link] : host.links())
-    if (isUplink(config, link.name)) addNetworksOf(link, near);
+    if (isAmong(uplinks, link.name)) addNetworksOf(link, near);
   return !config.uplinks.empty() &&
          std::ranges::any_of(config.device.routes, [&](const Prefix& route) {
            return !isPrivate(route) || std::ranges::any_of(near, [&](const Prefix& network) {
@@ -208,7 +261,7 @@ RoutePlan planGuard(const Config& config, const NetworkTable& host,
   RoutePlan out;
   if (config.device.whenDown != DeviceConfig::WhenDown::kBlock || config.device.routes.empty())
     return out;
-  addGuard(config, situation, lanNetworks(config, host, situation.device), out);
+  addGuard(config, host, situation, out);
   addReplies(situation, out);
   return out;
 }

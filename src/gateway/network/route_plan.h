@@ -20,12 +20,20 @@ struct RoutePlan {
   bool operator==(const RoutePlan&) const = default;
 };
 
+/// The present names of the uplinks' interfaces, one for each uplink: for parts that go by names. A
+/// name that no interface has stays as it is configured, if an interface may come by it. Empty: the
+/// interface is not known yet, and may be any.
+std::vector<std::string> interfacesOf(const std::vector<UplinkConfig>& uplinks,
+                                      const NetworkTable& host);
+
 /// What a plan depends on besides configuration and host.
 struct RouteSituation {
   std::string device;  ///< the name that the host gave the gateway's interface
   HostNumbers numbers;
   bool peerUp = false;
   std::vector<FilterRules::Reply> replies;  ///< marks of the uplinks
+  /// Peers' names are asked for at a program of this host, which asks others without Braid's mark.
+  bool asksHere = false;
 };
 
 /// The plan of a gateway that runs.
@@ -36,6 +44,13 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
 /// configuration.
 RoutePlan planGuard(const Config& config, const NetworkTable& host,
                     const RouteSituation& situation);
+
+/// The networks on this gateway's side (Tunnel::setLocalNetworks): `device.networks`, the addresses
+/// of the gateway's interface, and, unless that is a TAP device, which joins networks, those at the
+/// host's interfaces other than the uplinks. A network that is among a peer's prefixes is the
+/// peer's. Special networks count only in `device.networks`, where they open special destinations.
+std::vector<Prefix> ownNetworks(const Config& config, const NetworkTable& host,
+                                const std::string& device);
 
 /// Whether replies to what comes in by the uplinks could go into the tunnel.
 bool endangersReplies(const Config& config, const NetworkTable& host);

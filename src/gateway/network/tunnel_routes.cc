@@ -67,7 +67,7 @@ void addNew(HostNetwork& network, Transaction& all, const std::vector<T>& before
 /// Logs an error instead of throwing: the change was committed, and the remaining steps must still
 /// be done.
 template <typename T>
-void removeOld(HostNetwork& network, const std::vector<T>& before, const std::vector<T>& next) {
+void removeMissing(HostNetwork& network, const std::vector<T>& before, const std::vector<T>& next) {
   for (const T& item : before) {
     if (holdsItem(next, item)) continue;
     try {
@@ -78,21 +78,40 @@ void removeOld(HostNetwork& network, const std::vector<T>& before, const std::ve
   }
 }
 
+/// Whether the guard of another gateway is there, which needs the pass rule, too.
+bool isPassShared(HostNetwork& network, const std::string& device, const HostNumbers& numbers) {
+  return network.hasOtherRule(numbers.guardRule(), HostNumbers::guardTable(device));
+}
+
 void removeGuard(HostNetwork& network, const std::string& device, const HostNumbers& numbers) {
   network.removeStaleRules(numbers.guardRule(), HostNumbers::guardTable(device));
-  network.removeStaleRules(numbers.passRule(), kMainTable);
+  if (!isPassShared(network, device, numbers))
+    network.removeStaleRules(numbers.passRule(), kMainTable);
   network.removeStaleRoutes(HostNumbers::guardTable(device));
 }
 
 }  // namespace
 
-void TunnelRoutes::removeStale(bool guards) {
+void TunnelRoutes::removeStale(const RoutePlan& next) {
   HostNetwork& network = host_.network();
   network.removeStaleRules(numbers_.exceptionRule(), kMainTable);
   network.removeStaleRules(numbers_.tunnelRule(), numbers_.tunnelTable());
   network.removeStaleRoutes(numbers_.tunnelTable());
-  if (!guards) removeGuard(network, device_, numbers_);
-  network.removeStaleRoutes(HostNumbers::guardTable(device_));
+  if (next.filter.guard) {
+    network.removeStaleRoutes(HostNumbers::guardTable(device_));
+  } else {
+    removeGuard(network, device_, numbers_);
+  }
+}
+
+void TunnelRoutes::removeOld(const RoutePlan& next) {
+  HostNetwork& network = host_.network();
+  std::vector<RuleSpec> rules = applied_.rules;
+  std::erase_if(rules, [&](const RuleSpec& rule) {
+    return rule.priority == numbers_.passRule() && isPassShared(network, device_, numbers_);
+  });
+  removeMissing(network, rules, next.rules);
+  removeMissing(network, applied_.routes, next.routes);
 }
 
 // Routes that another one with the same key replaces are removed first. The rules come after the
@@ -101,7 +120,7 @@ void TunnelRoutes::removeStale(bool guards) {
 void TunnelRoutes::apply(RoutePlan next) {
   if (begun_ && next == applied_) return;
   HostNetwork& network = host_.network();
-  if (!begun_) removeStale(next.filter.guard);
+  if (!begun_) removeStale(next);
   Transaction all;
   for (const RouteSpec& old : applied_.routes) {
     bool isReplaced =
@@ -114,8 +133,7 @@ void TunnelRoutes::apply(RoutePlan next) {
   addNew(network, all, applied_.rules, next.rules);
   if (!begun_ || !(next.filter == applied_.filter)) setFilter(next.filter);
   all.commit();
-  removeOld(network, applied_.rules, next.rules);
-  removeOld(network, applied_.routes, next.routes);
+  removeOld(next);
   applied_ = std::move(next);
   begun_ = true;
 }
@@ -126,7 +144,7 @@ void TunnelRoutes::setFilter(const FilterRules& next) {
     if (!filter_) filter_ = host_.openFilter(device_);
     filter_->set(next);
   } catch (const SystemError& e) {
-    if (next.guard) throw;
+    if (next.guard || applied_.filter.guard) throw;
     if (!next.isEmpty()) spdlog::warn("{}", e.what());
   }
 }
@@ -153,8 +171,8 @@ void applyGuard(HostNetwork& network, PacketFilter& filter, const std::string& d
 
 void releaseGuard(HostNetwork& network, PacketFilter& filter, const std::string& device,
                   const HostNumbers& numbers) {
-  filter.set({});
   removeGuard(network, device, numbers);
+  filter.set({});
 }
 
 }  // namespace braid

@@ -31,7 +31,9 @@ class TunnelRoutes {
   void stop() { filter_.reset(); }
 
  private:
-  void removeStale(bool guards);
+  /// `next`: a guard of it is taken over.
+  void removeStale(const RoutePlan& next);
+  void removeOld(const RoutePlan& next);
   void setFilter(const FilterRules& next);
 
   Host& host_;

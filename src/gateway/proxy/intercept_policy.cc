@@ -42,6 +42,8 @@ namespace {
 // Chosen: a host with more interfaces is not a router of a few LANs, but has a container behind
 // each.
 constexpr size_t kMostApproaches = 256;
+// Chosen: names of interfaces that are gone are remembered up to this number of public ones.
+constexpr size_t kMostPublic = 64;
 
 // The interfaces that are not outside, each with a host of its network, for each address family.
 std::vector<StreamApproach> approachesOf(const NetworkTable& table,
@@ -83,8 +85,6 @@ void InterceptPolicy::configure(const Config& config, const std::string& device,
   const std::vector<Prefix>& clients =
       config.streams.from.empty() ? config.device.networks : config.streams.from;
   wanted_.sources = joined(rangesOf(clients));
-  uplinks_.clear();
-  for (const UplinkConfig& uplink : config.uplinks) uplinks_.insert(uplink.interface);
   listens_ = !config.listen.empty();
   listenedAt_.clear();
   for (const Endpoint& end : config.listen) listenedAt_.push_back(end.address);
@@ -93,28 +93,48 @@ void InterceptPolicy::configure(const Config& config, const std::string& device,
   isNewApproach_ = true;
 }
 
-// Goes by interface names, so that the rules already cover an interface that appears later. A
-// packet that enters by a member of a VRF enters by the VRF's interface as well. A default route
-// that is gone for a moment, as during the renewal of a lease, does not make an interface an inside
-// one.
-void InterceptPolicy::follow(const NetworkTable& table) {
+void InterceptPolicy::setUplinks(const std::vector<std::string>& interfaces) {
+  uplinks_ = {interfaces.begin(), interfaces.end()};
+  isNewApproach_ = true;
+}
+
+// A default route that is gone for a moment, as during the renewal of a lease, does not make an
+// interface an inside one. A new interface is the one that is gone if it has its name.
+void InterceptPolicy::followPublic(const NetworkTable& table) {
+  if (!listens_) return public_.clear();
+  auto isGone = [&](int index) { return !table.links().contains(index); };
+  auto isKnown = [&](int index, const Link& link) {
+    return std::ranges::any_of(public_, [&](const auto& known) {
+      return known.second == index || (known.first == link.name && isGone(known.second));
+    });
+  };
   auto isPublic = [&](int index, const Link& link) {
     auto isHere = [&](const LinkAddress& a) {
       return std::ranges::find(listenedAt_, a.address) != listenedAt_.end();
     };
-    return public_.contains(link.name) || table.hasDefaultRoute(index, Address::Family::kV4) ||
+    return isKnown(index, link) || table.hasDefaultRoute(index, Address::Family::kV4) ||
            table.hasDefaultRoute(index, Address::Family::kV6) ||
            std::ranges::any_of(link.addresses, isHere);
   };
-  std::set<std::string> nowPublic, outside = uplinks_;
+  std::map<std::string, int> next;
+  for (const auto& [index, link] : table.links())
+    if (isPublic(index, link)) next.emplace(link.name, index);
+  for (const auto& [name, index] : public_)
+    if (isGone(index) && next.size() < kMostPublic) next.emplace(name, index);
+  public_ = std::move(next);
+}
+
+// Goes by interface names, so that the rules already cover an interface that appears later. A
+// packet that enters by a member of a VRF enters by the VRF's interface as well.
+void InterceptPolicy::follow(const NetworkTable& table) {
+  followPublic(table);
+  std::set<std::string> outside = uplinks_;
+  for (const auto& [name, index] : public_) outside.insert(name);
   for (const auto& [index, link] : table.links()) {
-    if (listens_ && isPublic(index, link)) nowPublic.insert(link.name);
-    if (!uplinks_.contains(link.name) && !nowPublic.contains(link.name)) continue;
-    outside.insert(link.name);
+    if (!uplinks_.contains(link.name) && !public_.contains(link.name)) continue;
     auto master = table.links().find(static_cast<int>(link.master));
     if (master != table.links().end()) outside.insert(master->second.name);
   }
-  public_ = std::move(nowPublic);
   outside.erase(wanted_.device);
   wanted_.outside.assign(outside.begin(), outside.end());
   std::vector<StreamApproach> approaches = approachesOf(table, outside, wanted_.device);
@@ -129,7 +149,6 @@ void InterceptPolicy::removeStale(HostNetwork& network, const HostNumbers& numbe
 // Makes the kernel treat all marked packets as its own, whatever their destination.
 void InterceptPolicy::steer() {
   if (steered_) return;
-  removeStale(network_, numbers_);
   for (Address::Family family : {Address::Family::kV4, Address::Family::kV6}) {
     RouteSpec route;
     route.destination = everything(family);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,21 +34,23 @@ class InterceptPolicy {
   /// rule.
   static constexpr size_t kMostAvoided = 64;
 
-  /// Removes what a killed daemon left in the host's rules. Call it even when streams are off.
-  /// Throws SystemError.
+  /// Removes what a killed daemon left in the host's rules. Call it at the start, even when streams
+  /// are off. Throws SystemError.
   static void removeStale(HostNetwork& network, const HostNumbers& numbers);
 
   /// All must outlive this.
   InterceptPolicy(StreamHost& host, HostNetwork& network, const StreamApi& lanes, LogLimiter& log)
       : host_(host), network_(network), lanes_(lanes), log_(log) {}
 
-  /// Applies the configuration. `device`: name of the gateway's interface. Call follow() and
-  /// update() afterwards.
+  /// Applies the configuration. `device`: name of the gateway's interface. Call setUplinks(),
+  /// follow() and update() afterwards.
   void configure(const Config& config, const std::string& device, const HostNumbers& numbers);
+  /// The names of the uplinks' interfaces. Call follow() and update() afterwards.
+  void setUplinks(const std::vector<std::string>& interfaces);
   /// Follows the host's interfaces. New connections that enter by an outside interface are never
   /// taken over. Outside interfaces are the uplinks. When this gateway listens, they are also the
-  /// interfaces that have or had a default route since configure(), or that have an address the
-  /// gateway listens at. Call update() afterwards.
+  /// interfaces that have or had a default route since configure(), or that have or had an address
+  /// the gateway listens at, whatever their names are now. Call update() afterwards.
   void follow(const NetworkTable& table);
   /// Makes the rules fit what the peers can open now. `room`: this gateway has room for more
   /// connections.
@@ -75,6 +78,7 @@ class InterceptPolicy {
   };
 
   void steer();
+  void followPublic(const NetworkTable& table);
   /// Leaves out connections that the host's packet filter would drop.
   void listBarred(Time now);
   void listAvoided(Time now);
@@ -88,8 +92,9 @@ class InterceptPolicy {
   std::set<std::string> uplinks_;    ///< interfaces of the uplinks
   bool listens_ = false;
   std::vector<Address> listenedAt_;  ///< including wildcard addresses, which match no interface
-  std::set<std::string>
-      public_;  ///< outside interfaces other than the uplinks, because this gateway listens
+  /// Outside interfaces other than the uplinks, because this gateway listens: name and index. Those
+  /// that are gone stay, because they may come back.
+  std::map<std::string, int> public_;
   HostNumbers numbers_;
   Interception wanted_, applied_;
   std::vector<StreamApproach> approaches_;  ///< by which connections can come in

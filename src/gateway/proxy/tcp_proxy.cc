@@ -47,10 +47,12 @@ TcpProxy::TcpProxy(Host& host, const NetworkMonitor& monitor, const std::string&
 
 TcpProxy::~TcpProxy() = default;
 
-void TcpProxy::configure(const Config& config, const HostNumbers& numbers, Time now) {
+void TcpProxy::configure(const Config& config, const std::vector<std::string>& uplinks,
+                         const HostNumbers& numbers, Time now) {
   most_ = bound_ = most(config);
   clientsSource_ = config.streams.source == StreamsConfig::Source::kClient;
   policy_.configure(config, device_, numbers);
+  policy_.setUplinks(uplinks);
   accept_.configure(config);
   policy_.follow(monitor_.table());
   watchRoom(now);

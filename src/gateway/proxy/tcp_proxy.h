@@ -54,8 +54,11 @@ class TcpProxy : private StreamObserver {
   TcpProxy(const TcpProxy&) = delete;
   TcpProxy& operator=(const TcpProxy&) = delete;
 
-  /// `numbers`: the gateway's marks and tables.
-  void configure(const Config& config, const HostNumbers& numbers, Time now);
+  /// `uplinks`: the names of the uplinks' interfaces. `numbers`: the gateway's marks and tables.
+  void configure(const Config& config, const std::vector<std::string>& uplinks,
+                 const HostNumbers& numbers, Time now);
+  /// The uplinks' interfaces have other names than before. Call onChange() afterwards.
+  void setUplinks(const std::vector<std::string>& interfaces) { policy_.setUplinks(interfaces); }
   /// Most connections under this configuration: fewer than configured where the host allows no
   /// more.
   size_t most(const Config& config) const;

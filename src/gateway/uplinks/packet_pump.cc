@@ -33,13 +33,9 @@ size_t PacketPump::onDatagrams(std::span<ReceivedDatagram> batch) {
   using Place = ReceivedDatagram::Place;
   RunDamage* damage = nullptr;  // of the socket: a batch is from one socket
   if (!batch.empty()) {
-    SocketId socket = batch[0].from.socket;
+    damage = sockets_.damageOf(batch[0].from.socket);
     auto isMerged = [](const ReceivedDatagram& r) { return r.place != Place::kAlone; };
-    if (std::ranges::any_of(batch, isMerged)) {
-      damage = &damage_[socket];
-    } else if (auto known = damage_.find(socket); known != damage_.end()) {
-      damage = &known->second;
-    }
+    if (damage && !damage->hasBegun() && std::ranges::none_of(batch, isMerged)) damage = nullptr;
   }
   uint64_t damaged = 0;
   for (ReceivedDatagram& r : batch) {
@@ -47,7 +43,7 @@ size_t PacketPump::onDatagrams(std::span<ReceivedDatagram> batch) {
     if (damage) damage->add(r.place, isBad);
     damaged += isBad && r.place == Place::kLater;
   }
-  if (damaged > 0) onMerged(batch[0].from.socket, *damage, damaged);
+  if (damage && damaged > 0) onMerged(batch[0].from.socket, *damage, damaged);
   return deliverPackets(SIZE_MAX);
 }
 

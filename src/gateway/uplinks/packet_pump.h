@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -57,7 +56,6 @@ class PacketPump : private SendObserver {
   size_t newPackets_ = 0;        ///< from the device, since the last sendDatagrams()
   uint64_t refusedRuns_ = 0;     ///< of the device, as far as the log says
   SocketTable sockets_;
-  std::map<SocketId, RunDamage> damage_;  ///< of the sockets that have received merged messages
 };
 
 }  // namespace braid

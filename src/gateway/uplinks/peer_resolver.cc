@@ -28,15 +28,14 @@ void addNew(std::vector<Endpoint>& to, const std::vector<Endpoint>& more) {
 
 }  // namespace
 
-PeerResolver::PeerResolver(Host& host, LogLimiter& log, std::function<void()> onChange, Works works)
+PeerResolver::PeerResolver(Host& host, LogLimiter& log, std::function<void()> onChange)
     : clock_(host.clock()),
       log_(log),
       onChange_(std::move(onChange)),
-      works_(std::move(works)),
       resolver_(host.openResolver([this](const LookupResult& result) { onResult(result); })) {}
 
 void PeerResolver::resolve(const std::vector<PeerConfig>& peers, const std::vector<LookupWay>& ways,
-                           bool all) {
+                           const WorkingPaths& working, bool all) {
   begun_ = true;
   if (!std::exchange(failed_, false)) pause_ = kFirstPause;
   std::vector<std::string> before = std::exchange(uplinks_, {});
@@ -48,7 +47,7 @@ void PeerResolver::resolve(const std::vector<PeerConfig>& peers, const std::vect
       Answers& answers = found_[name];
       incomplete |= ways.empty();
       for (const LookupWay& way : ways)
-        answers[way.uplink].works = works_(p.options.name, way.uplink);
+        answers[way.uplink].works = working.has(p.options.name, way.uplink);
       for (const LookupWay& way : ways) {
         Answer& known = answers[way.uplink];
         bool tried = !known.found.empty() && clock_.now() >= known.since + kTrial;
@@ -83,7 +82,9 @@ void PeerResolver::noteFailure() {
 }
 
 void PeerResolver::onResult(const LookupResult& result) {
+  bool askedHere = asksHere();
   asked_[result.uplink] = result.asked;
+  if (asksHere() != askedHere) onChange_();
   Answer& known = found_[result.name][result.uplink];
   if (result.found.empty()) {
     noteFailure();
@@ -149,6 +150,13 @@ std::vector<PeerOptions> PeerResolver::peers(const std::vector<PeerConfig>& peer
     }
   }
   return out;
+}
+
+bool PeerResolver::asksHere() const {
+  return std::ranges::any_of(uplinks_, [&](const std::string& uplink) {
+    auto asked = asked_.find(uplink);
+    return asked != asked_.end() && asked->second.local;
+  });
 }
 
 void PeerResolver::addTo(std::vector<UplinkStatus>& uplinks) const {

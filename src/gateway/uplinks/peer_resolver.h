@@ -10,6 +10,7 @@
 #include "gateway/config/config.h"
 #include "gateway/control/gateway_status.h"
 #include "gateway/log/log.h"
+#include "gateway/uplinks/working_paths.h"
 #include "host/host.h"
 
 namespace braid {
@@ -18,17 +19,16 @@ namespace braid {
 /// uplink may give another answer than the others (a captive portal, a provider's own network).
 class PeerResolver {
  public:
-  /// Whether the peer of this name has a path over this uplink that works.
-  using Works = std::function<bool(const std::string& peer, const std::string& uplink)>;
+  /// `onChange` is called when peers() or asksHere() gives something else than before. All
+  /// arguments must outlive this.
+  PeerResolver(Host& host, LogLimiter& log, std::function<void()> onChange);
 
-  /// `onChange` is called when addTo() gives other endpoints than before. All arguments must
-  /// outlive this.
-  PeerResolver(Host& host, LogLimiter& log, std::function<void()> onChange, Works works);
-
-  /// Looks up the names of these peers over these uplinks. `all`: also those with an answer by
-  /// which the peer is reached. Sets the deadline of the next lookup; there is none when there was
-  /// no name to look up. After a failure the next lookup is soon.
-  void resolve(const std::vector<PeerConfig>& peers, const std::vector<LookupWay>& ways, bool all);
+  /// Looks up the names of these peers over these uplinks. `working`: the paths to them that work.
+  /// `all`: also names with an answer by which the peer is reached. Sets the deadline of the next
+  /// lookup; there is none when there was no name to look up. After a failure the next lookup is
+  /// soon.
+  void resolve(const std::vector<PeerConfig>& peers, const std::vector<LookupWay>& ways,
+               const WorkingPaths& working, bool all);
   /// Sets the deadline of the next resolve() if there is none.
   void retryLater();
   /// The network has changed: makes the next lookup due at once.
@@ -46,6 +46,8 @@ class PeerResolver {
 
   /// For Tunnel::setPeers: each peer's configured endpoints, and those that its names resolve to.
   std::vector<PeerOptions> peers(const std::vector<PeerConfig>& peers) const;
+  /// Whether a program of this host, on a loopback address, was asked over one of the uplinks.
+  bool asksHere() const;
   /// Adds the servers that were asked over each uplink.
   void addTo(std::vector<UplinkStatus>& uplinks) const;
 
@@ -73,7 +75,6 @@ class PeerResolver {
   const Clock& clock_;
   LogLimiter& log_;
   std::function<void()> onChange_;
-  Works works_;
   std::unique_ptr<Resolver> resolver_;
   std::vector<std::string> uplinks_;  // of the last resolve()
   std::map<HostPort, Answers> found_;

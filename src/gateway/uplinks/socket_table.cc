@@ -83,6 +83,11 @@ void SocketTable::flush() {
   dirty_.clear();
 }
 
+RunDamage* SocketTable::damageOf(SocketId id) {
+  auto entry = at(id);
+  return entry == entries_.end() ? nullptr : &(*entry)->damage;
+}
+
 void SocketTable::onDamage(SocketId id, uint64_t datagrams, bool always) {
   auto entry = at(id);
   if (entry == entries_.end()) return;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "host/host.h"
+#include "host/run_damage.h"
 #include "tunnel/subflow/route.h"
 
 namespace braid {
@@ -62,6 +63,8 @@ class SocketTable {
   /// again.
   void flush();
 
+  /// What the socket's merged messages have shown; nullptr: it is not open.
+  RunDamage* damageOf(SocketId id);
   /// Datagrams that the socket received in messages of several were damaged. `always`: that is the
   /// host's fault, so it shall merge none any more.
   void onDamage(SocketId id, uint64_t datagrams, bool always);
@@ -75,6 +78,7 @@ class SocketTable {
   struct Entry {
     SocketId id;
     std::unique_ptr<DatagramSocket> socket;
+    RunDamage damage{};
     bool dirty = false;  // in dirty_
   };
   using Entries = std::vector<std::unique_ptr<Entry>>;

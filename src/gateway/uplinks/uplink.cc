@@ -168,7 +168,7 @@ Uplinks::Uplinks(SocketTable& sockets, HostNetwork& network, SocketIds& ids,
 std::vector<FilterRules::Reply> Uplinks::replyMarks() const {
   std::vector<FilterRules::Reply> out;
   for (const Uplink& u : uplinks_) {
-    if (u.now.link) out.push_back({u.now.interface, numbers_.replyMark(u.slot)});
+    if (replies_ && u.now.link) out.push_back({u.now.interface, numbers_.replyMark(u.slot)});
   }
   return out;
 }

@@ -60,9 +60,12 @@ class Uplinks {
   /// Whether replies to what came in by an uplink are to leave by it, in spite of the host's
   /// routes. Takes effect with the next update() or configure().
   void keepReplies(bool on) { replies_ = on; }
-  /// The marks of such replies, by interface.
+  /// The marks of such replies, by interface; none while keepReplies() is off.
   std::vector<FilterRules::Reply> replyMarks() const;
 
+  /// Removes the routes and rules of uplinks that a killed daemon left, whatever its configuration
+  /// was. Call it before configure(). Throws SystemError.
+  void removeStale() { network_.removeStaleTables(numbers_.uplinkTable(0), kMaxUplinks); }
   /// Replaces the configuration. Uplinks with unchanged name, interface and addresses keep their
   /// sockets.
   void configure(std::vector<UplinkConfig> configs, const NetworkTable& table);

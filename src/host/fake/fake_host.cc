@@ -217,18 +217,20 @@ namespace {
 /// Its rules are removed when it is destroyed.
 class FakeTranslator final : public Translator {
  public:
-  FakeTranslator(std::optional<Translation>& now, const bool& refuse)
-      : now_(now), refuse_(refuse) {}
+  FakeTranslator(std::optional<Translation>& now, const bool& refuse, unsigned& forgotten)
+      : now_(now), refuse_(refuse), forgotten_(forgotten) {}
   ~FakeTranslator() override { now_.reset(); }
   void set(const Translation& what) override {
     if (what.isEmpty()) return now_.reset();
     if (refuse_) throw SystemError(EOPNOTSUPP, "refused to translate addresses");
     now_ = what;
   }
+  void forgetTunnelled() override { ++forgotten_; }
 
  private:
   std::optional<Translation>& now_;
   const bool& refuse_;
+  unsigned& forgotten_;
 };
 
 /// Like the kernel's table, its rules outlive it when they have a guard.
@@ -257,7 +259,7 @@ std::unique_ptr<PacketFilter> FakeHost::openFilter(const std::string&) {
 }
 
 std::unique_ptr<Translator> FakeHost::openTranslator(const std::string&) {
-  return std::make_unique<FakeTranslator>(translation_, refuseTranslation_);
+  return std::make_unique<FakeTranslator>(translation_, refuseTranslation_, forgotten_);
 }
 
 bool FakeHost::deliver(const FakeDatagram& datagram) {
@@ -303,7 +305,7 @@ void FakeHost::answer(const std::string& uplink, const HostPort& name,
   result.name = name;
   result.found = found;
   if (found.empty()) result.problem = "no server answers";
-  result.asked = {known->first.resolvers, "configuration", false};
+  result.asked = {known->first.resolvers, "configuration", resolverHere_};
   lookups_.erase(known);
   onResolved_(result);
 }

@@ -147,6 +147,8 @@ class FakeHost final : public Host {
   void refuseStreams(bool on) { refuseStreams_ = on; }
   /// The present address translation; nullptr: none was set, or its rules were removed.
   const Translation* translation() const { return translation_ ? &*translation_ : nullptr; }
+  /// How often connections that began through the tunnel were forgotten.
+  unsigned forgotten() const { return forgotten_; }
   /// The present rules of the packet filter; nullptr: there are none.
   const FilterRules* filter() const { return filter_ ? &*filter_ : nullptr; }
   /// Simulates that others remove the rules of the packet filter.
@@ -175,6 +177,8 @@ class FakeHost final : public Host {
   /// Answers the lookups of a name over all uplinks, or over one.
   void answer(const HostPort& name, const std::vector<Endpoint>& found);
   void answer(const std::string& uplink, const HostPort& name, const std::vector<Endpoint>& found);
+  /// Simulates that names are asked for at a program of the host from now on.
+  void setResolverHere(bool on) { resolverHere_ = on; }
   /// The lookups that were requested and are not answered yet.
   const std::vector<std::pair<LookupWay, HostPort>>& lookups() const { return lookups_; }
 
@@ -201,6 +205,7 @@ class FakeHost final : public Host {
   bool refuseStreams_ = false;
   bool refuseTranslation_ = false;
   std::optional<Translation> translation_;
+  unsigned forgotten_ = 0;
   std::optional<FilterRules> filter_;
   std::map<SocketId, FakeDatagramSocket*> sockets_;
   std::vector<SocketId> everOpened_;
@@ -209,6 +214,7 @@ class FakeHost final : public Host {
   std::vector<FakeDatagram> sent_;
   Resolver::OnResult onResolved_;
   std::vector<std::pair<LookupWay, HostPort>> lookups_;
+  bool resolverHere_ = false;
 };
 
 }  // namespace braid

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -113,9 +114,20 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   void removeRoute(const RouteSpec& route) override { remove(route.toString()); }
   void removeRule(const RuleSpec& rule) override { remove(rule.toString()); }
   void removeStaleRoutes(uint32_t) override {}
-  void removeStaleRules(uint32_t, uint32_t) override { ++staleRemovals_; }
-  /// How often removeStaleRules() was called.
-  int staleRemovals() const { return staleRemovals_; }
+  void removeStaleRules(uint32_t priority, uint32_t table) override {
+    staleRemovals_.insert({priority, table});
+  }
+  void removeStaleTables(uint32_t first, uint32_t count) override {
+    staleTables_.insert({first, count});
+  }
+  /// The arguments of each call of removeStaleTables().
+  const std::set<std::pair<uint32_t, uint32_t>>& staleTables() const { return staleTables_; }
+  bool hasOtherRule(uint32_t, uint32_t) override { return hasOtherRule_; }
+  void setHasOtherRule(bool on) { hasOtherRule_ = on; }
+  /// Priority and table of each call of removeStaleRules().
+  const std::multiset<std::pair<uint32_t, uint32_t>>& staleRemovals() const {
+    return staleRemovals_;
+  }
   std::vector<Prefix> networksElsewhere(const std::string&) override { return elsewhere_; }
   void setElsewhere(std::vector<Prefix> networks) { elsewhere_ = std::move(networks); }
   void setForwarding(Address::Family family, const std::vector<std::string>& hosts,
@@ -144,7 +156,9 @@ class FakeHostNetwork final : public HostNetwork, public NetworkMonitor {
   Time readAt_ = kNever;
   int restores_ = 0;
   int adds_ = 0;
-  int staleRemovals_ = 0;
+  std::multiset<std::pair<uint32_t, uint32_t>> staleRemovals_;
+  std::set<std::pair<uint32_t, uint32_t>> staleTables_;
+  bool hasOtherRule_ = false;
   bool refuse_ = false;
   int refusedMtus_ = 0;
   bool forwards_ = false;

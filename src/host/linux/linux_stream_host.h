@@ -7,8 +7,8 @@
 #include <string>
 
 #include "host/linux/loop.h"
-#include "host/linux/nft_batch.h"
 #include "host/linux/nft_firewall.h"
+#include "host/linux/nft_table.h"
 #include "host/stream_host.h"
 #include "host/system.h"
 

@@ -277,11 +277,15 @@ void NetlinkConfig::removeRoute(const RouteSpec& route) {
 }
 
 void NetlinkConfig::removeStaleRoutes(uint32_t table) {
+  removeStaleRoutes(table, 1);
+}
+
+void NetlinkConfig::removeStaleRoutes(uint32_t first, uint32_t count) {
   std::vector<RouteSpec> stale;
   for (uint8_t family : {AF_INET, AF_INET6}) {
     socket_.dump(RTM_GETROUTE, family, [&](const nlmsghdr& m) {
       auto found = parseRoute(m);
-      if (!found || found->spec.table != table || found->protocol != kBraidProtocol) return;
+      if (!found || found->spec.table - first >= count || found->protocol != kBraidProtocol) return;
       found->spec.device = found->spec.hasDevice() ? nameOf(found->device) : "";
       if (!remembers(found->spec.toString())) stale.push_back(found->spec);
     });
@@ -306,13 +310,11 @@ std::vector<Prefix> NetlinkConfig::networksElsewhere(const std::string& device) 
   return out;
 }
 
-void NetlinkConfig::removeStaleRules(uint32_t priority, uint32_t table) {
-  std::vector<RuleSpec> stale;
+std::vector<RuleSpec> NetlinkConfig::rules() {
+  std::vector<RuleSpec> out;
   auto look = [&](const nlmsghdr& m) {
     auto found = parseRule(m);
-    if (found && found->protocol == kBraidProtocol && found->spec.table == table &&
-        found->spec.priority == priority && !remembers(found->spec.toString()))
-      stale.push_back(found->spec);
+    if (found && found->protocol == kBraidProtocol) out.push_back(found->spec);
   };
   for (uint8_t family : {AF_INET, AF_INET6}) {
     try {
@@ -322,7 +324,35 @@ void NetlinkConfig::removeStaleRules(uint32_t priority, uint32_t table) {
         throw;  // a machine without the family
     }
   }
-  for (const RuleSpec& rule : stale) deleteRule(rule);
+  return out;
+}
+
+void NetlinkConfig::removeStaleRules(uint32_t priority, uint32_t table) {
+  for (const RuleSpec& rule : rules()) {
+    bool isMeant = rule.priority == priority && rule.table == table;
+    if (isMeant && !remembers(rule.toString())) deleteRule(rule);
+  }
+}
+
+void NetlinkConfig::removeStaleTables(uint32_t first, uint32_t count) {
+  const std::vector<RuleSpec> all = rules();
+  for (const RuleSpec& rule : all) {
+    if (rule.table - first >= count || remembers(rule.toString())) continue;
+    deleteRule(rule);
+    RuleSpec before = rule;
+    --before.priority;
+    before.table = kMainTable;
+    before.suppressPrefixLength = 0;
+    bool isThere = std::ranges::find(all, before) != all.end();
+    if (isThere && !remembers(before.toString())) deleteRule(before);
+  }
+  removeStaleRoutes(first, count);
+}
+
+bool NetlinkConfig::hasOtherRule(uint32_t priority, uint32_t table) {
+  return std::ranges::any_of(rules(), [&](const RuleSpec& rule) {
+    return rule.priority == priority && rule.table != table;
+  });
 }
 
 namespace {

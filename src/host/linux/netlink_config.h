@@ -39,6 +39,8 @@ class NetlinkConfig final : public HostNetwork {
   void removeStaleRoutes(uint32_t table) override;
   std::vector<Prefix> networksElsewhere(const std::string& device) override;
   void removeStaleRules(uint32_t priority, uint32_t table) override;
+  void removeStaleTables(uint32_t first, uint32_t count) override;
+  bool hasOtherRule(uint32_t priority, uint32_t table) override;
   void setForwarding(Address::Family family, const std::vector<std::string>& hosts,
                      const std::string& before) override;
   bool forwards(Address::Family family, const std::string& interface) override;
@@ -79,7 +81,10 @@ class NetlinkConfig final : public HostNetwork {
   /// Like changeLink(), but does nothing when the device is gone.
   void takeBackLink(const std::string& device, const std::string& text, const FillLink& fill);
   void deleteRoute(const RouteSpec& route);
+  void removeStaleRoutes(uint32_t first, uint32_t count);
   void deleteRule(const RuleSpec& rule);
+  /// Braid's rules, of both families.
+  std::vector<RuleSpec> rules();
   void deleteAddress(const std::string& device, const InterfaceAddress& address);
   std::string nameOf(int index);
   /// Describes the existing route (or address) that conflicts with this one. `ours`: it is

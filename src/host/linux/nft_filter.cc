@@ -22,7 +22,6 @@ constexpr int32_t kMarkPriority = -160;
 constexpr int32_t kGuardPriority = 0;  // NF_IP_PRI_FILTER
 
 constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDhcp6Client = 546, kDhcp6Server = 547;
-constexpr uint16_t kDns = 53;
 // Multicast listeners (RFC 2710, RFC 3810) and neighbour discovery (RFC 4861), which never leave
 // the link.
 constexpr uint8_t kFirstMld = 130, kLastMld = 132, kMld2 = 143, kFirstNd = 133, kLastNd = 136;
@@ -54,7 +53,7 @@ void putReplies(NftBatch& batch, const std::string& table, const FilterRules& ru
 }
 
 // What the host itself needs at its uplinks before there is a tunnel.
-void putNeeded(NftBatch& batch, const std::string& table, const FilterRules& rules) {
+void putNeeded(NftBatch& batch, const std::string& table) {
   NftRule(batch, table, kLeaving).icmpv6TypesAre(kFirstMld, kLastMld).verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).icmpv6TypesAre(kFirstNd, kLastNd).verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).icmpv6TypesAre(kMld2, kMld2).verdict(NFT_RETURN);
@@ -64,12 +63,6 @@ void putNeeded(NftBatch& batch, const std::string& table, const FilterRules& rul
   for (Ports p : {Ports{kDhcpClient, kDhcpServer}, Ports{kDhcp6Client, kDhcp6Server}}) {
     NftRule rule(batch, table, kLeaving);
     rule.interfaceIs("").protocolIs(IPPROTO_UDP).sourcePortIs(p.from).portsAre(p.to, p.to);
-    rule.verdict(NFT_RETURN);
-  }
-  for (int protocol : {int{IPPROTO_UDP}, int{IPPROTO_TCP}}) {
-    if (!rules.names) break;
-    NftRule rule(batch, table, kLeaving);
-    rule.interfaceIs("").protocolIs(static_cast<uint8_t>(protocol)).portsAre(kDns, kDns);
     rule.verdict(NFT_RETURN);
   }
 }
@@ -85,7 +78,7 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
   NftRule(batch, table, kLeaving).outInterfaceIs("lo").verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).outInterfaceIs(rules.device).verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).markIs(rules.outside, rules.outsideMask).verdict(NFT_RETURN);
-  putNeeded(batch, table, rules);
+  putNeeded(batch, table);
   for (const std::string& uplink : rules.uplinks)
     NftRule(batch, table, kLeaving).outInterfaceIs(uplink).verdict(NFT_JUMP, kUplink);
   for (const char* text : kLinkOnly) {
@@ -109,7 +102,7 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
 }  // namespace
 
 void putFilter(NftBatch& batch, const std::string& table, const FilterRules& rules) {
-  putReplies(batch, table, rules);
+  if (!rules.replies.empty()) putReplies(batch, table, rules);
   if (rules.guard) putGuard(batch, table, rules);
 }
 

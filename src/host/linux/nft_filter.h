@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "host/linux/nft_batch.h"
+#include "host/linux/nft_table.h"
 #include "host/packet_filter.h"
 
 namespace braid {

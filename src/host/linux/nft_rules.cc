@@ -8,6 +8,8 @@
 #include <iterator>
 #include <span>
 
+#include "host/linux/conntrack.h"
+
 namespace braid {
 
 namespace {
@@ -285,6 +287,12 @@ void putTranslation(NftBatch& batch, const std::string& table, const Translation
     if (f.ownSource) putOwnSource(batch, table, what, f);
   }
   if (!what.forwards.empty()) putHairpin(batch, table, what);
+  if (!what.direct.empty()) {
+    NftRule(batch, table, kOut)
+        .outInterfaceIs(what.device)
+        .connectionMarkIs(0, what.markMask)
+        .setConnectionMark(what.tunnelledMark, what.markMask);
+  }
   NftRule(batch, table, kOut).outInterfaceIs(what.device).verdict(NFT_RETURN);
   if (!what.direct.empty()) putDirect(batch, table, what);
   if (what.masqueradeV4) putMasquerade(batch, table, what, false);
@@ -300,6 +308,12 @@ void NftTranslator::set(const Translation& what) {
   if (what.isEmpty()) return table_.remove();
   table_.replace(
       [&](NftBatch& batch, const std::string& table) { putTranslation(batch, table, what); });
+  tunnelledMark_ = what.direct.empty() ? 0 : what.tunnelledMark;
+  markMask_ = what.markMask;
+}
+
+void NftTranslator::forgetTunnelled() {
+  if (tunnelledMark_ != 0) forgetConnections(tunnelledMark_, markMask_);
 }
 
 }  // namespace braid

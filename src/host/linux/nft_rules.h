@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "host/linux/nft_batch.h"
+#include "host/linux/nft_table.h"
 #include "host/stream_host.h"
 
 namespace braid {
@@ -42,9 +42,11 @@ class NftTranslator final : public Translator {
   /// Throws SystemError.
   explicit NftTranslator(const std::string& device);
   void set(const Translation& what) override;
+  void forgetTunnelled() override;
 
  private:
   NftTable table_;
+  uint32_t tunnelledMark_ = 0, markMask_ = 0;
 };
 
 }  // namespace braid

@@ -342,6 +342,35 @@ TEST_F(GatewayTest, OwnAddressesAndNetworksAreNoPeersHoweverWideItsPrefixes) {
   EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(other));
 }
 
+// Found by review: such a peer had the hub's own LAN, too, and no other peer reached that.
+TEST_F(GatewayTest, ALanIsReachedThoughAPeerHasEverything) {
+  auto lan = [&](int index, const char* name, const char* address) {
+    Link link;
+    link.index = index;
+    link.name = name;
+    link.addresses.insert({sim::address(address), 24, 0, true, false, false});
+    hub_.host.net().edit().setLink(link);
+    hub_.host.net().changed();
+  };
+  lan(7, "lan0", "10.2.0.1");
+  PeerOptions& wide = hub_.config.peers.emplace_back().options;
+  wide.name = "wide";
+  wide.pin[0] = 1;
+  wide.prefixes = {*Prefix::parse("0.0.0.0/0")};
+  edge_.config.peers.at(0).options.prefixes = {*Prefix::parse("10.0.0.0/8")};
+  start();
+  sim::Bytes question = toHub(), other = packet("10.1.0.7", "10.3.0.9");
+  edge_.host.device()->put(question);
+  edge_.host.device()->put(other);
+  run(100ms);
+  EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(question))
+      << "the other is the peer's";
+  lan(8, "lan1", "10.3.0.1");
+  edge_.host.device()->put(other);
+  run(100ms);
+  EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(other)) << "a LAN that came later";
+}
+
 TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
   edge_.config.device.routes.push_back(*Prefix::parse("::/0"));
   start();
@@ -350,8 +379,8 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
               IsSupersetOf({name + " up", "address 10.1.0.1/24 on " + name,
                             "route 10.2.0.0/24 dev " + name + " table 6599",
                             "route ::/0 dev " + name + " table 6599",
-                            std::string("IPv4 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
-                            std::string("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"),
+                            std::string("IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599"),
+                            std::string("IPv6 rule 6200: not fwmark 0x40/0xe0 lookup 6599"),
                             name + " MTU " + std::to_string(edge_.gateway->status().deviceMtu)}));
   edge_.gateway->stop();
   EXPECT_THAT(edge_.host.net().configured(), IsEmpty());
@@ -361,7 +390,18 @@ TEST_F(GatewayTest, TheHostIsConfiguredAndLeftAsItWas) {
 TEST_F(GatewayTest, WithoutStreamsTooItTakesAwayWhatAKilledOneLeft) {
   ASSERT_FALSE(hub_.config.tunnel.streams.on);
   hub_.setUp();
-  EXPECT_GE(hub_.host.net().staleRemovals(), 1);
+  HostNumbers numbers;
+  EXPECT_THAT(hub_.host.net().staleRemovals(),
+              Contains(std::pair(numbers.interceptedRule(), numbers.interceptedTable())));
+}
+
+// The killed one may have had uplinks with `gateway`, or others that this one has not.
+TEST_F(GatewayTest, RoutesOfUplinksThatAKilledOneLeftAreTakenAwayEvenWhereNoneIsWanted) {
+  start();
+  HostNumbers numbers;
+  for (Site* site : {&edge_, &hub_})
+    EXPECT_THAT(site->host.net().staleTables(),
+                ElementsAre(std::pair(numbers.uplinkTable(0), uint32_t{kMaxUplinks})));
 }
 
 TEST_F(GatewayTest, StoppingSaysFarewell) {
@@ -475,6 +515,25 @@ TEST_F(GatewayTest, ANameThatFailedIsAskedForSoonAndThenLessOften) {
   }
 }
 
+TEST_F(GatewayTest, OnlyAProgramOfTheHostThatIsAskedForANameAsksPastTheTunnel) {
+  PeerConfig& hub = edge_.config.peers[0];
+  hub.options.endpoints.clear();
+  hub.hosts = {{"hub.example.net", 4433}};
+  start();
+  auto asksPast = [&] {
+    return std::ranges::any_of(edge_.host.net().configured(), [](const std::string& line) {
+      return line.find("dport 53 ") != std::string::npos;
+    });
+  };
+  edge_.host.answer({"hub.example.net", 4433}, {});
+  edge_.gateway->runOnce();
+  EXPECT_FALSE(asksPast());
+  edge_.host.setResolverHere(true);
+  run(2s);
+  edge_.host.answer({"hub.example.net", 4433}, {});
+  EXPECT_TRUE(asksPast());
+}
+
 TEST_F(GatewayTest, ANameIsAskedForAgainWhenAnUplinkComesUp) {
   PeerConfig& hub = edge_.config.peers.at(0);
   hub.options.endpoints.clear();
@@ -502,6 +561,7 @@ TEST_F(GatewayTest, ANameIsAskedForAgainWhenAnUplinkComesUp) {
 TEST_F(GatewayTest, EachUplinkHasItsOwnAnswerToAName) {
   addUplink("lte", "wwan0", 3, "198.51.100.9");
   edge_.config.uplinks[0].resolvers = {sim::address("192.0.2.1")};
+  edge_.config.device.markMask = 0xff00;
   PeerConfig& hub = edge_.config.peers.at(0);
   hub.options.endpoints.clear();
   hub.hosts = {{"hub.example.net", 4433}};
@@ -514,6 +574,7 @@ TEST_F(GatewayTest, EachUplinkHasItsOwnAnswerToAName) {
   EXPECT_EQ(lte.interface + " " + lte.v4.toString(), "wwan0 198.51.100.9");
   EXPECT_THAT(dsl.resolvers, ElementsAre(sim::address("192.0.2.1")));
   EXPECT_THAT(lte.resolvers, IsEmpty());
+  EXPECT_EQ(dsl.mark, 0x5f00u) << "past the rules and the guard of this configuration";
 
   edge_.host.answer("dsl", name, {portal});
   run(1s);
@@ -756,6 +817,85 @@ TEST_F(GatewayTest, AReloadThatFailsNeedsNothingOfTheHostToGoBack) {
   EXPECT_EQ(hub_.host.sockets().size(), 1u);
 }
 
+// The peer's session ends without an event.
+TEST_F(GatewayTest, AReloadWithoutThePeerThatAnsweredLeavesTheTunnel) {
+  auto write = [&](const std::string& peers) {
+    std::ofstream(hub_.folder.file("hub.yaml"))
+        << "identity: {key: " << hub_.config.identity.key
+        << ", certificate: " << hub_.config.identity.certificate
+        << "}\ndevice: {routes: [10.1.0.0/24], when-down: direct}\nlisten: ['0.0.0.0:4433']\n"
+        << "state: " << hub_.folder.file("state") << "\npeers: [" << peers << "]\n";
+  };
+  auto isRouted = [&] {
+    return hub_.host.net().configured().contains(
+        "IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599");
+  };
+  write("{name: edge, pin: '" + formatPin(hub_.config.peers.at(0).options.pin) +
+        "', prefixes: [10.1.0.0/24]}");
+  ConfigResult first = loadConfig(hub_.folder.file("hub.yaml"));
+  ASSERT_TRUE(std::holds_alternative<Config>(first))
+      << std::get<ConfigErrors>(first).at(0).toString();
+  hub_.config = std::get<Config>(first);
+  start();
+  ASSERT_EQ(hub_.gateway->peersUp(), 1u);
+  ASSERT_TRUE(isRouted());
+  write("{name: other, pin: '" + formatPin(Pin{1}) + "', prefixes: [10.1.0.0/24]}");
+  ASSERT_EQ(hub_.gateway->reload(), "");
+  unsigned before = hub_.host.forgotten();
+  run(TunnelWatch::kPatience + 100ms);
+  EXPECT_FALSE(isRouted());
+  EXPECT_EQ(hub_.host.forgotten(), before + 1) << "flows that go on get the uplinks' addresses";
+}
+
+// The rules lead into the tunnel where the new routes say, the guard keeps the new networks at the
+// new uplink, and the masquerade of `direct` has the new uplink's name.
+TEST_F(GatewayTest, AReloadTurnsRoutesGuardAndNamesWithIt) {
+  addUplink("lte", "wwan0", 3, "198.51.100.9");
+  auto write = [&](const std::string& device, const std::string& interface) {
+    std::ofstream(edge_.folder.file("edge.yaml"))
+        << "identity: {key: " << edge_.config.identity.key
+        << ", certificate: " << edge_.config.identity.certificate << "}\ndevice: {" << device
+        << "}\nuplinks: [{name: dsl, interface: " << interface << "}]\npeers: [{name: hub, pin: '"
+        << formatPin(edge_.config.peers.at(0).options.pin)
+        << "', endpoints: ['203.0.113.1:4433'], prefixes: [10.2.0.0/16]}]\n";
+  };
+  auto isConfigured = [&](const std::string& line) {
+    return edge_.host.net().configured().contains(line);
+  };
+  const std::string rule = "IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599";
+  write("routes: [10.2.0.0/24], when-down: block", "eth1");
+  ConfigResult first = loadConfig(edge_.folder.file("edge.yaml"));
+  ASSERT_TRUE(std::holds_alternative<Config>(first))
+      << std::get<ConfigErrors>(first).at(0).toString();
+  edge_.config = std::get<Config>(first);
+  start();
+  ASSERT_TRUE(edge_.host.filter());
+  EXPECT_THAT(edge_.host.filter()->uplinks, ElementsAre("eth1"));
+  EXPECT_TRUE(isConfigured("route 10.2.0.0/24 dev braid0 table 6599"));
+
+  write("routes: [10.2.1.0/24], when-down: block", "wwan0");
+  ASSERT_EQ(edge_.gateway->reload(), "");
+  EXPECT_THAT(edge_.host.filter()->uplinks, ElementsAre("wwan0"));
+  EXPECT_THAT(edge_.host.filter()->guarded,
+              ElementsAre(AddressRange{sim::address("10.2.1.0"), sim::address("10.2.1.255")}));
+  EXPECT_FALSE(isConfigured("route 10.2.0.0/24 dev braid0 table 6599"));
+  EXPECT_TRUE(isConfigured("route 10.2.1.0/24 dev braid0 table 6599"));
+
+  run(5s);
+  ASSERT_EQ(edge_.gateway->peersUp(), 1u);
+  write("routes: [10.2.1.0/24], when-down: direct", "wwan0");
+  ASSERT_EQ(edge_.gateway->reload(), "");
+  EXPECT_FALSE(edge_.host.filter() && edge_.host.filter()->guard);
+  ASSERT_TRUE(edge_.host.translation());
+  EXPECT_THAT(edge_.host.translation()->uplinks, ElementsAre("wwan0"));
+  EXPECT_TRUE(isConfigured(rule));
+  write("routes: [10.2.1.0/24], when-down: direct", "eth9");
+  ASSERT_EQ(edge_.gateway->reload(), "");
+  run(TunnelWatch::kPatience + 100ms);
+  EXPECT_FALSE(isConfigured(rule)) << "without an uplink nobody answers";
+  EXPECT_THAT(edge_.host.translation()->uplinks, ElementsAre("eth9"));
+}
+
 // The event queue is limited; here a thousand other events are reported first.
 TEST_F(GatewayTest, APeerWhoseEventWasLostIsNotTakenToBeUp) {
   for (int i = 0; i < 1100; ++i) {
@@ -862,6 +1002,8 @@ TEST_F(GatewayStreamsTest, AHostThatFallsSilentIsTimedOutByItsConnection) {
 
 TEST_F(GatewayStreamsTest, TheEndOfAGatewayResetsBothEnds) {
   start();
+  run(2s);
+  ASSERT_TRUE(edge_.host.streams()->taking());
   join();
   hub_.gateway->stop();
   run(1s);
@@ -939,9 +1081,20 @@ TEST_F(GatewayStreamsTest, TenThousandConnectionsASecondAreAllAnsweredInTime) {
   }
 }
 
+TEST_F(GatewayStreamsTest, WhatAKilledOneLeftIsTakenAwayOnce) {
+  start();
+  run(2s);
+  ASSERT_TRUE(edge_.host.streams()->taking());
+  HostNumbers numbers;
+  EXPECT_EQ(edge_.host.net().staleRemovals().count(
+                {numbers.interceptedRule(), numbers.interceptedTable()}),
+            1u);
+}
+
 TEST_F(GatewayStreamsTest, AHostThatCannotCarriesPackets) {
   hub_.host.refuseStreams(true);
   start();
+  run(2s);
   EXPECT_FALSE(edge_.host.streams()->taking());
   EXPECT_FALSE(hub_.gateway->status().streams.on);
 }

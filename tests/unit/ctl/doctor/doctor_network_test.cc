@@ -127,5 +127,16 @@ TEST_F(DoctorNetworkTest, AnAddressThatTheDaemonWaitsForIsFound) {
                                   HasSubstr("the daemon waits for the address"))));
 }
 
+TEST_F(DoctorNetworkTest, ItTellsTheMarksInForce) {
+  config.device.markMask = 0xff00;
+  config.device.rulePriority = 5000;
+  DoctorReport report;
+  checkNetwork({config, nullptr, Machine(), table, routes}, report);
+  EXPECT_THAT(report.toText(),
+              HasSubstr("marks: in the bits 0xff00 of the packet mark Braid's packets have 0x5f00, "
+                        "what bypasses the tunnel 0x4000/0xe000, streams 0x8000/0xc000; its rules "
+                        "have priorities from 5100 to 5700"));
+}
+
 }  // namespace
 }  // namespace braid::doctor_network_test

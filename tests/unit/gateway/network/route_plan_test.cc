@@ -57,7 +57,7 @@ class RoutePlanTest : public testing::Test {
 
   Config config_;
   NetworkTable host_;
-  RouteSituation situation_{"braid0", {}, true, {}};
+  RouteSituation situation_{"braid0", {}, true, {}, false};
 };
 
 TEST_F(RoutePlanTest, NoRoutesNeedNothing) {
@@ -81,31 +81,52 @@ TEST_F(RoutePlanTest, OnlyFamiliesWithRoutesHaveRules) {
   routes({"0.0.0.0/0"});
   EXPECT_THAT(texts(plan().rules),
               UnorderedElementsAre("IPv4 rule 6150: iif lo ipproto 17 sport 68 dport 67 lookup 254",
-                                   "IPv4 rule 6200: not fwmark 0x40/0xc0 lookup 6599"));
+                                   "IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599"));
   routes({"fd00:7::/48"});
-  EXPECT_THAT(texts(plan().rules), ElementsAre("IPv6 rule 6200: not fwmark 0x40/0xc0 lookup 6599"));
+  EXPECT_THAT(texts(plan().rules), ElementsAre("IPv6 rule 6200: not fwmark 0x40/0xe0 lookup 6599"));
 }
 
 TEST_F(RoutePlanTest, NumbersAreAsConfiguredAndApartFromOtherGateways) {
   routes({"10.0.0.0/8"});
   situation_.numbers = {0xff0000, 100, 2};
   EXPECT_THAT(texts(plan().rules),
-              Contains("IPv4 rule 300: not fwmark 0x400000/0xc00000 lookup 6597"));
+              Contains("IPv4 rule 300: not fwmark 0x400000/0xe00000 lookup 6597"));
   EXPECT_EQ(situation_.numbers.interceptedMark(), 0x820000u);
   EXPECT_EQ(situation_.numbers.replyMark(1), 0x510000u);
-  EXPECT_EQ(situation_.numbers.ownMark(), 0x600000u);
+  EXPECT_EQ(situation_.numbers.ownMark(), 0x5f0000u);
 }
 
-TEST_F(RoutePlanTest, NamesAreAskedForPastTheTunnelWhileItIsDown) {
+TEST_F(RoutePlanTest, MarksOfOthersAreNotOutside) {
+  HostNumbers numbers;
+  auto isOutside = [&](uint32_t mark) {
+    return (mark & numbers.outsideMask()) == numbers.outsideMark();
+  };
+  EXPECT_TRUE(isOutside(numbers.ownMark()));
+  for (numbers.slot = 0; numbers.slot < 32; ++numbers.slot) {
+    for (unsigned uplink = 0; uplink < 32; ++uplink) {
+      EXPECT_TRUE(isOutside(numbers.replyMark(uplink)));
+      EXPECT_NE(numbers.replyMark(uplink), numbers.ownMark());
+    }
+    EXPECT_FALSE(isOutside(numbers.interceptedMark()));
+  }
+  EXPECT_FALSE(isOutside(0xca6c)) << "WireGuard's, by wg-quick";
+  EXPECT_FALSE(isOutside(0));
+}
+
+TEST_F(RoutePlanTest, AProgramOfThisHostAsksForNamesPastTheTunnelWhileThatIsDown) {
   routes({"0.0.0.0/0"});
   auto asks = [&] {
     return std::ranges::count_if(plan().rules,
                                  [](const RuleSpec& r) { return r.destinationPort == 53; });
   };
   situation_.peerUp = false;
+  situation_.asksHere = true;
   EXPECT_EQ(asks(), 0) << "no endpoint has a name";
   config_.peers[0].hosts.push_back({"hub.example", 4433});
   EXPECT_EQ(asks(), 2);
+  situation_.asksHere = false;
+  EXPECT_EQ(asks(), 0) << "the gateway's own questions have its mark";
+  situation_.asksHere = true;
   situation_.peerUp = true;
   EXPECT_EQ(asks(), 0);
 }
@@ -144,6 +165,40 @@ TEST_F(RoutePlanTest, TheGuardOutlivesTheGateway) {
     EXPECT_EQ(rule.stays, rule.priority >= 6690) << rule.toString();
 }
 
+TEST_F(RoutePlanTest, AnUplinkIsFoundByWhateverNamesIt) {
+  routes({"0.0.0.0/0"});
+  config_.device.whenDown = WhenDown::kBlock;
+  config_.uplinks[0].interface.clear();
+  config_.uplinks[0].mac = "02:00:5e:00:53:01";
+  EXPECT_THAT(plan().filter.uplinks, IsEmpty());
+  EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1")) << "any interface may be the uplink";
+  EXPECT_TRUE(holds(plan().filter.here, "192.168.1.7"));
+  host_.link(3).ownMac = "02:00:5e:00:53:01";
+  EXPECT_EQ(plan().filter.uplinks, std::vector<std::string>{"wwan0"});
+  EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1")) << "it may get another name meanwhile";
+  config_.uplinks[0].mac.clear();
+  config_.uplinks[0].interface = "the-modem-of-the-attic";
+  EXPECT_THAT(plan().filter.uplinks, IsEmpty()) << "too long for anything but a further name";
+  EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1"));
+  host_.link(3).altnames.insert("the-modem-of-the-attic");
+  EXPECT_EQ(plan().filter.uplinks, std::vector<std::string>{"wwan0"});
+  EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1"));
+  config_.uplinks[0].interface = "wwan7";
+  EXPECT_EQ(plan().filter.uplinks, std::vector<std::string>{"wwan7"}) << "it may come";
+  EXPECT_TRUE(holds(plan().filter.here, "10.8.0.1"));
+  EXPECT_FALSE(holds(plan().filter.here, "100.63.0.1"));
+}
+
+// A LAN gets its leases by broadcast, and its names by multicast.
+TEST_F(RoutePlanTest, WhatHostsOfALanNeedOfEachOtherIsSparedWhateverTheUplink) {
+  routes({"0.0.0.0/0", "::/0"});
+  config_.device.whenDown = WhenDown::kBlock;
+  config_.uplinks[0].interface.clear();
+  config_.uplinks[0].mac = "02:00:5e:00:53:01";
+  for (const char* needed : {"255.255.255.255", "224.0.0.251", "169.254.1.1", "fe80::1", "ff02::fb"})
+    EXPECT_TRUE(holds(plan().filter.here, needed)) << needed;
+}
+
 TEST_F(RoutePlanTest, TheGuardTakesTheOtherFamilyAlong) {
   config_.device.whenDown = WhenDown::kBlock;
   routes({"0.0.0.0/1", "128.0.0.0/1"});
@@ -162,6 +217,24 @@ TEST_F(RoutePlanTest, RepliesAreEndangeredByWhatTheirAddressesMayBe) {
   EXPECT_TRUE(endangersReplies(config_, host_)) << "hosts on the uplink's link";
   config_.uplinks.clear();
   EXPECT_FALSE(endangersReplies(config_, host_));
+}
+
+TEST_F(RoutePlanTest, WhatIsAtInterfacesOtherThanTheUplinksIsOfThisSide) {
+  link(6, "docker0", {"172.17.0.1/16"});
+  link(7, "auto0", {"169.254.3.3/16"});
+  config_.device.networks = {*Prefix::parse("192.168.50.0/24")};
+  config_.device.addresses = {{*Address::parse("10.99.0.2"), 24}};
+  auto own = [&] { return texts(ownNetworks(config_, host_, "braid0")); };
+  EXPECT_THAT(own(), UnorderedElementsAre("192.168.50.0/24", "10.99.0.2/32", "192.168.1.0/24",
+                                          "fd00:1::/64", "172.17.0.0/16"))
+      << "not what is of a link only";
+  config_.peers[0].options.prefixes = {*Prefix::parse("172.17.0.0/16"),
+                                       *Prefix::parse("192.168.0.0/16")};
+  EXPECT_THAT(own(), UnorderedElementsAre("192.168.50.0/24", "10.99.0.2/32", "192.168.1.0/24",
+                                          "fd00:1::/64"))
+      << "a peer has it by name";
+  config_.tunnel.mode = TunnelOptions::Mode::kTap;
+  EXPECT_THAT(own(), UnorderedElementsAre("192.168.50.0/24", "10.99.0.2/32"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/network/route_plan.h"
 #include "gateway/proxy/tcp_proxy.h"
 #include "host/fake/fake_host.h"
 #include "tests/unit/gateway/loop_lanes.h"
@@ -49,7 +50,8 @@ class BarredStreams : public testing::Test {
   }
   void start() {
     streams_ = std::make_unique<TcpProxy>(host_, host_.net(), "braid0", lanes_, log_);
-    streams_->configure(config_, {}, clock_.now());
+    streams_->configure(config_, interfacesOf(config_.uplinks, host_.net().table()), {},
+                        clock_.now());
   }
   FakeStreamHost& tcp() { return *host_.streams(); }
   void wait(Duration time) {

@@ -1,6 +1,7 @@
 // The stream proxy's ends on a fake host, joined by streams without a tunnel: one gateway is both
 // the near and the far one.
 
+#include "gateway/network/route_plan.h"
 #include "gateway/proxy/tcp_proxy.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +41,11 @@ class StreamsTest : public testing::Test {
 
   void start() {
     streams_ = std::make_unique<TcpProxy>(host_, host_.net(), "braid0", lanes_, log_);
-    streams_->configure(config_, {}, clock_.now());
+    configure();
+  }
+  void configure() {
+    streams_->configure(config_, interfacesOf(config_.uplinks, host_.net().table()), {},
+                        clock_.now());
   }
   FakeStreamHost& tcp() { return *host_.streams(); }
   /// A route makes all addresses of these networks local to the gateway's host.
@@ -108,12 +113,12 @@ TEST_F(StreamsTest, OnlyConnectionsOfTheLansAreTakenOver) {
   EXPECT_EQ(tcp().taking()->sources[0].first, *Address::parse("10.1.0.0"));
   EXPECT_EQ(tcp().taking()->sources[0].last, *Address::parse("10.1.1.255"));
   config_.streams.from = {*Prefix::parse("10.1.1.0/24")};
-  streams_->configure(config_, HostNumbers{}, clock_.now());
+  configure();
   ASSERT_THAT(tcp().taking()->sources, SizeIs(1));
   EXPECT_EQ(tcp().taking()->sources[0].first, *Address::parse("10.1.1.0"));
   config_.streams.from.clear();
   config_.device.networks.clear();
-  streams_->configure(config_, HostNumbers{}, clock_.now());
+  configure();
   EXPECT_THAT(tcp().taking()->sources, IsEmpty()) << "which are all";
 }
 
@@ -399,7 +404,7 @@ TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
       << "a gateway that does not listen has its default route anywhere";
 
   config_.listen = {end("0.0.0.0:4433")};
-  streams_->configure(config_, {}, clock_.now());
+  configure();
   EXPECT_THAT(outside(), ElementsAre("wan0", "wwan0"));
   host_.net().edit().addDefaultRoute(lan6);
   change();
@@ -409,17 +414,21 @@ TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
   change();
   EXPECT_THAT(outside(), ElementsAre("lan0", "wan0", "wwan0"))
       << "a lease that is renewed opens nothing";
-  streams_->configure(config_, {}, clock_.now());
+  streams_->setUplinks({"wwan1"});
+  streams_->onChange(clock_.now());
+  EXPECT_THAT(outside(), ElementsAre("lan0", "wan0", "wwan1"))
+      << "an uplink with another name does not, either";
+  configure();
   EXPECT_THAT(outside(), ElementsAre("wwan0"));
   host_.net().edit().link(4).addresses.insert(
       LinkAddress{.address = *Address::parse("198.51.100.1"), .prefixLength = 24});
   host_.net().process(clock_.now());
   config_.listen = {end("198.51.100.1:4433")};
-  streams_->configure(config_, {}, clock_.now());
+  configure();
   EXPECT_THAT(outside(), ElementsAre("wan0", "wwan0"))
       << "strangers come to where it listens, whatever the routes";
   config_.listen = {end("0.0.0.0:4433")};
-  streams_->configure(config_, {}, clock_.now());
+  configure();
   EXPECT_THAT(outside(), ElementsAre("wwan0"));
   int changes = tcp().changes();
   change();
@@ -431,8 +440,43 @@ TEST_F(StreamsTest, NothingThatComesFromStrangersIsTakenOver) {
   EXPECT_THAT(outside(), ElementsAre("vrf0", "wwan0"))
       << "the kernel shows the packet as each of them";
   config_.uplinks.clear();
-  streams_->configure(config_, {}, clock_.now());
+  configure();
   EXPECT_THAT(outside(), IsEmpty());
+}
+
+// A listening gateway's way to the Internet is renamed, unplugged and plugged in again while its
+// lease is away.
+TEST_F(StreamsTest, AnInterfaceOfStrangersStaysOneUnderAnotherNameAndPluggedInAnew) {
+  NetworkTable& table = host_.net().edit();
+  auto link = [&](int index, const char* name) {
+    Link l;
+    l.index = index;
+    l.name = name;
+    table.setLink(l);
+  };
+  auto outside = [&] {
+    host_.net().process(clock_.now());
+    streams_->onChange(clock_.now());
+    return tcp().taking()->outside;
+  };
+  const DefaultRoute wan{Address::Family::kV4, 4, {}, 0};
+  config_.listen = {end("0.0.0.0:4433")};
+  link(3, "lan0");
+  link(4, "wan0");
+  start();
+  table.addDefaultRoute(wan);
+  ASSERT_THAT(outside(), ElementsAre("wan0"));
+  table.removeDefaultRoute(wan);
+  link(4, "wan1");
+  EXPECT_THAT(outside(), ElementsAre("wan1"));
+  link(5, "wan0");
+  EXPECT_THAT(outside(), ElementsAre("wan1")) << "another one has taken the name";
+  table.removeLink(4);
+  EXPECT_THAT(outside(), ElementsAre("wan1")) << "the rules are there before it comes back";
+  link(6, "wan1");
+  EXPECT_THAT(outside(), ElementsAre("wan1"));
+  link(6, "wan2");
+  EXPECT_THAT(outside(), ElementsAre("wan2"));
 }
 
 TEST_F(StreamsTest, APeerThatCannotKeepsItsPackets) {
@@ -521,7 +565,7 @@ TEST_F(StreamsTest, AHostThatRefusesIsAskedAgainLater) {
   start();
   tcp().refuseInterception(true);
   config_.streams.match[0].lastPort = 444;
-  streams_->configure(config_, {}, clock_.now());
+  configure();
   tcp().refuseInterception(false);
   wait(InterceptPolicy::kRetry - 1ms);
   EXPECT_EQ(tcp().taking()->match[0].lastPort, 443) << "what was there stays";
@@ -534,7 +578,7 @@ TEST_F(StreamsTest, AHostThatRefusesIsAskedAgainLater) {
 TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
   start();
   tcp().setMost(20);
-  streams_->configure(config_, {}, clock_.now());
+  configure();
   std::vector<Connection> clients;
   for (uint16_t i = 0; i < 10; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
   EXPECT_EQ(streams_->figures().open, 20u);
@@ -562,7 +606,7 @@ TEST_F(StreamsTest, AtTheBoundNewConnectionsStayPackets) {
 TEST_F(StreamsTest, WhatWaitsAtTheBoundIsTakenWhenThereIsRoom) {
   start();
   tcp().setMost(20);
-  streams_->configure(config_, {}, clock_.now());
+  configure();
   std::vector<Connection> clients;
   for (uint16_t i = 0; i < 10; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
   Connection late = arrive(2000);
@@ -607,7 +651,7 @@ TEST_F(StreamsTest, WhatWaitsForAPeersRoomIsTakenInItsTurn) {
 TEST_F(StreamsTest, MoreThanMayWaitForAPeerStayInTheSystemsQueue) {
   start();
   tcp().setMost(10'000);
-  streams_->configure(config_, {}, clock_.now());
+  configure();
   constexpr size_t kMore = 100;
   lanes_.full = true;
   std::vector<Connection> clients;
@@ -673,7 +717,7 @@ TEST_F(StreamsTest, NorDoTheyWaitLongerThere) {
 TEST_F(StreamsTest, BeforeTheBoundNewConnectionsStayPacketsAndThoseOnTheirWayFindRoom) {
   start();
   tcp().setMost(64);
-  streams_->configure(config_, {}, clock_.now());
+  configure();
   std::vector<Connection> clients;
   for (uint16_t i = 0; i < 30; ++i) clients.push_back(join(static_cast<uint16_t>(1000 + i)).first);
   EXPECT_EQ(streams_->figures().open, 60u);
@@ -687,7 +731,7 @@ TEST_F(StreamsTest, BeforeTheBoundNewConnectionsStayPacketsAndThoseOnTheirWayFin
 TEST_F(StreamsTest, AtASmallBoundTheRulesDoNotChangeToAndFro) {
   start();
   tcp().setMost(4);
-  streams_->configure(config_, {}, clock_.now());
+  configure();
   auto [client, server] = join(1);
   join(2);
   int changes = tcp().changes();

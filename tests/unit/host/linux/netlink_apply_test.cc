@@ -299,7 +299,7 @@ TEST(NetlinkMessage, RoutesAndRulesSurviveTheirWireForm) {
   rule.table = 6600;
   rule.suppressPrefixLength = 0;
   rule.mark = 0x40;
-  rule.markMask = 0xc0;
+  rule.markMask = 0xe0;
   rule.localOnly = rule.inverted = true;
   rule.protocol = 17;
   rule.sourcePort = 68;

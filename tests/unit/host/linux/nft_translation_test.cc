@@ -218,5 +218,22 @@ TEST(NftTranslation, TheOtherHostMaySeeThisOneInPlaceOfTheSource) {
                   "meta7; == 'braid0'; verdict -5"));
 }
 
+// ct 3 is the connection's mark: nothing else has marked it, and then it gets the value.
+TEST(NftTranslation, ConnectionsIntoTheTunnelAreMarkedWhereSomeGoPastIt) {
+  Translation what{.device = "braid0",
+                   .masqueradeV4 = false,
+                   .masqueradeV6 = false,
+                   .sources = {},
+                   .forwards = {},
+                   .uplinks = {"braid0"},
+                   .direct = {{address("0.0.0.0"), address("255.255.255.255")}},
+                   .tunnelledMark = 0x20,
+                   .markMask = 0xff};
+  std::vector<std::string> rules = rulesOf(what, "postrouting");
+  ASSERT_GE(rules.size(), 2u);
+  EXPECT_THAT(rules[0], testing::StartsWith("meta7; == 'braid0'; ct3;"));
+  EXPECT_EQ(rules[1], "meta7; == 'braid0'; verdict -5");
+}
+
 }  // namespace
 }  // namespace braid::nft_translation_test
