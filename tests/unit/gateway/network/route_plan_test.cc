@@ -195,7 +195,8 @@ TEST_F(RoutePlanTest, WhatHostsOfALanNeedOfEachOtherIsSparedWhateverTheUplink) {
   config_.device.whenDown = WhenDown::kBlock;
   config_.uplinks[0].interface.clear();
   config_.uplinks[0].mac = "02:00:5e:00:53:01";
-  for (const char* needed : {"255.255.255.255", "224.0.0.251", "169.254.1.1", "fe80::1", "ff02::fb"})
+  for (const char* needed :
+       {"255.255.255.255", "224.0.0.251", "169.254.1.1", "fe80::1", "ff02::fb"})
     EXPECT_TRUE(holds(plan().filter.here, needed)) << needed;
 }
 
