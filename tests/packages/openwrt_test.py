@@ -307,11 +307,12 @@ class Service(Case):
         for place, here in (("/lib/functions/network.sh", f"{self.folder}/network.sh"),
                             ("/usr/share/braid/uci2yaml.sh", f"{FILES}/uci2yaml.sh"),
                             ("/usr/sbin/braidd", binary("braidd")), ("/var/etc", f"{self.folder}/var"),
+                            ("/usr/sbin/braidctl", "ctl"), ("/etc/braid/guard.yaml", f"{self.folder}/guard.yaml"),
                             ("/var/run", f"{self.folder}/run"), ("/var/lib", f"{self.folder}/lib")):
             self.assertIn(place, text)
             text = text.replace(place, here)
         stubs = "\n".join(f'{name}() {{ echo "{name} $*"; }}' for name in (
-            "logger", "start", "procd_open_instance", "procd_set_param", "procd_close_instance", "procd_send_signal"))
+            "logger", "start", "ctl", "procd_open_instance", "procd_set_param", "procd_close_instance", "procd_send_signal"))
         (self.folder / "init").write_text(text, encoding="utf-8")
         done = self.shell(f"{stubs}\n. {self.folder}/init\n{command}", uci)
         return done.returncode, done.stdout, done.stderr
@@ -332,6 +333,43 @@ class Service(Case):
         self.assertEqual(status, 0)
         self.assertNotIn("procd", said)
         self.assertIn("no gateway in /etc/config/braid has 'option enabled 1'", said)
+
+    def test_the_next_boot_is_guarded_by_what_was_started_last(self):
+        guard = self.folder / "guard.yaml"
+        yaml = self.folder / "var/braid/braid.yaml"
+        blocking = self.good()
+        self.service("start_service", blocking)
+        self.assertEqual(guard.read_text(encoding="utf-8"), yaml.read_text(encoding="utf-8"))
+        self.assertEqual(guard.stat().st_mode & 0o777, 0o600)
+        written = guard.stat()
+        self.service("reload_service", blocking)
+        self.assertEqual((guard.stat().st_ino, guard.stat().st_mtime_ns), (written.st_ino, written.st_mtime_ns),
+                         "flash is written for a change only")
+        self.service("reload_service", blocking.replace("weight '3'", "weight '4'"))
+        self.assertEqual(guard.read_text(encoding="utf-8"), yaml.read_text(encoding="utf-8"))
+        self.service("reload_service", blocking.replace("weight '3'", "weight 'x'"))
+        self.assertEqual(guard.read_text(encoding="utf-8"), yaml.read_text(encoding="utf-8"), "a mistake changes nothing")
+        _, said, _ = self.service("start_service", blocking.replace("enabled '1'", "enabled '0'"))
+        self.assertIn("no gateway in /etc/config/braid", said)
+        self.assertFalse(guard.exists(), "nobody is kept from anything by a gateway that is off")
+        self.service("start_service", blocking)
+        self.service("reload_service", blocking.replace("when_down 'block'", "when_down 'direct'"))
+        self.assertFalse(guard.exists(), "without block there is no guard")
+
+    def test_the_guard_comes_before_the_network(self):
+        text = (FILES / "braid-guard.init").read_text(encoding="utf-8")
+        number = int(re.search(r"^START=(\d+)$", text, re.MULTILINE)[1])
+        self.assertLess(number, 20, "/etc/init.d/network has 20")
+        file = self.folder / "guard.yaml"
+        for place, here in (("/etc/braid/guard.yaml", str(file)), ("/usr/sbin/braidctl", "ctl")):
+            self.assertIn(place, text)
+            text = text.replace(place, here)
+        script = f'ctl() {{ echo "ctl $*" >&2; return $result; }}\nlogger() {{ echo "logger $*"; }}\n{text}\n'
+        self.assertEqual(self.shell(f"result=0\n{script}start", "").stderr, "", "nothing is guarded at first")
+        file.touch()
+        done = self.shell(f"result=0\n{script}start", "")
+        self.assertEqual((done.stdout, done.stderr), ("", f"ctl guard apply {file}\n"))
+        self.assertIn("no guard at boot", self.shell(f"result=1\n{script}start", "").stdout)
 
     def test_an_option_with_an_old_name_is_a_mistake_in_the_log_that_names_the_new_one(self):
         renamed = re.findall(r"^\| `(device|tunnel|streams)\.([a-z-]+)` \| `\1\.([a-z-]+)` \|$",

@@ -80,8 +80,8 @@ bool UserTerminal::askYesWithin(const std::string& question, Duration limit) {
   tcflush(fd_, TCIFLUSH);
   if (::write(fd_, question.data(), question.size()) != static_cast<ssize_t>(question.size()))
     return false;
-  using Clock = std::chrono::steady_clock;
-  for (Clock::time_point end = Clock::now() + limit; Clock::now() < end;) {
+  using Steady = std::chrono::steady_clock;
+  for (Steady::time_point end = Steady::now() + limit; Steady::now() < end;) {
     Interruption::check();
     pollfd terminal{fd_, POLLIN, 0};
     if (::poll(&terminal, 1, kLook) <= 0) continue;
