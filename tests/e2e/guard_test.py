@@ -9,6 +9,7 @@ import select
 import signal
 import socket
 import struct
+import sys
 import threading
 import time
 import unittest
@@ -189,7 +190,8 @@ class Block(GuardCase):
         """A datagram that is in the packet filter at that moment. Each of two senders has one there at any time."""
         self.braidctl("guard", "apply")
         words = ("import contextlib, socket, sys\nend = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
-                 "while True:\n with contextlib.suppress(OSError):\n  end.sendto(b'now?', (sys.argv[1], int(sys.argv[2])))")
+                 "to = (sys.argv[1], int(sys.argv[2]))\n"
+                 "while True:\n with contextlib.suppress(OSError):\n  end.sendto(b'now?', to)")
         for _ in range(2):
             sender = self.edge.popen(sys.executable, "-c", words, ELSEWHERE[1], MARKED)
             self.addCleanup(sender.wait)
