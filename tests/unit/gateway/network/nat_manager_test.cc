@@ -170,13 +170,13 @@ TEST_F(RouterKeeperTest, WhoWasKilledLeavesWordForTheNextOne) {
   config_.router.forwarding = true;
   std::string word = folder_.file("hub.sock.forwarding"), copy = folder_.file("copy");
   {
-    NatManager killed(host_, "braid0");
+    NatManager killed(host_, "braid0", {});
     killed.configure(config_, {"wlan0"});
     std::filesystem::copy_file(word, copy);
   }
   std::filesystem::rename(copy, word);
   host_.net().setForwards(true);
-  NatManager next(host_, "braid0");
+  NatManager next(host_, "braid0", {});
   next.configure(config_, {"wlan0"});
   EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV4), "1 lan0");
   EXPECT_EQ(host_.net().forwardingBefore(Address::Family::kV6), "1 lan0");
