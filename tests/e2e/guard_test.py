@@ -9,6 +9,7 @@ import select
 import signal
 import socket
 import struct
+import sys
 import threading
 import time
 import unittest
@@ -184,6 +185,18 @@ class Block(GuardCase):
         self.braidctl("release")
         self.assertEqual(self.host(), self.before)
         self.assertGreater(min(self.seen()), 50)
+
+    def test_there_is_no_gap_while_a_guard_is_replaced(self):
+        """A datagram that is in the packet filter at that moment. Each of two senders has one there at any time."""
+        self.braidctl("guard", "apply")
+        words = ("import contextlib, socket, sys\nend = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
+                 "to = (sys.argv[1], int(sys.argv[2]))\n"
+                 "while True:\n with contextlib.suppress(OSError):\n  end.sendto(b'now?', to)")
+        for _ in range(2):
+            sender = self.edge.popen(sys.executable, "-c", words, ELSEWHERE[1], MARKED)
+            self.addCleanup(sender.wait)
+            self.addCleanup(sender.kill)
+        self.assertEqual(self.seen(lambda: [self.braidctl("guard", "apply") for _ in range(40)]), [0, 0])
 
     def test_three_commands_of_the_guide_take_it_away(self):
         section = GUIDE.read_text(encoding="utf-8").split("## When the tunnel is down", 1)[1].split("\n## ", 1)[0]

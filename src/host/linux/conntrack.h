@@ -4,8 +4,9 @@
 
 namespace braid {
 
-/// Lets the kernel forget the connections whose mark has this value in the bits of `mask`: their
-/// next packet begins a new one, for which addresses are translated anew. Throws SystemError.
+/// Lets the kernel forget the connections whose mark has this value in the bits of `mask`. The next
+/// packet of each begins a new one, and the rules of translation are asked again. Throws
+/// SystemError.
 void forgetConnections(uint32_t mark, uint32_t mask);
 
 }  // namespace braid

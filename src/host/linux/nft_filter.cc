@@ -4,6 +4,8 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 
+#include <optional>
+
 #include "host/linux/nft_rules.h"
 
 namespace braid {
@@ -27,6 +29,10 @@ constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDhcp6Client = 546, kDhcp
 constexpr uint8_t kFirstMld = 130, kLastMld = 132, kMld2 = 143, kFirstNd = 133, kLastNd = 136;
 constexpr const char* kLinkOnly[] = {"224.0.0.0/24", "255.255.255.255/32", "fe80::/10",
                                      "ff02::/16"};
+
+NftPurpose purpose() {
+  return {"cannot keep replies and guarded packets on their way", "nft_ct and nft_chain_route"};
+}
 
 // The kernel looks the route of a packet of this host up again when a chain of type "route" has
 // changed its mark.
@@ -115,11 +121,17 @@ void putFilter(NftBatch& batch, const std::string& table, const FilterRules& rul
 }
 
 NftFilter::NftFilter(const std::string& device)
-    : table_("braid_routes-" + device,
-             {"cannot keep replies and guarded packets on their way", "nft_ct and nft_chain_route"},
-             NftTable::Found::kReplace) {}
+    : table_("braid_routes-" + device, purpose(), NftTable::Found::kReplace), device_(device) {}
 
+// The kernel runs a table's new chain before the old one, and each of them is switched for itself:
+// a packet that is between the two at that moment passes both. So another table guards meanwhile.
 void NftFilter::set(const FilterRules& rules) {
+  std::optional<NftTable> meanwhile;
+  if (rules.guard) {
+    meanwhile.emplace("braid_meanwhile-" + device_, purpose(), NftTable::Found::kReplace);
+    meanwhile->replace(
+        [&](NftBatch& batch, const std::string& table) { putGuard(batch, table, rules); });
+  }
   if (rules.isEmpty()) {
     table_.remove();
   } else {

@@ -20,6 +20,7 @@ class NftFilter final : public PacketFilter {
 
  private:
   NftTable table_;
+  std::string device_;
   bool guards_ = false;
 };
 
