@@ -174,11 +174,11 @@ class Leases(EverythingCase):
         self.renewed()
         self.gateway.stop(signal.SIGKILL)
         self.renewed()
-        for family, (_, far) in zip(ANYWHERE, self.lab.sites[0].link_addresses(0)):
-            self.edge.ip(family, "neighbour", "flush", "dev", DEVICE)
-            self.edge.ip(family, "neighbour", "replace", far, "dev", DEVICE, "nud", "probe")
-            self.eventually(lambda family=family, far=far: "REACHABLE" in self.edge.ip(
-                family, "neighbour", "show", far, "dev", DEVICE), "the neighbour answers")
+        leased = re.search(LEASED.replace(".", r"\.") + r"\d", self.edge.ip("-4", "address", "show", "dev", DEVICE))[0]
+        for near in (leased, self.lab.sites[0].link_addresses(0)[1][0]):
+            for space, device in ((self.edge, DEVICE), (self.lab.concentrator, self.lab.sites[0].far_device(0))):
+                space.ip("neighbour", "flush", "dev", device)
+            self.assertEqual(self.ping(near, namespace=self.lab.concentrator), 5, "neighbours are found, and answered")
 
 
 class Networkd(EverythingCase):
