@@ -1,5 +1,5 @@
-"""Name servers of the host that the tunnel makes unreachable are named by doctor: those of the provider, and the uplink's
-router itself."""
+"""Name servers of the host that the tunnel makes unreachable are named by doctor: those of the provider, and the
+uplink's router itself."""
 
 import pathlib
 import subprocess
@@ -30,8 +30,8 @@ class Resolvers(EverythingCase):
         self.up()
         told = self.findings(PROVIDERS, ROUTERS)
         for server in (PROVIDERS, ROUTERS):
-            self.assertIn(f"the name server {server} (/etc/resolv.conf) is asked through the tunnel, and does not answer",
-                          told)
+            self.assertIn(f"the name server {server} (/etc/resolv.conf) is asked through the tunnel, and does not "
+                          "answer", told)
         self.assertIn("dns: {servers:", told)
 
     def test_one_in_the_lan_is_none_of_them(self):

@@ -89,7 +89,7 @@ def situations(kind):
 
 WHEN_DOWN = (None, "block")  # without and with a guard
 ROUNDS = 3
-LEAST_ANSWERS = 20  # of each connection, without which nothing was looked at
+LEAST_ANSWERS = 5  # of each connection, without which nothing was looked at
 
 
 class Life:
@@ -185,8 +185,8 @@ def neighbours_value(kinds, rounds, run=beside):
 
 @target("router.5", "connections of neighbours of a gateway's host (mwan3-like marks, wireguard-go with wg-quick's "
         "rules, Tailscale-like rules, squid as transparent proxy, a second Braid) that break while Braid "
-        "(everything-route, streams, with and without guard) starts, runs, reloads, is killed with -9, restarts and stops", "connections",
-        at_most=0, programs=["braidd", "braidctl", "linkemu"],
+        "(everything-route, streams, with and without guard) starts, runs, reloads, is killed with -9, restarts and "
+        "stops", "connections", at_most=0, programs=["braidd", "braidctl", "linkemu"],
         options=[option("--rounds", at_least(ROUNDS), type=int, default=ROUNDS, metavar="N",
                         help="how often Braid goes through all of that"),
                  option("--neighbour", choices=ALL, help="this one only")])
