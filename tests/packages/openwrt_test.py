@@ -312,7 +312,8 @@ class Service(Case):
             self.assertIn(place, text)
             text = text.replace(place, here)
         stubs = "\n".join(f'{name}() {{ echo "{name} $*"; }}' for name in (
-            "logger", "start", "ctl", "procd_open_instance", "procd_set_param", "procd_close_instance", "procd_send_signal"))
+            "logger", "start", "ctl", "procd_open_instance", "procd_set_param", "procd_close_instance",
+            "procd_send_signal"))
         (self.folder / "init").write_text(text, encoding="utf-8")
         done = self.shell(f"{stubs}\n. {self.folder}/init\n{command}", uci)
         return done.returncode, done.stdout, done.stderr
@@ -348,7 +349,7 @@ class Service(Case):
         self.service("reload_service", blocking.replace("weight '3'", "weight '4'"))
         self.assertEqual(guard.read_text(encoding="utf-8"), yaml.read_text(encoding="utf-8"))
         self.service("reload_service", blocking.replace("weight '3'", "weight 'x'"))
-        self.assertEqual(guard.read_text(encoding="utf-8"), yaml.read_text(encoding="utf-8"), "a mistake changes nothing")
+        self.assertEqual(guard.read_text(encoding="utf-8"), yaml.read_text(encoding="utf-8"), "a mistake is no change")
         _, said, _ = self.service("start_service", blocking.replace("enabled '1'", "enabled '0'"))
         self.assertIn("no gateway in /etc/config/braid", said)
         self.assertFalse(guard.exists(), "nobody is kept from anything by a gateway that is off")
