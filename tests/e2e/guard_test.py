@@ -217,6 +217,25 @@ class Block(GuardCase):
                 self.edge.run(binary("braidctl"), "release", self.gateway.path)
                 self.assertEqual(self.host(), self.before)
 
+    def test_a_mistake_in_the_file_does_not_end_the_guard_of_the_next_boot(self):
+        kept = pathlib.Path("/var/lib/braid-host") / (str(self.gateway.path.with_suffix(""))[1:].replace(
+            "-", "--").replace("/", "-") + ".yaml")
+        self.braidctl("guard", "apply")
+        self.assertEqual((kept.stat().st_mode & 0o777, kept.read_text()), (0o600, self.gateway.path.read_text()))
+        self.edge.run("nft", "flush", "ruleset")
+        for family in ("-4", "-6"):
+            self.edge.ip(family, "rule", "del", "priority", 6700)
+        self.edge.run("sh", "-c", "echo 'uplink: x' >>$0", self.gateway.path)
+        told = self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path)
+        self.assertIn("as the file said when it was good last", told)
+        self.assertIn("uplink", told)
+        self.assertEqual(self.seen(), [0, 0])
+        self.edge.run(binary("braidctl"), "release", self.gateway.path)
+        self.assertFalse(kept.exists())
+        self.assertEqual(self.host(), self.before)
+        with self.assertRaisesRegex(RuntimeError, "uplink"):
+            self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path)
+
     def test_a_device_that_is_renamed_takes_its_guard_along(self):
         self.braidctl("guard", "apply")
         self.edge.run("sed", "-i", "s/braid0/braid1/", self.gateway.path)

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <system_error>
 
+#include "host/linux/files.h"
+
 namespace braid {
 
 namespace fs = std::filesystem;
@@ -12,6 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kFolder = "/run/braid-host";
+constexpr const char* kKeptFolder = "/var/lib/braid-host";
 
 // "etc-braid-edge" for /etc/braid/edge.yaml.
 std::string nameOf(const std::string& config) {
@@ -19,6 +22,13 @@ std::string nameOf(const std::string& config) {
   for (char c : fs::absolute(config).lexically_normal().replace_extension().string().substr(1))
     out += c == '/' ? "-" : c == '-' ? "--" : std::string(1, c);
   return out;
+}
+
+std::optional<std::string> textOf(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) return std::nullopt;
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  return in.bad() ? std::nullopt : std::optional(std::move(text));
 }
 
 }  // namespace
@@ -44,6 +54,27 @@ void HostRecord::remove() const {
   std::error_code ignored;
   fs::remove(path_, ignored);
   fs::remove(kFolder, ignored);  // only when it is empty
+}
+
+KeptConfig::KeptConfig(const std::string& config)
+    : config_(config), path_(std::string(kKeptFolder) + "/" + nameOf(config) + ".yaml") {}
+
+std::optional<std::string> KeptConfig::read() const {
+  return textOf(path_);
+}
+
+void KeptConfig::keep() const {
+  std::optional<std::string> text = textOf(config_);
+  if (!text || text == read()) return;
+  std::error_code ignored;
+  fs::create_directory(kKeptFolder, ignored);
+  writeDurableFile(path_, *text, 0600);
+}
+
+void KeptConfig::remove() const {
+  std::error_code ignored;
+  fs::remove(path_, ignored);
+  fs::remove(kKeptFolder, ignored);  // only when it is empty
 }
 
 }  // namespace braid

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,24 @@ class HostRecord {
 
  private:
   std::string path_;
+};
+
+/// A configuration as a verb last read it without a mistake, kept over boots in a file of
+/// /var/lib/braid-host: for what must not fail when somebody has edited the configuration since.
+class KeptConfig {
+ public:
+  /// `config`: path of the configuration.
+  explicit KeptConfig(const std::string& config);
+
+  /// The text; nullopt: none is kept.
+  std::optional<std::string> read() const;
+  /// Keeps the configuration's present text. Writes only a change. Errors are ignored: then the
+  /// next read() returns an older text or none.
+  void keep() const;
+  void remove() const;
+
+ private:
+  std::string config_, path_;
 };
 
 }  // namespace braid

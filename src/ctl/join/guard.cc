@@ -1,5 +1,7 @@
 #include "ctl/join/guard.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -73,6 +75,27 @@ bool isKept(const Guard& guard) {
   }
 }
 
+struct GuardedConfig {
+  Config config;
+  std::string mistakes;  ///< of the file, when `config` is the one that was good last
+};
+
+// A mistake in the file must not end the guard at the next boot.
+GuardedConfig readGuarded(const std::string& path, const KeptConfig& kept) {
+  try {
+    return {readConfig(path), ""};
+  } catch (const std::runtime_error& e) {
+    std::optional<std::string> text = kept.read();
+    if (!text || access(path.c_str(), F_OK) != 0) throw;
+    LoadOptions options;
+    options.checkIdentity = false;
+    ConfigResult result = parseConfig(*text, path, options);
+    auto* config = std::get_if<Config>(&result);
+    if (!config) throw;
+    return {std::move(*config), e.what()};
+  }
+}
+
 // A packet filter that ends with a gateway that runs is that gateway's own, and no guard.
 void remove(const Guard& guard) {
   NetlinkConfig network;
@@ -97,12 +120,16 @@ void tell(bool guarded, const std::string& text, bool json, std::ostream& out) {
 
 void applyGuard(const std::string& file, bool json, std::ostream& out) {
   const std::string path = configFile(file);
-  Config config = readConfig(path);
+  const KeptConfig kept(path);
+  const auto [config, mistakes] = readGuarded(path, kept);
   const Guard now = guardOf(config);
   HostRecord record = recordFor(path);
   std::optional<Guard> before = recall(record);
   if (isKept(now)) {
-    if (config.device.whenDown == DeviceConfig::WhenDown::kBlock) keep(record, now);
+    if (config.device.whenDown == DeviceConfig::WhenDown::kBlock) {
+      keep(record, now);
+      kept.keep();
+    }
     return tell(true, "the gateway runs and keeps its guard", json, out);
   }
   RouteSituation situation{now.device, now.numbers, false, {}, false};
@@ -118,17 +145,21 @@ void applyGuard(const std::string& file, bool json, std::ostream& out) {
     remove(now);
     if (isOther) remove(*before);
     record.remove();
+    kept.remove();
     return tell(false, "no guard: 'device.when-down' is not 'block', or there are no routes", json,
                 out);
   }
   // A guard of another device stays until the new one is there.
   if (isOther && before->device == now.device) remove(*before);
   keep(record, now);
+  if (mistakes.empty()) kept.keep();
   NetlinkConfig network;
   NftFilter filter(now.device);
   applyGuard(network, filter, now.device, guard);
   if (isOther && before->device != now.device) remove(*before);
-  tell(true, "packets to device.routes leave by " + now.device + " only, or not at all", json, out);
+  std::string text = "packets to device.routes leave by " + now.device + " only, or not at all";
+  if (!mistakes.empty()) text += ", as the file said when it was good last; now: " + mistakes;
+  tell(true, text, json, out);
 }
 
 void releaseGuard(const std::string& file, bool json, std::ostream& out) {
@@ -150,6 +181,7 @@ void releaseGuard(const std::string& file, bool json, std::ostream& out) {
   if (now) remove(*now);
   if (before && before != now) remove(*before);
   record.remove();
+  KeptConfig(path).remove();
   tell(false,
        "the guard of " + (now ? now : before)->device +
            " is gone: packets take the host's own routes in clear",
