@@ -229,8 +229,10 @@ class Joining(PairCase):
             os.close(ours)
 
     def test_what_cuts_its_user_off_is_taken_back(self):
-        for name, answer, words in (("van", b"", ("--confirm-within", "1s")), ("boat", b"n\n", ())):
-            line = self.invite(name, "--network", "0.0.0.0/0", "--network", "::/0")
+        whole, parts = ("0.0.0.0/0", "::/0"), ("0.0.0.0/1", "128.0.0.0/1", "2000::/3")
+        for name, networks, answer, words in (("van", whole, b"", ("--confirm-within", "1s")),
+                                              ("boat", whole, b"n\n", ()), ("tram", parts, b"n\n", ())):
+            line = self.invite(name, *(word for network in networks for word in ("--network", network)))
             status, told = self.at_a_terminal(line, *words, answer=answer)
             self.assertEqual(status, 1, told)
             self.assertIn("first packet went through", told)
