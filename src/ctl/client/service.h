@@ -30,8 +30,10 @@ class Interruption {
 
 /// Whether systemd runs this machine (sd_booted(3)).
 bool hasSystemd();
-/// Runs a program, found by PATH, without a shell. Returns its exit status; 127: it could not be
-/// started. `output`: receives its standard output and standard error; nullptr: it writes to those
+/// What runProgram() returns for a program that a signal ended is this and the signal's number.
+inline constexpr int kEndedBySignal = 128;
+/// Runs a program, found by PATH, without a shell. Returns its exit status, or what a shell does;
+/// 127: there is no such program; 126: it could not be started. `output`: receives its standard output and standard error; nullptr: it writes to those
 /// of this process. `input`: its standard input; nullptr: empty with an `output`, else this
 /// process's.
 int runProgram(const std::vector<std::string>& words, std::string* output = nullptr,

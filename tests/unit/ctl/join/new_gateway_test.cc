@@ -147,7 +147,19 @@ TEST(InterruptionTest, ASignalIsHeardWhereWhatWasDoneCanBeTakenBack) {
   raise(SIGINT);
   EXPECT_THROW(Interruption::check(), std::runtime_error);
   EXPECT_NO_THROW(Interruption::check()) << "once";
-  EXPECT_EQ(runProgram({"sh", "-c", "kill -TERM $$; exit 3"}), 127) << "not what we start";
+  EXPECT_EQ(runProgram({"sh", "-c", "kill -TERM $$; exit 3"}), kEndedBySignal + SIGTERM)
+      << "not what we start";
+}
+
+TEST(RunProgramTest, TheStatusTellsWhatIsNotThereFromWhatDoesNotStartOrIsEnded) {
+  TemporaryFolder folder;
+  folder.write("text", "echo not a program");
+  std::string output;
+  EXPECT_EQ(runProgram({"sh", "-c", "exit 3"}), 3);
+  EXPECT_EQ(runProgram({"no-such-program-of-braid"}), 127);
+  EXPECT_EQ(runProgram({folder.file("text")}), 126) << "it is not executable";
+  EXPECT_EQ(runProgram({"env", "no-such-program-of-braid"}, &output), 127);
+  EXPECT_EQ(runProgram({"sh", "-c", "kill -KILL $$"}, &output), 128 + SIGKILL);
 }
 
 TEST(WaitForEchoTest, WithoutItsOwnAddressNobodyIsAsked) {
