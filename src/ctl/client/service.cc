@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <iostream>
 #include <stdexcept>
 
 #include "base/bytes.h"
@@ -35,15 +36,24 @@ sigset_t interruptions() {
   return set;
 }
 
+// Whether check() has thrown since the object was made.
+bool wasInterrupted = false;
+
 }  // namespace
 
 Interruption::Interruption() {
+  wasInterrupted = false;
   sigset_t set = interruptions();
   sigaddset(&set, SIGPIPE);  // must not end in the middle because nobody reads its output
   sigprocmask(SIG_BLOCK, &set, &before_);
 }
 
+// Who presses Ctrl-C again while everything is taken back still hears that it was.
 Interruption::~Interruption() {
+  sigset_t set = interruptions();
+  timespec now{};
+  while (wasInterrupted && sigtimedwait(&set, nullptr, &now) > 0) {
+  }
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
@@ -55,6 +65,7 @@ void Interruption::check() {
   if (!any) return;
   timespec now{};
   sigtimedwait(&set, nullptr, &now);
+  wasInterrupted = true;
   throw std::runtime_error("interrupted; nothing is left of this attempt at this gateway");
 }
 
@@ -120,14 +131,16 @@ int runProgram(const std::vector<std::string>& words, std::string* output,
   if (output && ::pipe2(ends, O_CLOEXEC) != 0) return kNotStarted;
   UniqueFd reader(ends[0]), writer(ends[1]);
   pid_t child = 0;
-  // The program must not inherit the signals that this process delays.
+  // The program must not inherit the signals that this process delays. One that does not use the
+  // terminal is not ended by Ctrl-C either: what it does may be taking something back.
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
   sigset_t none;
   sigemptyset(&none);
   if (posix_spawnattr_init(&attributes) != 0) return kNotStarted;
   posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int ownGroup = output ? POSIX_SPAWN_SETPGROUP : 0;
+  posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | ownGroup));
   posix_spawn_file_actions_init(&actions);
   // A file without a name: a pipe could be full before the program reads.
   UniqueFd text;
@@ -161,7 +174,10 @@ bool startUnit(const std::string& name) {
 }
 
 void stopUnit(const std::string& name) {
-  runProgram({"systemctl", "--quiet", "disable", "--now", "braid@" + name, "braid-guard@" + name});
+  std::string said;
+  int status = runProgram(
+      {"systemctl", "--quiet", "disable", "--now", "braid@" + name, "braid-guard@" + name}, &said);
+  if (status != 0) std::cerr << said;
 }
 
 bool waitForEcho(const Address& own, const Address& to, Duration patience) {

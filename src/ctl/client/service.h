@@ -14,6 +14,7 @@ namespace braid {
 
 /// Delays SIGINT, SIGTERM, SIGHUP and SIGPIPE while such an object exists, so that Ctrl-C or a
 /// hangup in the middle of a change takes effect only where the change can be reverted: in check().
+/// What comes after that, while it is reverted, is ignored.
 class Interruption {
  public:
   Interruption();
@@ -35,12 +36,13 @@ inline constexpr int kEndedBySignal = 128;
 /// Runs a program, found by PATH, without a shell. Returns its exit status, or what a shell does;
 /// 127: there is no such program; 126: it could not be started. `output`: receives its standard output and standard error; nullptr: it writes to those
 /// of this process. `input`: its standard input; nullptr: empty with an `output`, else this
-/// process's.
+/// process's. With an `output` it does not use the terminal, and Ctrl-C there does not end it.
 int runProgram(const std::vector<std::string>& words, std::string* output = nullptr,
                const std::string* input = nullptr);
-/// Enables and starts the unit braid@NAME; stopUnit() stops and disables it. False when systemctl
-/// fails.
+/// Enables and starts the unit braid@NAME. False when systemctl fails, or Ctrl-C ends it.
 bool startUnit(const std::string& name);
+/// Stops and disables it. Ctrl-C does not prevent that; what systemctl says of a failure is written
+/// to the standard error.
 void stopUnit(const std::string& name);
 
 /// Sends ICMP echo requests from `own` until `to` answers. Returns false after `patience`. Needs

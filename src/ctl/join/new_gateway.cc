@@ -342,19 +342,26 @@ bool startGateway(const NewGateway& options, const GatewayFiles& files, Transact
     return false;
   }
   std::string name = options.name;
+  // The unit has also applied the guard, which stopping it leaves.
+  auto takeBack = [name, files] {
+    stopUnit(name);
+    std::ostringstream said;
+    releaseGuard(files.yaml(), false, said);
+  };
   all.step(
       [&] {
         if (startUnit(name)) return;
-        stopUnit(name);
+        std::string left = "Nothing of this attempt is left";
+        try {
+          takeBack();
+        } catch (const std::runtime_error& e) {
+          left = std::string("What it was to guard is still guarded: ") + e.what();
+        }
         Interruption::check();
         throw std::runtime_error("braid@" + name + " does not start; 'journalctl -u braid@" + name +
-                                 "' says why. Nothing of this attempt is left");
+                                 "' says why. " + left);
       },
-      [name, files] {
-        stopUnit(name);
-        std::ostringstream said;
-        releaseGuard(files.yaml(), false, said);
-      });
+      takeBack);
   return true;
 }
 

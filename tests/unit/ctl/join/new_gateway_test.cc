@@ -151,6 +151,14 @@ TEST(InterruptionTest, ASignalIsHeardWhereWhatWasDoneCanBeTakenBack) {
       << "not what we start";
 }
 
+TEST(InterruptionTest, WhoIsImpatientDoesNotEndWhatIsTakenBack) {
+  Interruption held;
+  raise(SIGTERM);
+  EXPECT_THROW(Interruption::check(), std::runtime_error);
+  raise(SIGINT);
+  raise(SIGHUP);
+}
+
 TEST(RunProgramTest, TheStatusTellsWhatIsNotThereFromWhatDoesNotStartOrIsEnded) {
   TemporaryFolder folder;
   folder.write("text", "echo not a program");
@@ -160,6 +168,16 @@ TEST(RunProgramTest, TheStatusTellsWhatIsNotThereFromWhatDoesNotStartOrIsEnded) 
   EXPECT_EQ(runProgram({folder.file("text")}), 126) << "it is not executable";
   EXPECT_EQ(runProgram({"env", "no-such-program-of-braid"}, &output), 127);
   EXPECT_EQ(runProgram({"sh", "-c", "kill -KILL $$"}, &output), 128 + SIGKILL);
+}
+
+TEST(RunProgramTest, TheTerminalsSignalsReachOnlyAProgramThatUsesTheTerminal) {
+  std::string output, ours = std::to_string(getpgrp());
+  ASSERT_EQ(runProgram({"sh", "-c", "echo $$; cut -d' ' -f5 /proc/$$/stat"}, &output), 0);
+  std::istringstream lines(output);
+  std::string process, group;
+  lines >> process >> group;
+  EXPECT_EQ(process, group) << "a group of its own";
+  EXPECT_EQ(runProgram({"sh", "-c", "test $(cut -d' ' -f5 /proc/$$/stat) = " + ours}), 0);
 }
 
 TEST(WaitForEchoTest, WithoutItsOwnAddressNobodyIsAsked) {
