@@ -108,9 +108,6 @@ bool hasSystemd() {
 
 namespace {
 
-// What a shell returns for a program that it does not find, and for one that it cannot start.
-constexpr int kNotFound = 127, kNotStarted = 126;
-
 // Reads until all writers have closed the pipe.
 void readAll(int pipe, std::string& output) {
   std::array<char, 4096> bytes;
@@ -128,7 +125,7 @@ int runProgram(const std::vector<std::string>& words, std::string* output,
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   int ends[2] = {-1, -1};
-  if (output && ::pipe2(ends, O_CLOEXEC) != 0) return kNotStarted;
+  if (output && ::pipe2(ends, O_CLOEXEC) != 0) return kProgramNotStarted;
   UniqueFd reader(ends[0]), writer(ends[1]);
   pid_t child = 0;
   // The program must not inherit the signals that this process delays. One that does not use the
@@ -137,7 +134,7 @@ int runProgram(const std::vector<std::string>& words, std::string* output,
   posix_spawn_file_actions_t actions;
   sigset_t none;
   sigemptyset(&none);
-  if (posix_spawnattr_init(&attributes) != 0) return kNotStarted;
+  if (posix_spawnattr_init(&attributes) != 0) return kProgramNotStarted;
   posix_spawnattr_setsigmask(&attributes, &none);
   const int ownGroup = output ? POSIX_SPAWN_SETPGROUP : 0;
   posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | ownGroup));
@@ -148,7 +145,7 @@ int runProgram(const std::vector<std::string>& words, std::string* output,
     text = UniqueFd(memfd_create("input", MFD_CLOEXEC));
     bool whole = text && write(text.get(), input->data(), input->size()) ==
                              static_cast<ssize_t>(input->size());
-    if (!whole || lseek(text.get(), 0, SEEK_SET) != 0) return kNotStarted;
+    if (!whole || lseek(text.get(), 0, SEEK_SET) != 0) return kProgramNotStarted;
     posix_spawn_file_actions_adddup2(&actions, text.get(), STDIN_FILENO);
   } else if (output) {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -160,7 +157,7 @@ int runProgram(const std::vector<std::string>& words, std::string* output,
   int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  if (error != 0) return error == ENOENT ? kNotFound : kNotStarted;
+  if (error != 0) return error == ENOENT ? kProgramNotFound : kProgramNotStarted;
   writer = UniqueFd();
   if (output) readAll(reader.get(), *output);
   int status = 0;

@@ -31,12 +31,14 @@ class Interruption {
 
 /// Whether systemd runs this machine (sd_booted(3)).
 bool hasSystemd();
-/// What runProgram() returns for a program that a signal ended is this and the signal's number.
-inline constexpr int kEndedBySignal = 128;
-/// Runs a program, found by PATH, without a shell. Returns its exit status, or what a shell does;
-/// 127: there is no such program; 126: it could not be started. `output`: receives its standard output and standard error; nullptr: it writes to those
-/// of this process. `input`: its standard input; nullptr: empty with an `output`, else this
-/// process's. With an `output` it does not use the terminal, and Ctrl-C there does not end it.
+/// What runProgram() returns besides exit statuses, as a shell does.
+inline constexpr int kProgramNotFound = 127;
+inline constexpr int kProgramNotStarted = 126;
+inline constexpr int kEndedBySignal = 128;  ///< and the signal's number
+/// Runs a program, found by PATH, without a shell. Returns its exit status, or one of the numbers
+/// above. `output`: receives its standard output and standard error; nullptr: it writes to those of
+/// this process. `input`: its standard input; nullptr: empty with an `output`, else this process's.
+/// With an `output` it does not use the terminal, and Ctrl-C there does not end it.
 int runProgram(const std::vector<std::string>& words, std::string* output = nullptr,
                const std::string* input = nullptr);
 /// Enables and starts the unit braid@NAME. False when systemctl fails, or Ctrl-C ends it.

@@ -43,13 +43,11 @@ std::optional<std::string> textOfFile(const std::string& path) {
   return all.str();
 }
 
-// Statuses of a program that there is not, and of one that cannot be started.
-constexpr int kNotFound = 127, kNotStarted = 126;
-
 std::string failureOf(const std::vector<std::string>& words, int status,
                       const std::string& output) {
-  if (status == kNotFound) return "'" + words[0] + "' cannot be run: is it installed?";
-  if (status == kNotStarted) return "'" + words[0] + "' cannot be started: is it executable?";
+  if (status == kProgramNotFound) return "'" + words[0] + "' cannot be run: is it installed?";
+  if (status == kProgramNotStarted)
+    return "'" + words[0] + "' cannot be started: is it executable?";
   if (status > kEndedBySignal)
     return "'" + shellText(words) + "' was ended by signal " +
            std::to_string(status - kEndedBySignal) + ": try again";
@@ -73,7 +71,7 @@ std::optional<std::string> undoWith(const std::vector<std::string>& words) {
   if (status == 0) return output;
   bool isGone = std::ranges::any_of(
       kGone, [&](const char* text) { return output.find(text) != std::string::npos; });
-  if (isGone || status == kNotFound) return std::nullopt;
+  if (isGone || status == kProgramNotFound) return std::nullopt;
   throw std::runtime_error(failureOf(words, status, output));
 }
 
@@ -323,7 +321,7 @@ std::vector<std::string> takeChangesBack(nlohmann::json& record) {
       std::vector<std::string> words = wordsOf(finish, "finish");
       std::string output;
       int status = runProgram(words, &output);
-      if (status != 0 && status != kNotFound)
+      if (status != 0 && status != kProgramNotFound)
         throw std::runtime_error(failureOf(words, status, output));
     });
     if (!isEnded || !isAll) left.insert(left.begin(), finish);

@@ -135,8 +135,8 @@ TEST_F(FirewallStepsTest, WhatASignalEndedIsNotTakenForGone) {
   EXPECT_THAT([&] { makeChanges({begun}, "braid edge", record, keep); },
               ThrowsMessage<std::runtime_error>(HasSubstr("was ended by signal 9")));
   fs::remove(path("key"));
-  EXPECT_THAT(takeChangesBack(record), ElementsAre(HasSubstr("was ended by signal 9"),
-                                                   HasSubstr("was ended by signal 9")));
+  EXPECT_THAT(takeChangesBack(record),
+              ElementsAre(HasSubstr("was ended by signal 9"), HasSubstr("was ended by signal 9")));
   EXPECT_FALSE(fs::exists(path("b"))) << "it had made that before it was ended";
   EXPECT_EQ(record.size(), 2u) << "the one, and the end of all: " << record;
   write("key", "");
