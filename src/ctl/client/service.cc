@@ -48,7 +48,7 @@ Interruption::Interruption() {
   sigprocmask(SIG_BLOCK, &set, &before_);
 }
 
-// Who presses Ctrl-C again while everything is taken back still hears that it was.
+// A second Ctrl-C while everything is taken back must not end the process before it has said so.
 Interruption::~Interruption() {
   sigset_t set = interruptions();
   timespec now{};

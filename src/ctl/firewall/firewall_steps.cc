@@ -228,7 +228,7 @@ void makeChange(const FirewallStep& step, const std::string& name, nlohmann::jso
   int status = runProgram(step.run, &output);
   if (status == 0) return;
   // A program that refuses has changed nothing; what has the name that it was to make is another's.
-  // One that a signal ended may have changed something.
+  // A program that a signal ended may have changed something.
   if (status <= kEndedBySignal && record.size() > before) record.erase(before);
   throw std::runtime_error(failureOf(step.run, status, output));
 }

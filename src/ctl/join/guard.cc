@@ -109,7 +109,7 @@ bool mayConfigure() {
 }
 
 // A packet filter that ends with a gateway that runs is that gateway's own, and no guard. The
-// kernel's answer is then the same as to a user who may change none.
+// kernel's answer is then the same as without CAP_NET_ADMIN.
 void remove(const Guard& guard) {
   try {
     NetlinkConfig network;
