@@ -265,7 +265,7 @@ class Joining(PairCase):
         self.assertEqual(status, 1, told)
         self.assertIn("interrupted", told)
         self.assertEqual(self.edge.files("/etc/braid"), [])
-        self.assertEqual(self.edge.files("/run/braid"), [], "the daemon has ended")
+        self.assertNotIn("edge.sock", self.edge.files("/run/braid"), "the daemon has ended")
         self.assertNotIn("braid", self.edge.call("nft", "list", "tables").stdout)
 
     def rules(self):
