@@ -351,15 +351,20 @@ bool startGateway(const NewGateway& options, const GatewayFiles& files, Transact
   all.step(
       [&] {
         if (startUnit(name)) return;
-        std::string left = "Nothing of this attempt is left";
+        std::string left;
         try {
           takeBack();
         } catch (const std::runtime_error& e) {
-          left = std::string("What it was to guard is still guarded: ") + e.what();
+          left = std::string("Its guard is left: ") + e.what();
         }
-        Interruption::check();
+        try {
+          Interruption::check();
+        } catch (const std::runtime_error&) {
+          if (left.empty()) throw;  // else it would say that nothing is left
+        }
         throw std::runtime_error("braid@" + name + " does not start; 'journalctl -u braid@" + name +
-                                 "' says why. " + left);
+                                 "' says why. " +
+                                 (left.empty() ? "Nothing of this attempt is left" : left));
       },
       takeBack);
   return true;
