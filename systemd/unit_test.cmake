@@ -17,6 +17,7 @@ has(braid@.service "ExecStart=${PREFIX}/bin/braidd --config" "ExecStartPre=${PRE
     "file:${PREFIX}/share/doc/braid/guide.md" "ConditionPathExists=/etc/braid/%i.key" "SystemCallFilter=capset"
     "RestartSec=100ms" "StartLimitIntervalSec=0" "ExecStartPost=-/bin/touch /run/braid/%i.started"
     "ExecStopPost=/bin/sh -c 'rm /run/braid/%i.started 2>/dev/null || sleep 1'" "RestartSteps=8" "RestartMaxDelaySec=10s" "LimitCORE=0"
+    "ExecStartPre=+-${PREFIX}/bin/braidctl guard apply /etc/braid/%i.yaml"
     "ExecStartPost=+-${PREFIX}/bin/braidctl dns set /etc/braid/%i.yaml"
     "ExecStopPost=+-${PREFIX}/bin/braidctl dns remove /etc/braid/%i.yaml")
 has(braid-guard@.service "ExecStart=${PREFIX}/bin/braidctl guard apply" "Before=network-pre.target"

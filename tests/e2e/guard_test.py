@@ -186,9 +186,8 @@ class Block(GuardCase):
         self.assertEqual(self.host(), self.before)
         self.assertGreater(min(self.seen()), 50)
 
-    def test_there_is_no_gap_while_a_guard_is_replaced(self):
-        """A datagram that is in the packet filter at that moment. Each of two senders has one there at any time."""
-        self.braidctl("guard", "apply")
+    def send_without_end(self):
+        """Two senders, each of which has a datagram in the packet filter at any time."""
         words = ("import contextlib, socket, sys\nend = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
                  "to = (sys.argv[1], int(sys.argv[2]))\n"
                  "while True:\n with contextlib.suppress(OSError):\n  end.sendto(b'now?', to)")
@@ -196,7 +195,38 @@ class Block(GuardCase):
             sender = self.edge.popen(sys.executable, "-c", words, ELSEWHERE[1], MARKED)
             self.addCleanup(sender.wait)
             self.addCleanup(sender.kill)
+
+    def test_there_is_no_gap_while_a_guard_is_replaced(self):
+        """A datagram that is in the packet filter at that moment."""
+        self.braidctl("guard", "apply")
+        self.send_without_end()
         self.assertEqual(self.seen(lambda: [self.braidctl("guard", "apply") for _ in range(40)]), [0, 0])
+
+    def test_there_is_no_gap_while_its_numbers_change(self):
+        device = self.gateway.config["device"]
+        for key in ("rule-priority", "mark-mask"):
+            self.addCleanup(device.pop, key, None)
+        self.braidctl("guard", "apply")
+        self.send_without_end()
+
+        def change():
+            for number in range(20):
+                device["rule-priority"] = (6000, 7000)[number % 2]
+                self.braidctl("guard", "apply")
+                for family in ("-4", "-6"):
+                    rules = self.edge.ip(family, "rule")
+                    self.assertEqual(["6690:" in rules, "6700:" in rules], [number % 2 == 0] * 2, rules)
+                    self.assertEqual(["7690:" in rules, "7700:" in rules], [number % 2 == 1] * 2, rules)
+            device["mark-mask"] = "0xff0000"
+            self.braidctl("guard", "apply")
+
+        self.assertEqual(self.seen(change), [0, 0])
+        for family in ("-4", "-6"):
+            rules = self.edge.ip(family, "rule")
+            self.assertEqual([rules.count("7690:"), rules.count("7700:")], [1, 1], rules)
+            self.assertIn("0x400000/0xe00000", rules)
+        self.braidctl("release")
+        self.assertEqual(self.host(), self.before)
 
     def test_three_commands_of_the_guide_take_it_away(self):
         section = GUIDE.read_text(encoding="utf-8").split("## When the tunnel is down", 1)[1].split("\n## ", 1)[0]
@@ -217,6 +247,37 @@ class Block(GuardCase):
                 self.edge.run(binary("braidctl"), "release", self.gateway.path)
                 self.assertEqual(self.host(), self.before)
 
+    def kept(self):
+        """The configuration as it was good last."""
+        return pathlib.Path("/var/lib/braid-host") / (str(self.gateway.path.with_suffix(""))[1:].replace(
+            "-", "--").replace("/", "-") + ".yaml")
+
+    def test_a_mistake_while_the_gateway_runs_is_not_kept_for_the_next_boot(self):
+        self.up()
+        self.braidctl("guard", "apply")
+        good = self.kept().read_text()
+        self.edge.run("sh", "-c", "echo 'uplink: x' >>$0", self.gateway.path)
+        self.assertIn("keeps its guard", self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path))
+        self.assertEqual(self.kept().read_text(), good)
+
+    def test_a_mistake_in_the_file_does_not_end_the_guard_of_the_next_boot(self):
+        kept = self.kept()
+        self.braidctl("guard", "apply")
+        self.assertEqual((kept.stat().st_mode & 0o777, kept.read_text()), (0o600, self.gateway.path.read_text()))
+        self.edge.run("nft", "flush", "ruleset")
+        for family in ("-4", "-6"):
+            self.edge.ip(family, "rule", "del", "priority", 6700)
+        self.edge.run("sh", "-c", "echo 'uplink: x' >>$0", self.gateway.path)
+        told = self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path)
+        self.assertIn("as the file said when it was good last", told)
+        self.assertIn("uplink", told)
+        self.assertEqual(self.seen(), [0, 0])
+        self.edge.run(binary("braidctl"), "release", self.gateway.path)
+        self.assertFalse(kept.exists())
+        self.assertEqual(self.host(), self.before)
+        with self.assertRaisesRegex(RuntimeError, "uplink"):
+            self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path)
+
     def test_a_device_that_is_renamed_takes_its_guard_along(self):
         self.braidctl("guard", "apply")
         self.edge.run("sed", "-i", "s/braid0/braid1/", self.gateway.path)
@@ -225,6 +286,43 @@ class Block(GuardCase):
         self.assertEqual(self.seen(), [0, 0])
         self.edge.run(binary("braidctl"), "release", self.gateway.path)
         self.assertEqual(self.host(), self.before)
+
+    def test_the_guard_of_the_old_name_is_found_after_an_apply_while_the_gateway_runs(self):
+        self.up()
+        self.braidctl("guard", "apply")
+        self.edge.run("sed", "-i", "s/braid0/braid1/", self.gateway.path)
+        self.assertIn("keeps its guard", self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path))
+        self.gateway.stop()
+        self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path)  # the unit, before the daemon starts
+        self.assertNotIn("braid0", self.edge.run("nft", "list", "ruleset"))
+        self.assertEqual(self.seen(), [0, 0])
+        self.edge.run(binary("braidctl"), "release", self.gateway.path)
+        self.assertEqual(self.host(), self.before)
+
+    def test_a_socket_with_a_space_in_its_path(self):
+        control = self.gateway.config["control"]
+        self.addCleanup(control.update, socket=control["socket"])
+        control["socket"] = str(self.lab.directory / "the edge.sock")
+        self.braidctl("guard", "apply")
+        self.edge.run("sh", "-c", "echo '{' >$0", self.gateway.path)
+        self.edge.run(binary("braidctl"), "release", self.gateway.path)
+        self.assertEqual(self.host(), self.before)
+
+    def test_who_may_not_take_it_away_hears_of_it(self):
+        """While the gateway runs as well, when the configuration does not want a guard any more."""
+        def release():
+            return self.edge.run("setpriv", "--inh-caps", "-all", "--bounding-set", "-all", "--no-new-privs",
+                                 binary("braidctl"), "release", self.gateway.path)
+
+        self.braidctl("guard", "apply")
+        with self.assertRaisesRegex(RuntimeError, "use root"):
+            release()
+        self.up()
+        self.edge.run("sed", "-i", "s/block/direct/", self.gateway.path)
+        with self.assertRaisesRegex(RuntimeError, "use root"):
+            release()
+        self.gateway.stop()
+        self.assertEqual(self.seen(), [0, 0])
 
     def test_of_two_gateways_each_guard_is_its_own(self):
         other = self.gateway.path.with_name("other.yaml")
@@ -329,8 +427,14 @@ class Block(GuardCase):
         self.assertIn("or not at all", apply())
         self.assertEqual(self.seen(), [0, 0])
         self.up()
-        os.chown(self.gateway.config["control"]["socket"], NOBODY, NOBODY)
+        control = self.gateway.config["control"]["socket"]
+        os.chown(control, NOBODY, NOBODY)
         self.assertIn("keeps its guard", apply())
+        self.gateway.stop(signal.SIGKILL)
+        self.addCleanup(os.unlink, control)
+        self.edge.run("nft", "flush", "ruleset")
+        self.assertIn("or not at all", apply(), "the socket of a killed daemon keeps no guard")
+        self.assertEqual(self.seen(), [0, 0])
 
     def test_narrow_routes_guard_what_they_name(self):
         self.gateway.config["device"]["routes"] = [f"{V4}/32", f"{V6}/128"]

@@ -28,6 +28,7 @@ SYSTEMCTL = """#!/bin/sh
 for word; do case $word in enable|disable) verb=$word;; braid@*) name=${word#braid@};; esac; done
 pid={directory}/{machine}-$name.pid
 if [ $verb = enable ]; then
+  {guard}
   setsid {braidd} --config /etc/braid/$name.yaml >>{directory}/logs/{machine}.log 2>&1 </dev/null &
   echo $! >$pid
   for try in $(seq 200); do
@@ -38,6 +39,7 @@ if [ $verb = enable ]; then
   exit 1
 fi
 [ -f $pid ] || exit 0
+{pause}
 kill $(cat $pid)
 for try in $(seq 200); do
   grep -qs '^State:.[^Z]' /proc/$(cat $pid)/status || break
@@ -79,11 +81,13 @@ class Machine:
         lab.wait_for(lambda: self.call("test", "-d", "/etc/braid", "-a", "!", "-e", "/run/netns").returncode == 0,
                      f"the machine {name}")
 
-    def starts(self, on):
-        """Whether the service manager starts services."""
+    def starts(self, on, guard=":", braidd=None, pause=":"):
+        """Whether the service manager starts services. `guard`, `pause`: what it does before a start and a stop;
+        `braidd`: another program instead of the daemon."""
         text = SYSTEMCTL if on else "#!/bin/sh\nexit 0\n"
-        self.systemctl.write_text(text.replace("{directory}", str(self.lab.directory)).replace("{machine}", self.name)
-                                  .replace("{braidd}", binary("braidd")))
+        self.systemctl.write_text(text.replace("{guard}", guard).replace("{pause}", pause)
+                                  .replace("{directory}", str(self.lab.directory)).replace("{machine}", self.name)
+                                  .replace("{braidd}", braidd or binary("braidd")))
 
     def words(self, *command):
         return ["nsenter", "-t", str(self.holder.pid), "-m", "-n", "--", *[str(word) for word in command]]
@@ -206,9 +210,9 @@ class Joining(PairCase):
         for family, to in (("-4", "198.51.100.1"), ("-6", "2001:db8:77::1")):
             self.assertIn("dev braid0", self.lab.edge.ip(family, "route", "get", to))
 
-    def at_a_terminal(self, line, *words, answer):
+    def at_a_terminal(self, line, *words, answer, then=None):
         """(exit status, output) of a join at a terminal of its own, at which `answer` is given to the question whether
-        the machine is still reached. b"": none."""
+        the machine is still reached. b"": none. `then`: is called with the terminal after that."""
         ours, theirs = pty.openpty()
         joining = subprocess.Popen(self.edge.words("setsid", "--ctty", "--wait", binary("braidctl"), "join", line,
                                                    "--keep-router", "--network", "none", *words),
@@ -223,14 +227,18 @@ class Joining(PairCase):
                     if answer and b"still reached?" in told:
                         os.write(ours, answer)
                         answer = b""
+                        if then:
+                            then(ours)
             return joining.wait(60), told.decode()
         finally:
             joining.kill()
             os.close(ours)
 
     def test_what_cuts_its_user_off_is_taken_back(self):
-        for name, answer, words in (("van", b"", ("--confirm-within", "1s")), ("boat", b"n\n", ())):
-            line = self.invite(name, "--network", "0.0.0.0/0", "--network", "::/0")
+        whole, parts = ("0.0.0.0/0", "::/0"), ("0.0.0.0/1", "128.0.0.0/1", "2000::/3")
+        for name, networks, answer, words in (("van", whole, b"", ("--confirm-within", "1s")),
+                                              ("boat", whole, b"n\n", ()), ("tram", parts, b"n\n", ())):
+            line = self.invite(name, *(word for network in networks for word in ("--network", network)))
             status, told = self.at_a_terminal(line, *words, answer=answer)
             self.assertEqual(status, 1, told)
             self.assertIn("first packet went through", told)
@@ -243,6 +251,40 @@ class Joining(PairCase):
         status, told = self.at_a_terminal(line, answer=b"y\n")
         self.assertEqual(status, 0, told)
         self.assertIn("dev braid0", self.lab.edge.ip("route", "get", "198.51.100.1"))
+
+    def test_a_second_control_c_does_not_end_what_takes_it_back(self):
+        stopping = self.lab.directory / "edge.stopping"
+        self.edge.starts(True, pause=f"touch {stopping}; sleep 1")
+        self.addCleanup(self.edge.starts, True)
+
+        def again(terminal):
+            self.lab.wait_for(stopping.exists, "the service manager to be stopping it")
+            os.write(terminal, b"\x03")
+
+        status, told = self.at_a_terminal(self.invite("van", "--network", "0.0.0.0/0"), answer=b"\x03", then=again)
+        self.assertEqual(status, 1, told)
+        self.assertIn("interrupted", told)
+        self.assertEqual(self.edge.files("/etc/braid"), [])
+        self.assertNotIn("edge.sock", self.edge.files("/run/braid"), "the daemon has ended")
+        self.assertNotIn("braid", self.edge.call("nft", "list", "tables").stdout)
+
+    def rules(self):
+        return [self.edge.call("ip", family, "rule", "list").stdout for family in ("-4", "-6")]
+
+    def test_a_gateway_that_does_not_start_leaves_no_guard(self):
+        before = self.rules()
+        guard = f"{binary('braidctl')} guard apply /etc/braid/$name.yaml >>{{directory}}/logs/{{machine}}.log 2>&1"
+        self.edge.starts(True, guard=guard, braidd="false")
+        self.addCleanup(self.edge.starts, True)
+        line = self.invite("van", "--network", "0.0.0.0/0")
+        done = self.edge.call(binary("braidctl"), "join", "--yes", "--network", "none", given=line + "\n")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+        self.assertIn("braid@edge does not start", done.stderr)
+        self.assertIn("Nothing of this attempt is left", done.stderr)
+        self.assertIn("or not at all", self.lab.log("edge").read_text(), "there was a guard")
+        self.assertEqual(self.edge.files("/etc/braid"), [])
+        self.assertNotIn("braid", self.edge.call("nft", "list", "tables").stdout)
+        self.assertEqual(self.rules(), before)
 
     def test_who_keeps_his_own_ways_is_not_asked(self):
         status, told = self.at_a_terminal(self.invite("van"), answer=b"")

@@ -337,6 +337,28 @@ class Streams(PairCase):
             self.assertEqual(rest(client), ("reset", 0))
         self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"], before["ended_forbidden"] + 1)
 
+    def test_a_port_that_is_used_again_at_once_is_taken_over_again(self):
+        """The server closes first, so the gateway's own socket of the old connection waits (TIME_WAIT)."""
+        def make():
+            client = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            client.settimeout(10)
+            client.bind((CLIENT[V4], 40404))
+            start = time.monotonic()
+            client.connect((V4, PORT))
+            return client, time.monotonic() - start
+
+        before, took = self.figures(), []
+        with listen(self.lab.server, V4) as listener:
+            for _ in range(3):
+                client, seconds = self.lab.client.inside(make)
+                took.append(seconds)
+                with client, listener.accept()[0] as server:
+                    server.shutdown(socket.SHUT_WR)
+                    self.assertEqual(rest(client), ("end", 0))
+        self.assert_streams(before, 3)
+        self.assertLess(max(took), 0.8, "no SYN was sent again")
+
     def test_the_gateways_own_address_as_source(self):
         self.with_settings(self.lab.gateway, source="own")
         own = {V4: "192.168.100.1", V6: "fd00:0:0:100::1"}

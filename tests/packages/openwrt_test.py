@@ -353,9 +353,6 @@ class Service(Case):
         _, said, _ = self.service("start_service", blocking.replace("enabled '1'", "enabled '0'"))
         self.assertIn("no gateway in /etc/config/braid", said)
         self.assertFalse(guard.exists(), "nobody is kept from anything by a gateway that is off")
-        self.service("start_service", blocking)
-        self.service("reload_service", blocking.replace("when_down 'block'", "when_down 'direct'"))
-        self.assertFalse(guard.exists(), "without block there is no guard")
 
     def test_the_guard_comes_before_the_network(self):
         text = (FILES / "braid-guard.init").read_text(encoding="utf-8")

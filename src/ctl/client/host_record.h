@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,36 @@ class HostRecord {
 
   /// Empty: nothing is recorded.
   std::vector<std::string> read() const;
-  /// The words must not have white space. False when the file cannot be written.
+  /// The words must not be empty. False when the file cannot be written.
   bool write(const std::vector<std::string>& words) const;
   void remove() const;
   const std::string& path() const { return path_; }
 
  private:
   std::string path_;
+};
+
+/// A word without white space, as it stands in the file: bytes that are white space or a backslash
+/// are a backslash and three octal digits there, as in /proc/mounts.
+std::string escapedWord(const std::string& word);
+std::string unescapedWord(const std::string& text);
+
+/// A configuration as a verb last read it without a mistake, kept over boots in a file of
+/// /var/lib/braid-host: for what must not fail when somebody has edited the configuration since.
+class KeptConfig {
+ public:
+  /// `config`: path of the configuration.
+  explicit KeptConfig(const std::string& config);
+
+  /// The text; nullopt: none is kept.
+  std::optional<std::string> read() const;
+  /// Keeps the configuration's present text. Writes only a change. Errors are ignored: then the
+  /// next read() returns an older text or none.
+  void keep() const;
+  void remove() const;
+
+ private:
+  std::string config_, path_;
 };
 
 }  // namespace braid

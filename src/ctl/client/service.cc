@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <iostream>
 #include <stdexcept>
 
 #include "base/bytes.h"
@@ -35,15 +36,24 @@ sigset_t interruptions() {
   return set;
 }
 
+// Whether check() has thrown since the object was made.
+bool wasInterrupted = false;
+
 }  // namespace
 
 Interruption::Interruption() {
+  wasInterrupted = false;
   sigset_t set = interruptions();
   sigaddset(&set, SIGPIPE);  // must not end in the middle because nobody reads its output
   sigprocmask(SIG_BLOCK, &set, &before_);
 }
 
+// A second Ctrl-C while everything is taken back must not end the process before it has said so.
 Interruption::~Interruption() {
+  sigset_t set = interruptions();
+  timespec now{};
+  while (wasInterrupted && sigtimedwait(&set, nullptr, &now) > 0) {
+  }
   sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 
@@ -55,6 +65,7 @@ void Interruption::check() {
   if (!any) return;
   timespec now{};
   sigtimedwait(&set, nullptr, &now);
+  wasInterrupted = true;
   throw std::runtime_error("interrupted; nothing is left of this attempt at this gateway");
 }
 
@@ -114,17 +125,19 @@ int runProgram(const std::vector<std::string>& words, std::string* output,
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   int ends[2] = {-1, -1};
-  if (output && ::pipe2(ends, O_CLOEXEC) != 0) return 127;
+  if (output && ::pipe2(ends, O_CLOEXEC) != 0) return kProgramNotStarted;
   UniqueFd reader(ends[0]), writer(ends[1]);
   pid_t child = 0;
-  // The program must not inherit the signals that this process delays.
+  // The program must not inherit the signals that this process delays. One that does not use the
+  // terminal is not ended by Ctrl-C either: what it does may be taking something back.
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
   sigset_t none;
   sigemptyset(&none);
-  if (posix_spawnattr_init(&attributes) != 0) return 127;
+  if (posix_spawnattr_init(&attributes) != 0) return kProgramNotStarted;
   posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int ownGroup = output ? POSIX_SPAWN_SETPGROUP : 0;
+  posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | ownGroup));
   posix_spawn_file_actions_init(&actions);
   // A file without a name: a pipe could be full before the program reads.
   UniqueFd text;
@@ -132,7 +145,7 @@ int runProgram(const std::vector<std::string>& words, std::string* output,
     text = UniqueFd(memfd_create("input", MFD_CLOEXEC));
     bool whole = text && write(text.get(), input->data(), input->size()) ==
                              static_cast<ssize_t>(input->size());
-    if (!whole || lseek(text.get(), 0, SEEK_SET) != 0) return 127;
+    if (!whole || lseek(text.get(), 0, SEEK_SET) != 0) return kProgramNotStarted;
     posix_spawn_file_actions_adddup2(&actions, text.get(), STDIN_FILENO);
   } else if (output) {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -144,13 +157,13 @@ int runProgram(const std::vector<std::string>& words, std::string* output,
   int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  if (error != 0) return 127;
+  if (error != 0) return error == ENOENT ? kProgramNotFound : kProgramNotStarted;
   writer = UniqueFd();
   if (output) readAll(reader.get(), *output);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 127;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kEndedBySignal + WTERMSIG(status);
 }
 
 bool startUnit(const std::string& name) {
@@ -158,7 +171,10 @@ bool startUnit(const std::string& name) {
 }
 
 void stopUnit(const std::string& name) {
-  runProgram({"systemctl", "--quiet", "disable", "--now", "braid@" + name, "braid-guard@" + name});
+  std::string said;
+  int status = runProgram(
+      {"systemctl", "--quiet", "disable", "--now", "braid@" + name, "braid-guard@" + name}, &said);
+  if (status != 0) std::cerr << said;
 }
 
 bool waitForEcho(const Address& own, const Address& to, Duration patience) {

@@ -14,6 +14,7 @@ namespace braid {
 
 /// Delays SIGINT, SIGTERM, SIGHUP and SIGPIPE while such an object exists, so that Ctrl-C or a
 /// hangup in the middle of a change takes effect only where the change can be reverted: in check().
+/// What comes after that, while it is reverted, is ignored.
 class Interruption {
  public:
   Interruption();
@@ -30,15 +31,20 @@ class Interruption {
 
 /// Whether systemd runs this machine (sd_booted(3)).
 bool hasSystemd();
-/// Runs a program, found by PATH, without a shell. Returns its exit status; 127: it could not be
-/// started. `output`: receives its standard output and standard error; nullptr: it writes to those
-/// of this process. `input`: its standard input; nullptr: empty with an `output`, else this
-/// process's.
+/// What runProgram() returns besides exit statuses, as a shell does.
+inline constexpr int kProgramNotFound = 127;
+inline constexpr int kProgramNotStarted = 126;
+inline constexpr int kEndedBySignal = 128;  ///< and the signal's number
+/// Runs a program, found by PATH, without a shell. Returns its exit status, or one of the numbers
+/// above. `output`: receives its standard output and standard error; nullptr: it writes to those of
+/// this process. `input`: its standard input; nullptr: empty with an `output`, else this process's.
+/// With an `output` it does not use the terminal, and Ctrl-C there does not end it.
 int runProgram(const std::vector<std::string>& words, std::string* output = nullptr,
                const std::string* input = nullptr);
-/// Enables and starts the unit braid@NAME; stopUnit() stops and disables it. False when systemctl
-/// fails.
+/// Enables and starts the unit braid@NAME. False when systemctl fails, or Ctrl-C ends it.
 bool startUnit(const std::string& name);
+/// Stops and disables it. Ctrl-C does not prevent that; what systemctl says of a failure is written
+/// to the standard error.
 void stopUnit(const std::string& name);
 
 /// Sends ICMP echo requests from `own` until `to` answers. Returns false after `patience`. Needs

@@ -43,12 +43,14 @@ std::optional<std::string> textOfFile(const std::string& path) {
   return all.str();
 }
 
-// Status of a program that cannot be started, or that a signal ended.
-constexpr int kNotRun = 127;
-
 std::string failureOf(const std::vector<std::string>& words, int status,
                       const std::string& output) {
-  if (status == kNotRun) return "'" + words[0] + "' cannot be run: is it installed?";
+  if (status == kProgramNotFound) return "'" + words[0] + "' cannot be run: is it installed?";
+  if (status == kProgramNotStarted)
+    return "'" + words[0] + "' cannot be started: is it executable?";
+  if (status > kEndedBySignal)
+    return "'" + shellText(words) + "' was ended by signal " +
+           std::to_string(status - kEndedBySignal) + ": try again";
   return "'" + shellText(words) +
          "' fails: " + output.substr(0, output.find_last_not_of(" \n") + 1);
 }
@@ -69,7 +71,7 @@ std::optional<std::string> undoWith(const std::vector<std::string>& words) {
   if (status == 0) return output;
   bool isGone = std::ranges::any_of(
       kGone, [&](const char* text) { return output.find(text) != std::string::npos; });
-  if (isGone || status == kNotRun) return std::nullopt;
+  if (isGone || status == kProgramNotFound) return std::nullopt;
   throw std::runtime_error(failureOf(words, status, output));
 }
 
@@ -226,7 +228,8 @@ void makeChange(const FirewallStep& step, const std::string& name, nlohmann::jso
   int status = runProgram(step.run, &output);
   if (status == 0) return;
   // A program that refuses has changed nothing; what has the name that it was to make is another's.
-  if (status != kNotRun && record.size() > before) record.erase(before);
+  // A program that a signal ended may have changed something.
+  if (status <= kEndedBySignal && record.size() > before) record.erase(before);
   throw std::runtime_error(failureOf(step.run, status, output));
 }
 
@@ -318,7 +321,7 @@ std::vector<std::string> takeChangesBack(nlohmann::json& record) {
       std::vector<std::string> words = wordsOf(finish, "finish");
       std::string output;
       int status = runProgram(words, &output);
-      if (status != 0 && status != kNotRun)
+      if (status != 0 && status != kProgramNotFound)
         throw std::runtime_error(failureOf(words, status, output));
     });
     if (!isEnded || !isAll) left.insert(left.begin(), finish);

@@ -1,5 +1,9 @@
 #include "ctl/join/guard.h"
 
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -12,7 +16,9 @@
 #include "ctl/client/host_record.h"
 #include "ctl/join/gateway_yaml.h"
 #include "ctl/views/format.h"
+#include "gateway/control/control.h"
 #include "gateway/network/tunnel_routes.h"
+#include "host/linux/files.h"
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
 #include "host/linux/nft_filter.h"
@@ -61,26 +67,60 @@ void keep(const HostRecord& record, const Guard& guard) {
 }
 
 // Whether the gateway runs, and so keeps the guard itself. Its socket is its user's: root without
-// capabilities is refused there (braid-guard@.service).
+// capabilities is refused there (braid-guard@.service), also at one that a killed daemon has left.
 bool isKept(const Guard& guard) {
   try {
     ask(guard.socket, "status");
     return true;
   } catch (const NoPermission&) {
-    return true;
+    return LockFile::isHeld(ControlPath::lockOf(guard.socket));
   } catch (const std::runtime_error&) {
     return false;
   }
 }
 
-// A packet filter that ends with a gateway that runs is that gateway's own, and no guard.
-void remove(const Guard& guard) {
-  NetlinkConfig network;
-  NftFilter filter(guard.device);
+struct GuardedConfig {
+  Config config;
+  std::string mistakes;  ///< of the file, when `config` is the one that was good last
+};
+
+// A mistake in the file must not end the guard at the next boot.
+GuardedConfig readGuarded(const std::string& path, const KeptConfig& kept) {
   try {
+    return {readConfig(path), ""};
+  } catch (const std::runtime_error& e) {
+    std::optional<std::string> text = kept.read();
+    if (!text || access(path.c_str(), F_OK) != 0) throw;
+    LoadOptions options;
+    options.checkIdentity = false;
+    ConfigResult result = parseConfig(*text, path, options);
+    auto* config = std::get_if<Config>(&result);
+    if (!config) throw;
+    return {std::move(*config), e.what()};
+  }
+}
+
+// Whether this process has CAP_NET_ADMIN.
+bool mayConfigure() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
+  return ::syscall(SYS_capget, &header, sets) == 0 &&
+         (sets[0].effective & uint32_t{1} << CAP_NET_ADMIN) != 0;
+}
+
+// A packet filter that ends with a gateway that runs is that gateway's own, and no guard. The
+// kernel's answer is then the same as without CAP_NET_ADMIN.
+void remove(const Guard& guard) {
+  try {
+    NetlinkConfig network;
+    NftFilter filter(guard.device);
     releaseGuard(network, filter, guard.device, guard.numbers);
   } catch (const SystemError& e) {
-    if (e.code() != EPERM || !isKept(guard)) throw;
+    if (e.code() != EPERM) throw;
+    if (!mayConfigure())
+      throw std::runtime_error("taking away the guard of " + guard.device +
+                               " needs CAP_NET_ADMIN: use root");
+    if (!isKept(guard)) throw;
   }
 }
 
@@ -97,12 +137,18 @@ void tell(bool guarded, const std::string& text, bool json, std::ostream& out) {
 
 void applyGuard(const std::string& file, bool json, std::ostream& out) {
   const std::string path = configFile(file);
-  Config config = readConfig(path);
+  const KeptConfig kept(path);
+  const auto [config, mistakes] = readGuarded(path, kept);
   const Guard now = guardOf(config);
   HostRecord record = recordFor(path);
   std::optional<Guard> before = recall(record);
+  // The record of another guard is kept until that is removed: nothing else knows of it.
+  const bool isOther = before && *before != now;
   if (isKept(now)) {
-    if (config.device.whenDown == DeviceConfig::WhenDown::kBlock) keep(record, now);
+    if (config.device.whenDown == DeviceConfig::WhenDown::kBlock) {
+      if (!isOther) keep(record, now);
+      if (mistakes.empty()) kept.keep();
+    }
     return tell(true, "the gateway runs and keeps its guard", json, out);
   }
   RouteSituation situation{now.device, now.numbers, false, {}, false};
@@ -113,22 +159,30 @@ void applyGuard(const std::string& file, bool json, std::ostream& out) {
     if (!interface.empty()) situation.replies.push_back({interface, mark});
   }
   RoutePlan guard = planGuard(config, monitor.table(), situation);
-  const bool isOther = before && *before != now;
   if (!guard.filter.guard) {
     remove(now);
     if (isOther) remove(*before);
     record.remove();
+    kept.remove();
     return tell(false, "no guard: 'device.when-down' is not 'block', or there are no routes", json,
                 out);
   }
-  // A guard of another device stays until the new one is there.
-  if (isOther && before->device == now.device) remove(*before);
-  keep(record, now);
+  if (!isOther) keep(record, now);
+  if (mistakes.empty()) kept.keep();
   NetlinkConfig network;
   NftFilter filter(now.device);
   applyGuard(network, filter, now.device, guard);
-  if (isOther && before->device != now.device) remove(*before);
-  tell(true, "packets to device.routes leave by " + now.device + " only, or not at all", json, out);
+  // The other guard stays until the new one is there. One of the same device has its packet filter
+  // and its routes.
+  if (isOther && before->device == now.device) {
+    removeGuardRules(network, now.device, before->numbers);
+  } else if (isOther) {
+    remove(*before);
+  }
+  keep(record, now);
+  std::string text = "packets to device.routes leave by " + now.device + " only, or not at all";
+  if (!mistakes.empty()) text += ", as the file said when it was good last; now: " + mistakes;
+  tell(true, text, json, out);
 }
 
 void releaseGuard(const std::string& file, bool json, std::ostream& out) {
@@ -150,6 +204,7 @@ void releaseGuard(const std::string& file, bool json, std::ostream& out) {
   if (now) remove(*now);
   if (before && before != now) remove(*before);
   record.remove();
+  KeptConfig(path).remove();
   tell(false,
        "the guard of " + (now ? now : before)->device +
            " is gone: packets take the host's own routes in clear",

@@ -342,19 +342,31 @@ bool startGateway(const NewGateway& options, const GatewayFiles& files, Transact
     return false;
   }
   std::string name = options.name;
+  // The unit has also applied the guard, which stopping it leaves.
+  auto takeBack = [name, files] {
+    stopUnit(name);
+    std::ostringstream said;
+    releaseGuard(files.yaml(), false, said);
+  };
   all.step(
       [&] {
         if (startUnit(name)) return;
-        stopUnit(name);
-        Interruption::check();
+        std::string left;
+        try {
+          takeBack();
+        } catch (const std::runtime_error& e) {
+          left = std::string("Its guard is left: ") + e.what();
+        }
+        try {
+          Interruption::check();
+        } catch (const std::runtime_error&) {
+          if (left.empty()) throw;  // else it would say that nothing is left
+        }
         throw std::runtime_error("braid@" + name + " does not start; 'journalctl -u braid@" + name +
-                                 "' says why. Nothing of this attempt is left");
+                                 "' says why. " +
+                                 (left.empty() ? "Nothing of this attempt is left" : left));
       },
-      [name, files] {
-        stopUnit(name);
-        std::ostringstream said;
-        releaseGuard(files.yaml(), false, said);
-      });
+      takeBack);
   return true;
 }
 

@@ -28,7 +28,7 @@ void mustRun(const std::vector<std::string>& words, const std::string* input = n
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   int status = runProgram(words, nullptr, input);
-  if (status == 127)
+  if (status == kProgramNotFound || status == kProgramNotStarted)
     throw std::runtime_error("'" + text + "' cannot be started: install " +
                              (words[0] == "resolvectl" ? kResolved : kResolvconf) +
                              ", or put the servers of dns into /etc/resolv.conf by hand");

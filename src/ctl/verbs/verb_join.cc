@@ -268,12 +268,10 @@ Duration confirmationTime(const JoinOptions& options, const UserTerminal& termin
   return options.yes || !terminal.isThere() ? Duration{} : *time;
 }
 
-// A route for everything can cut off the user who works from outside. Then no answer arrives, and
-// the caller takes everything back.
+// Routes that take all of a family can cut off the user who works from outside. Then no answer
+// arrives, and the caller takes everything back.
 void waitForConfirmation(const EdgePlan& plan, Duration limit, UserTerminal& terminal) {
-  bool everything = std::ranges::any_of(plan.answer.networks,
-                                        [](const Prefix& network) { return network.length == 0; });
-  if (!everything || limit == 0s) return;
+  if (!takeAFamily(plan.answer.networks) || limit == 0s) return;
   std::string within = durationText(limit);
   if (terminal.askYesWithin("All traffic now goes through the tunnel. Is this machine still "
                             "reached? Without a yes within " +

@@ -37,7 +37,7 @@ struct ConfigNode;
 inline constexpr size_t kMaxConfigBytes = 1 << 20;
 /// Largest lengths of lists.
 inline constexpr size_t kMaxPeers = 1024;
-inline constexpr size_t kMaxUplinks = 32;
+inline constexpr size_t kMaxUplinks = 31;
 
 /// `identity`: the gateway's identity. Paths are complete: a relative path in the file is relative
 /// to the configuration file's folder, or to LoadOptions::credentials when the file exists there.

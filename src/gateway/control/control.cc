@@ -289,8 +289,8 @@ struct ControlServer::Impl {
 
 ControlPath::ControlPath(std::string path)
     : path_(std::move(path)),
-      lock_(path_ + ".lock", "another daemon has the control socket " + path_ +
-                                 ": stop it first, or set control.socket") {
+      lock_(lockOf(path_), "another daemon has the control socket " + path_ +
+                               ": stop it first, or set control.socket") {
   removeStale(path_, socketAddress(path_));
 }
 

@@ -19,6 +19,8 @@ class ControlPath {
   /// the system refuses.
   explicit ControlPath(std::string path);
   const std::string& text() const { return path_; }
+  /// The lock file of a control socket.
+  static std::string lockOf(const std::string& path) { return path + ".lock"; }
 
  private:
   std::string path_;

@@ -84,9 +84,7 @@ bool isPassShared(HostNetwork& network, const std::string& device, const HostNum
 }
 
 void removeGuard(HostNetwork& network, const std::string& device, const HostNumbers& numbers) {
-  network.removeStaleRules(numbers.guardRule(), HostNumbers::guardTable(device));
-  if (!isPassShared(network, device, numbers))
-    network.removeStaleRules(numbers.passRule(), kMainTable);
+  removeGuardRules(network, device, numbers);
   network.removeStaleRoutes(HostNumbers::guardTable(device));
 }
 
@@ -168,6 +166,12 @@ void applyGuard(HostNetwork& network, PacketFilter& filter, const std::string& d
   network.removeStaleRoutes(HostNumbers::guardTable(device));
   for (const RouteSpec& route : guard.routes) add(network, route);
   for (const RuleSpec& rule : guard.rules) add(network, rule);
+}
+
+void removeGuardRules(HostNetwork& network, const std::string& device, const HostNumbers& before) {
+  network.removeStaleRules(before.guardRule(), HostNumbers::guardTable(device));
+  if (!isPassShared(network, device, before))
+    network.removeStaleRules(before.passRule(), kMainTable);
 }
 
 void releaseGuard(HostNetwork& network, PacketFilter& filter, const std::string& device,

@@ -49,6 +49,9 @@ class TunnelRoutes {
 /// Puts the guard into effect without a gateway. Nothing else is touched. Throws SystemError.
 void applyGuard(HostNetwork& network, PacketFilter& filter, const std::string& device,
                 const RoutePlan& guard);
+/// Removes the rules of a guard of this interface that had the numbers `before`. Rules that
+/// applyGuard() has added to the same `network` stay. Throws SystemError.
+void removeGuardRules(HostNetwork& network, const std::string& device, const HostNumbers& before);
 /// Removes the guard of the gateway with this interface. Throws SystemError.
 void releaseGuard(HostNetwork& network, PacketFilter& filter, const std::string& device,
                   const HostNumbers& numbers);

@@ -244,7 +244,11 @@ bool InterceptPolicy::takes(const Address& destination) const {
 }
 
 void InterceptPolicy::stop() {
-  host_.stopIntercepting();
+  try {
+    host_.stopIntercepting();
+  } catch (const SystemError& e) {
+    spdlog::warn("{}", e.what());  // the rest of the gateway must end all the same
+  }
   made_ = open_ = false;
   deadline_ = kNever;
 }

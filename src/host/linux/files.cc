@@ -258,6 +258,11 @@ LockFile::~LockFile() {
   if (isAt(path_, file_.get())) ::unlink(path_.c_str());
 }
 
+bool LockFile::isHeld(const std::string& path) {
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 void LockFile::fail(const std::string& problem, const std::string& remedy) const {
   throw std::runtime_error("lock " + path_ + ": " + problem + "; " + remedy);
 }

@@ -54,6 +54,8 @@ class LockFile {
   LockFile(std::string path, const std::string& ifHeld);
   /// Removes the file, if this process may.
   ~LockFile();
+  /// Whether some process holds the lock of this file. False when this process may not read it.
+  static bool isHeld(const std::string& path);
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
 

@@ -339,6 +339,15 @@ NftRule& NftRule::routedTo(const std::string& interface) {
   return *this;
 }
 
+// The rule ends where the kernel has no mark to load: at a socket that only waits for the end of an
+// old connection (TIME_WAIT).
+NftRule& NftRule::hasFullSocket() {
+  Expression(batch_, "socket")
+      .number(NFTA_SOCKET_KEY, NFT_SOCKET_MARK)
+      .number(NFTA_SOCKET_DREG, NFT_REG_1);
+  return *this;
+}
+
 NftRule& NftRule::hasTransparentSocket() {
   Expression(batch_, "socket")
       .number(NFTA_SOCKET_KEY, NFT_SOCKET_TRANSPARENT)

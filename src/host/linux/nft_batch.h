@@ -91,6 +91,8 @@ class NftRule {
   NftRule& destinationWasChanged();
   /// A packet with this destination and mark is routed to this interface.
   NftRule& routedTo(const std::string& interface);
+  /// The packet belongs to a socket that is open or listens.
+  NftRule& hasFullSocket();
   /// This host has a transparent socket for the packet.
   NftRule& hasTransparentSocket();
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "host/linux/nft_rules.h"
+#include "host/system.h"
 
 namespace braid {
 
@@ -125,12 +126,17 @@ NftFilter::NftFilter(const std::string& device)
 
 // The kernel runs a table's new chain before the old one, and each of them is switched for itself:
 // a packet that is between the two at that moment passes both. So another table guards meanwhile.
+// Where that one cannot be made (its owner needs Linux 5.12), the gap is better than no guard.
 void NftFilter::set(const FilterRules& rules) {
   std::optional<NftTable> meanwhile;
   if (rules.guard) {
-    meanwhile.emplace("braid_meanwhile-" + device_, purpose(), NftTable::Found::kReplace);
-    meanwhile->replace(
-        [&](NftBatch& batch, const std::string& table) { putGuard(batch, table, rules); });
+    try {
+      meanwhile.emplace("braid_meanwhile-" + device_, purpose(), NftTable::Found::kReplace);
+      meanwhile->replace(
+          [&](NftBatch& batch, const std::string& table) { putGuard(batch, table, rules); });
+    } catch (const SystemError&) {
+      meanwhile.reset();
+    }
   }
   if (rules.isEmpty()) {
     table_.remove();

@@ -165,10 +165,11 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
   putAddressSet(batch, table, kClients[1], 4, true, what.sources);
   NftRule(batch, table, kFirst).interfaceIs(what.device).verdict(NFT_RETURN);
   // Another transparent proxy of the host has taken this connection: TPROXY gives the packet that
-  // proxy's socket.
+  // proxy's socket, which listens. An old connection of Braid's own may have the same ends.
   NftRule(batch, table, kFirst)
       .protocolIs(IPPROTO_TCP)
       .tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn)
+      .hasFullSocket()
       .hasTransparentSocket()
       .verdict(NFT_RETURN);
   NftRule(batch, table, kFirst)

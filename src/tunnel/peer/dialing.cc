@@ -89,13 +89,14 @@ void ConnectionRace::retarget(const std::vector<NamedRoute>& routes, Time now) {
   auto stays = [&](const Route& route) {
     return std::ranges::any_of(routes, [&](const NamedRoute& r) { return r.route == route; });
   };
-  Time at = std::max(attempts_.back().startAt + kAttemptDelay, now);
   std::erase_if(failed_, [&](const Route& route) { return !stays(route); });
   std::erase_if(attempts_, [&](Attempt& a) {
     bool gone = !stays(a.route);
     if (gone) end(a);
     return gone;
   });
+  Time at = now;
+  if (!attempts_.empty()) at = std::max(attempts_.back().startAt + kAttemptDelay, now);
   for (const NamedRoute& r : routes) {
     bool known =
         std::ranges::find(failed_, r.route) != failed_.end() ||

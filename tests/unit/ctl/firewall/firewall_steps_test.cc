@@ -123,6 +123,27 @@ TEST_F(FirewallStepsTest, WhatIsGoneCountsAsTakenBack) {
   EXPECT_THAT(takeChangesBack(record), IsEmpty()) << "the program is not installed any more";
 }
 
+TEST_F(FirewallStepsTest, WhatASignalEndedIsNotTakenForGone) {
+  FirewallStep ended = touch("a");
+  ended.undo = {"sh", "-c", "test -e " + path("key") + " || kill -KILL $$"};
+  ended.finish = {"sh", "-c", "test -e " + path("key") + " || kill -KILL $$"};
+  FirewallStep begun;
+  begun.run = {"sh", "-c", "touch " + path("b") + "; kill -KILL $$"};
+  begun.undo = {"rm", path("b")};
+  write("key", "");
+  makeChanges({ended}, "braid edge", record, keep);
+  EXPECT_THAT([&] { makeChanges({begun}, "braid edge", record, keep); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("was ended by signal 9")));
+  fs::remove(path("key"));
+  EXPECT_THAT(takeChangesBack(record),
+              ElementsAre(HasSubstr("was ended by signal 9"), HasSubstr("was ended by signal 9")));
+  EXPECT_FALSE(fs::exists(path("b"))) << "it had made that before it was ended";
+  EXPECT_EQ(record.size(), 2u) << "the one, and the end of all: " << record;
+  write("key", "");
+  EXPECT_THAT(takeChangesBack(record), IsEmpty());
+  EXPECT_THAT(record, IsEmpty());
+}
+
 TEST_F(FirewallStepsTest, OneThatFailsIsNotInTheRecord) {
   FirewallStep bad;
   bad.run = {"sh", "-c", "echo no such chain >&2; exit 3"};

@@ -147,7 +147,37 @@ TEST(InterruptionTest, ASignalIsHeardWhereWhatWasDoneCanBeTakenBack) {
   raise(SIGINT);
   EXPECT_THROW(Interruption::check(), std::runtime_error);
   EXPECT_NO_THROW(Interruption::check()) << "once";
-  EXPECT_EQ(runProgram({"sh", "-c", "kill -TERM $$; exit 3"}), 127) << "not what we start";
+  EXPECT_EQ(runProgram({"sh", "-c", "kill -TERM $$; exit 3"}), kEndedBySignal + SIGTERM)
+      << "not what we start";
+}
+
+TEST(InterruptionTest, WhoIsImpatientDoesNotEndWhatIsTakenBack) {
+  Interruption held;
+  raise(SIGTERM);
+  EXPECT_THROW(Interruption::check(), std::runtime_error);
+  raise(SIGINT);
+  raise(SIGHUP);
+}
+
+TEST(RunProgramTest, TheStatusTellsWhatIsNotThereFromWhatDoesNotStartOrIsEnded) {
+  TemporaryFolder folder;
+  folder.write("text", "echo not a program");
+  std::string output;
+  EXPECT_EQ(runProgram({"sh", "-c", "exit 3"}), 3);
+  EXPECT_EQ(runProgram({"no-such-program-of-braid"}), 127);
+  EXPECT_EQ(runProgram({folder.file("text")}), 126) << "it is not executable";
+  EXPECT_EQ(runProgram({"env", "no-such-program-of-braid"}, &output), 127);
+  EXPECT_EQ(runProgram({"sh", "-c", "kill -KILL $$"}, &output), 128 + SIGKILL);
+}
+
+TEST(RunProgramTest, TheTerminalsSignalsReachOnlyAProgramThatUsesTheTerminal) {
+  std::string output, ours = std::to_string(getpgrp());
+  ASSERT_EQ(runProgram({"sh", "-c", "echo $$; cut -d' ' -f5 /proc/$$/stat"}, &output), 0);
+  std::istringstream lines(output);
+  std::string process, group;
+  lines >> process >> group;
+  EXPECT_EQ(process, group) << "a group of its own";
+  EXPECT_EQ(runProgram({"sh", "-c", "test $(cut -d' ' -f5 /proc/$$/stat) = " + ours}), 0);
 }
 
 TEST(WaitForEchoTest, WithoutItsOwnAddressNobodyIsAsked) {

@@ -72,6 +72,18 @@ TEST_F(LockFileTest, ThatOfAnotherStays) {
   EXPECT_TRUE(fs::exists(path));
 }
 
+TEST_F(LockFileTest, OthersSeeWhetherItIsHeld) {
+  EXPECT_FALSE(LockFile::isHeld(path)) << "there is none";
+  {
+    LockFile lock(path, "wait");
+    EXPECT_TRUE(LockFile::isHeld(path));
+    EXPECT_TRUE(LockFile::isHeld(path)) << "looking does not take it";
+  }
+  UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  EXPECT_FALSE(LockFile::isHeld(path)) << "a killed process left it";
+  EXPECT_EQ(problem(), "");
+}
+
 TEST_F(LockFileTest, ALinkIsNotFollowed) {
   fs::create_symlink(folder / "elsewhere", path);
   EXPECT_THAT(problem(), EndsWith("; remove it"));

@@ -142,6 +142,18 @@ TEST_F(AttemptsTest, ANewRouteIsTriedInTheRoundThatIsUnderWay) {
   EXPECT_FALSE(attempts.isTrying()) << "no round is under way";
 }
 
+// A host that changes its network in the middle of a round has other sockets at once.
+TEST_F(AttemptsTest, WhenAllRoutesAreOthersTheFirstIsTriedAtOnce) {
+  std::vector<NamedRoute> others(routes.begin() + 2, routes.end());
+  routes.resize(2);
+  begin();
+  step();
+  attempts.retarget(others, now);
+  step();
+  EXPECT_EQ(known(1) + known(2), 0u);
+  EXPECT_EQ(known(3), 1u);
+}
+
 // RFC 8305 section 5: attempts begin one after the other, also those that come to an old round.
 TEST_F(AttemptsTest, NewRoutesOfAnOldRoundAreTriedOneAfterTheOther) {
   std::vector<NamedRoute> late(routes.begin() + 1, routes.end());
