@@ -270,12 +270,12 @@ class Block(GuardCase):
         self.edge.run("sh", "-c", "echo 'uplink: x' >>$0", self.gateway.path)
         told = self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path)
         self.assertIn("as the file said when it was good last", told)
-        self.assertIn("uplink", told)
+        self.assertIn(f"{self.gateway.path}:", told)
         self.assertEqual(self.seen(), [0, 0])
         self.edge.run(binary("braidctl"), "release", self.gateway.path)
         self.assertFalse(kept.exists())
         self.assertEqual(self.host(), self.before)
-        with self.assertRaisesRegex(RuntimeError, "uplink"):
+        with self.assertRaisesRegex(RuntimeError, re.escape(f"{self.gateway.path}:")):
             self.edge.run(binary("braidctl"), "guard", "apply", self.gateway.path)
 
     def test_a_device_that_is_renamed_takes_its_guard_along(self):
