@@ -91,8 +91,8 @@ TEST(BetweenPeers, PeersOfAGroupAreOneSite) {
   EXPECT_EQ(s.seen[&s.hub].size(), 1u);
 }
 
-// Both send from addresses that the hub did not give to them; the first one invents a host for each
-// packet.
+// Two peers send from addresses that the hub did not give to them; the first one invents a host for
+// each packet.
 TEST(BetweenPeers, APeerDoesNotUseUpTheIcmpErrorsOfAnother) {
   Star s(false);
   auto send = [&](Node& from, const Address& source) {

@@ -1,9 +1,8 @@
 #include "ctl/client/host_record.h"
 
-#include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <iterator>
 #include <system_error>
 
@@ -35,31 +34,14 @@ std::optional<std::string> textOf(const std::string& file) {
 
 }  // namespace
 
-std::string escapedWord(const std::string& word) {
-  std::string out;
-  for (char c : word) {
-    if (std::strchr(" \t\n\v\f\r\\", c) == nullptr) {
-      out += c;
-      continue;
-    }
-    out += '\\';
-    for (int shift : {6, 3, 0})
-      out += static_cast<char>('0' + (static_cast<unsigned char>(c) >> shift & 7));
-  }
-  return out;
+void writeWords(std::ostream& out, const std::vector<std::string>& words) {
+  for (const std::string& word : words) out << std::quoted(word) << ' ';
 }
 
-std::string unescapedWord(const std::string& text) {
-  std::string out;
-  for (size_t at = 0; at < text.size(); ++at) {
-    unsigned value = 0;
-    const char* begin = text.data() + at + 1;
-    bool isEscape = text[at] == '\\' && at + 3 < text.size() &&
-                    std::from_chars(begin, begin + 3, value, 8).ptr == begin + 3 && value < 256;
-    out += isEscape ? static_cast<char>(value) : text[at];
-    if (isEscape) at += 3;
-  }
-  return out;
+std::vector<std::string> readWords(std::istream& in) {
+  std::vector<std::string> words;
+  for (std::string word; in >> std::quoted(word);) words.push_back(word);
+  return words;
 }
 
 HostRecord::HostRecord(const std::string& config, const std::string& kind)
@@ -67,16 +49,14 @@ HostRecord::HostRecord(const std::string& config, const std::string& kind)
 
 std::vector<std::string> HostRecord::read() const {
   std::ifstream in(path_);
-  std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
-  for (std::string& word : words) word = unescapedWord(word);
-  return words;
+  return readWords(in);
 }
 
 bool HostRecord::write(const std::vector<std::string>& words) const {
   std::error_code ignored;  // the file tells
   fs::create_directory(kFolder, ignored);
   std::ofstream out(path_);
-  for (const std::string& word : words) out << escapedWord(word) << ' ';
+  writeWords(out, words);
   out << '\n' << std::flush;
   return out.good();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ class HostRecord {
 
   /// Empty: nothing is recorded.
   std::vector<std::string> read() const;
-  /// The words must not be empty. False when the file cannot be written.
+  /// False when the file cannot be written.
   bool write(const std::vector<std::string>& words) const;
   void remove() const;
   const std::string& path() const { return path_; }
@@ -26,10 +27,9 @@ class HostRecord {
   std::string path_;
 };
 
-/// A word without white space, as it stands in the file: bytes that are white space or a backslash
-/// are a backslash and three octal digits there, as in /proc/mounts.
-std::string escapedWord(const std::string& word);
-std::string unescapedWord(const std::string& text);
+/// The words as they stand in the file, in quotation marks: they may have white space.
+void writeWords(std::ostream& out, const std::vector<std::string>& words);
+std::vector<std::string> readWords(std::istream& in);
 
 /// A configuration as a verb last read it without a mistake, kept over boots in a file of
 /// /var/lib/braid-host: for what must not fail when somebody has edited the configuration since.

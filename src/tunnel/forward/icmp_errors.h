@@ -31,8 +31,8 @@ class IcmpErrors {
   static constexpr RateLimit kEach{50, 10ms};
   /// Limit of errors for one cause to all hosts together.
   static constexpr RateLimit kAll{500, 1ms};
-  /// Limit of errors to all hosts behind one peer, for all causes together. Chosen: as for one host
-  /// of this side.
+  /// Limit of errors of any cause to all hosts behind one peer together. Chosen: as for one host of
+  /// this side.
   static constexpr RateLimit kEachSender = kEach;
   /// `Offender::peer` of a packet that is not for any peer.
   static constexpr size_t kNoPeer = SIZE_MAX;

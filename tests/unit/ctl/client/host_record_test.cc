@@ -4,22 +4,26 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace braid::host_record_test {
 namespace {
 
-TEST(HostRecord, AWordHasNoWhiteSpaceInTheFileAndIsReadAsItWas) {
-  EXPECT_EQ(escapedWord("/run/braid/edge.sock"), "/run/braid/edge.sock");
-  EXPECT_EQ(escapedWord("/run/my braid\\e.sock"), "/run/my\\040braid\\134e.sock");
-  for (const char* word :
-       {"a", "two words", " ", "tab\tline\nend\r\v\f", "\\040", "\\", "caf\xc3\xa9"}) {
-    EXPECT_EQ(escapedWord(word).find_first_of(" \t\n\v\f\r"), std::string::npos) << word;
-    EXPECT_EQ(unescapedWord(escapedWord(word)), word);
+using Words = std::vector<std::string>;
+
+TEST(HostRecord, WordsAreReadAsTheyWere) {
+  for (const Words& words :
+       {Words{}, Words{"/run/braid/edge.sock"}, Words{"", "two words", " ", "end"},
+        Words{"tab\tline\nend\r\v\f", "\\040", "\\", "a \"quoted\" one", "caf\xc3\xa9"}}) {
+    std::stringstream file;
+    writeWords(file, words);
+    EXPECT_EQ(readWords(file), words);
   }
 }
 
-TEST(HostRecord, WhatIsNoEscapeStaysAsItIs) {
-  for (const char* text : {"\\", "\\04", "\\9zz", "\\777", "a\\xyz"})
-    EXPECT_EQ(unescapedWord(text), text);
+TEST(HostRecord, WordsWithoutQuotationMarksAreReadToo) {
+  std::istringstream file("braid0 255 6000 /run/braid/edge.sock \n");
+  EXPECT_EQ(readWords(file), (Words{"braid0", "255", "6000", "/run/braid/edge.sock"}));
 }
 
 }  // namespace
