@@ -69,7 +69,7 @@ class ErrorsCase(PairCase):
         return namespace.inside(send)
 
     def refused(self, namespace, address):
-        """The error that ends an attempt to connect, or None if it does not end at once."""
+        """The error that ends an attempt to connect, None if it does not end at once, or with whom it was connected."""
         def connect():
             with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as end:
                 end.settimeout(AT_ONCE)
@@ -79,7 +79,11 @@ class ErrorsCase(PairCase):
                     return None
                 except OSError as error:
                     return error.errno
-            return 0
+                state = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+                try:
+                    return f"connected, TCP state {state}, with {end.getpeername()}"
+                except OSError as error:
+                    return f"connected, TCP state {state}, with nobody: {error}"
 
         return namespace.inside(connect)
 
