@@ -81,9 +81,9 @@ class ErrorsCase(PairCase):
                     return error.errno
                 state = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
                 try:
-                    return f"connected, TCP state {state}, with {end.getpeername()}"
+                    return f"TCP state {state}, from {end.getsockname()} to {end.getpeername()}"
                 except OSError as error:
-                    return f"connected, TCP state {state}, with nobody: {error}"
+                    return f"TCP state {state}, from {end.getsockname()} to nobody: {error}"
 
         return namespace.inside(connect)
 
