@@ -32,15 +32,19 @@ class InClear(Capture):
 
 
 class Sender:
-    """Sends datagrams to port MARKED of these addresses, without a pause."""
+    """Sends datagrams to port MARKED of these addresses, without a pause. `mark`: of their packets."""
 
-    def __init__(self, namespace, addresses):
-        self._ends = namespace.inside(lambda: [
-            (socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET, socket.SOCK_DGRAM), to)
-            for to in addresses])
+    def __init__(self, namespace, addresses, mark=0):
+        self._ends = namespace.inside(lambda: [(self._open(to, mark), to) for to in addresses])
         self._stopped = False
         self._thread = threading.Thread(target=self._send, daemon=True)
         self._thread.start()
+
+    @staticmethod
+    def _open(to, mark):
+        end = socket.socket(socket.AF_INET6 if ":" in to else socket.AF_INET, socket.SOCK_DGRAM)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark)
+        return end
 
     def _send(self):
         while not self._stopped:

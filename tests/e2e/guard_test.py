@@ -151,6 +151,32 @@ class Block(GuardCase):
                     with self.answering(self.edge, near, 2222) as listener:
                         self.assertTrue(self.is_answered(listener, near, 2222, source))
 
+    def test_what_this_host_sends_for_another_tunnel_passes_and_nothing_else(self):
+        """Packets with one of `bypass-marks`; not those of other hosts."""
+        device = self.gateway.config["device"]
+        device["bypass-marks"] = ["0x80000/0xff0000"]
+        self.addCleanup(device.pop, "bypass-marks")
+        self.edge.run("nft", "add table inet marker; add chain inet marker in { type filter hook prerouting priority "
+                      "mangle; }; add rule inet marker in iifname lan0 meta mark set 0x80000")
+        self.addCleanup(self.edge.run, "nft", "delete", "table", "inet", "marker", check=False)
+        for name, action in (("the guard alone", lambda: self.braidctl("guard", "apply")), ("running", self.up),
+                             ("killed", lambda: self.gateway.stop(signal.SIGKILL)), ("again", self.up)):
+            with self.subTest(name):
+                self.assertEqual(self.seen(action), [0, 0], "the LAN's, marked, and this host's, without a mark")
+                sender = Sender(self.edge, [V4, V6, *ELSEWHERE], 0x8abcd)
+                self.assertGreater(min(self.seen()), 50)
+                sender.close()
+                self.seen()  # what was on the links has arrived
+                sender = Sender(self.edge, [V4, V6, *ELSEWHERE], 0x90000)
+                self.assertEqual(self.seen(), [0, 0], "another mark")
+                sender.close()
+        device["bypass-marks"] = []
+        self.gateway.reload()
+        self.eventually(lambda: "0x80000" not in self.edge.ip("rule") + self.edge.ip("-6", "rule"), "the reload")
+        sender = Sender(self.edge, [V4, V6, *ELSEWHERE], 0x80000)
+        self.addCleanup(sender.close)
+        self.assertEqual(self.seen(), [0, 0])
+
     def test_leases_are_renewed_and_neighbours_found(self):
         self.braidctl("guard", "apply")
         self.edge.ip("neighbour", "flush", "dev", "wifi0")

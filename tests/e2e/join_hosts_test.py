@@ -48,6 +48,22 @@ class Hosts(JoinCase):
         after = [self.edge.call("ip", family, "route").stdout for family in ("-4", "-6")]
         self.assertEqual(after, before)
 
+    def test_another_tunnel(self):
+        """Rules as tailscaled has them. The new gateway's guard would cut that tunnel."""
+        for family in ("-4", "-6"):
+            rule = ("priority", "5210", "fwmark", "0x80000/0xff0000", "lookup", "main")
+            self.edge.call("ip", family, "rule", "add", *rule)
+            self.addCleanup(self.edge.call, "ip", family, "rule", "del", *rule)
+        everything = ("--network", "0.0.0.0/0", "--network", "::/0")
+        told = self.join(self.invite("van", *everything))
+        self.assertIn("note: IPv4 rule 5210: fwmark 0x80000/0xff0000 lookup 254", told)
+        self.assertIn('bypass-marks: ["0x80000/0xff0000"]', self.edge.call("cat", "/etc/braid/edge.yaml").stdout)
+        self.assertNotIn("bypass-marks", self.edge.ctl("check", "/etc/braid/edge.yaml"))
+        self.leave()
+        told = self.edge.ctl("join", "--keep-router", "--network", "none", given=self.invite("boat", *everything) + "\n")
+        self.assertIn("Remedy: add 'bypass-marks: [0x80000/0xff0000]' to device", told, "nobody has agreed")
+        self.assertNotIn("bypass-marks", self.edge.call("cat", "/etc/braid/edge.yaml").stdout)
+
     def test_no_carrier(self):
         line = self.invite("van")
         self.lab.client.ip("link", "set", "lan0", "down")

@@ -170,12 +170,15 @@ DoctorReport examine(const std::string& file) {
   std::optional<Config> config = load(file, report, whole);
   if (!config) return report;
   std::optional<RunningDaemon> daemon = daemonOf(*config, report);
+  NetlinkSocket rules(0);
   Patient patient{*config,          daemon ? &*daemon : nullptr,
                   Machine(),        NetlinkMonitor().table(),
-                  readMainRoutes(), file};
+                  readMainRoutes(), file,
+                  readRules(rules)};
   checkHost(patient, report);
   checkFiles(patient, report);
   checkNetwork(patient, report);
+  checkOtherTunnels(patient, report);
   checkResolvers(patient, report);
   checkNames(patient, report);
   checkFirewall(patient, report);
