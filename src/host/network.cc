@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "host/host_numbers.h"
+
 namespace braid {
 
 namespace {
@@ -22,6 +24,10 @@ std::string hexadecimal(uint32_t value) {
   char text[16];
   std::snprintf(text, sizeof text, "0x%x", value);
   return text;
+}
+
+std::string MarkMatch::toString() const {
+  return hexadecimal(value) + (mask == UINT32_MAX ? "" : "/" + hexadecimal(mask));
 }
 
 std::string InterfaceAddress::toString() const {
@@ -48,8 +54,7 @@ std::string RuleSpec::toString() const {
   if (from.length) out += " from " + from.toString();
   if (!outInterface.empty()) out += " oif " + outInterface;
   if (localOnly) out += " iif lo";
-  if (mark) out += " fwmark " + hexadecimal(mark);
-  if (mark && markMask != UINT32_MAX) out += "/" + hexadecimal(markMask);
+  if (mark) out += " fwmark " + MarkMatch{mark, markMask}.toString();
   if (protocol) out += " ipproto " + std::to_string(protocol);
   if (sourcePort) out += " sport " + std::to_string(sourcePort);
   if (destinationPort) out += " dport " + std::to_string(destinationPort);

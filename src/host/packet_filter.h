@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "host/host_numbers.h"
 #include "host/stream_host.h"
 #include "inet/addresses.h"
 
@@ -31,6 +32,8 @@ struct FilterRules {
   std::vector<std::string> uplinks;  ///< interfaces by which nothing guarded may leave
   /// Packets may pass if their mark has this value in the bits of `outsideMask`.
   uint32_t outside = 0, outsideMask = 0;
+  /// So may those that this host itself sends, with one of these marks.
+  std::vector<MarkMatch> bypass;
   /// Destinations that may be reached by the tunnel only. Like `here`: in ascending order, not
   /// adjacent.
   std::vector<AddressRange> guarded;

@@ -7,21 +7,23 @@ import signal
 import unittest
 
 from lab import Link
-from lab.neighbours import Mwan3, SecondBraid, Squid, Tailscale, Talk, WgQuick, prepare
+from lab.gateway import binary
+from lab.neighbours import Mwan3, SecondBraid, Squid, Tailscale, Talk, WgQuick, prepare, take_advice
 from pair_case import PairCase
 
 STREAMS = {"streams": {"enabled": "on"}}
 
 
-class Neighbours(PairCase):
+class NeighbourCase(PairCase):
     LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
     GATEWAYS = False
+    WHEN_DOWN = None
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.lab.make_gateways(STREAMS, STREAMS)
-        prepare(cls.lab)
+        prepare(cls.lab, cls.WHEN_DOWN)
         cls.lab.gateway.start()
 
     def setUp(self):
@@ -89,6 +91,14 @@ class Neighbours(PairCase):
             self.assertEqual(talk.breaks(), 0, talk.told())
             self.assertIsNone(neighbour.reachable(talk), talk.name)
 
+    def passed(self):
+        """What look() counted was right."""
+        right, wrong = self.seen()
+        self.assertGreater(right, 20)
+        self.assertEqual(wrong, 0)
+
+
+class Neighbours(NeighbourCase):
     def survives(self, neighbour, *more, ):
         """Connections from before the start and from while Braid runs go on, and what is the neighbour's stays."""
         own = self.host()
@@ -113,26 +123,20 @@ class Neighbours(PairCase):
         with Mwan3(self.lab) as neighbour:
             self.look(f"tcp dport {Mwan3.POLICY}", "oifname lte0 meta mark and 0x3f00 == 0x200")
             self.survives(neighbour)
-            right, wrong = self.seen()
-        self.assertGreater(right, 20)
-        self.assertEqual(wrong, 0)
+            self.passed()
 
     def test_wg(self):
         with WgQuick(self.lab) as neighbour:
             self.look(f"udp dport {WgQuick.PEER_PORT}", 'oifname { "wifi0", "lte0" } meta mark 0xca6c')
             self.survives(neighbour)
-            right, wrong = self.seen()
-        self.assertGreater(right, 20)
-        self.assertEqual(wrong, 0)
+            self.passed()
 
     def test_tailscale(self):
         with Tailscale(self.lab) as neighbour:
             self.look(f"meta l4proto {{ tcp, udp }} th dport {{ {Tailscale.PEER_PORT}, 7001 }}",
                       'oifname { "wifi0", "lte0" } meta mark 0x80000')
             self.survives(neighbour)
-            right, wrong = self.seen()
-        self.assertGreater(right, 20)
-        self.assertEqual(wrong, 0)
+            self.passed()
 
     def test_another_proxy(self):
         """Connections that squid has taken stay squid's, though they match `streams`."""
@@ -148,6 +152,47 @@ class Neighbours(PairCase):
                 second.wait_up()
 
             self.survives(neighbour, restart_of_the_second)
+
+
+class BesideAGuard(NeighbourCase):
+    """Other tunnels of the host go on past the guard by the marks that doctor names."""
+
+    WHEN_DOWN = "block"
+
+    def tearDown(self):
+        super().tearDown()
+        self.gateway.config["device"].pop("bypass-marks", None)
+        self.braidctl("release")
+
+    def braidctl(self, *words):
+        self.gateway.write_config()
+        return self.edge.run(binary("braidctl"), *words, self.gateway.path)
+
+    def goes_on(self, neighbour, marks):
+        self.assertIn(f"add 'bypass-marks: [{', '.join(marks)}]'", self.braidctl("check"))
+        self.assertEqual(take_advice(self.gateway), marks)
+        self.assertNotIn("bypass-marks", self.braidctl("check"))
+        self.assertEqual(take_advice(self.gateway), [], "nothing is wrong any more")
+        self.talk(neighbour)
+        self.check(neighbour)
+        for name, act in (("guard", lambda: self.braidctl("guard", "apply")), ("start", self.up),
+                          ("reload", self.reload), ("kill", lambda: self.gateway.stop(signal.SIGKILL)),
+                          ("start again", self.up), ("stop", self.gateway.stop)):
+            with self.subTest(name):
+                act()
+                self.check(neighbour)
+        self.passed()
+
+    def test_wg(self):
+        with WgQuick(self.lab) as neighbour:
+            self.look(f"udp dport {WgQuick.PEER_PORT}", 'oifname { "wifi0", "lte0" } meta mark 0xca6c')
+            self.goes_on(neighbour, ["0xca6c"])
+
+    def test_tailscale(self):
+        with Tailscale(self.lab) as neighbour:
+            self.look(f"meta l4proto {{ tcp, udp }} th dport {{ {Tailscale.PEER_PORT}, 7001 }}",
+                      'oifname { "wifi0", "lte0" } meta mark 0x80000')
+            self.goes_on(neighbour, ["0x80000/0xff0000"])
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ config device
     option mark_mask '0xff00'
     option rule_priority '7000'
     option when_down 'block'
+    list bypass_mark '0xca6c'
+    list bypass_mark '0x80000/0xff0000'
 """
 TAP = """
 config device
@@ -246,7 +248,8 @@ class Translation(Case):
         yaml, said = self.translate(TUN + REST)
         self.assertEqual(self.check(yaml), "")
         self.assertIn("network gone has no device yet, left out", said)
-        for line in ("    interface: 'wan0'", "  - name: 'wifi'", "  - name: 'my-lte'", "  - name: 'other-rack'",
+        for line in ("  bypass-marks: ['0xca6c', '0x80000/0xff0000']", "    interface: 'wan0'",
+                     "  - name: 'wifi'", "  - name: 'my-lte'", "  - name: 'other-rack'",
                      "    metered: {cap: '50GB', period: 'month', reset-day: '15', reset-hour: '3'}",
                      "    endpoints: ['192.0.2.1:4433', 'vpn.example.net:4433']",
                      "  amp: {gamma: '3', tau: '9', cwnd-min: '3', bdp: '40', mark-threshold: '20'}",

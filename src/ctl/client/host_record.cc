@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
-#include <iterator>
 #include <system_error>
 
 #include "host/linux/files.h"
@@ -23,13 +22,6 @@ std::string nameOf(const std::string& config) {
   for (char c : fs::absolute(config).lexically_normal().replace_extension().string().substr(1))
     out += c == '/' ? "-" : c == '-' ? "--" : std::string(1, c);
   return out;
-}
-
-std::optional<std::string> textOf(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  return in.bad() ? std::nullopt : std::optional(std::move(text));
 }
 
 }  // namespace
@@ -71,11 +63,11 @@ KeptConfig::KeptConfig(const std::string& config)
     : config_(config), path_(std::string(kKeptFolder) + "/" + nameOf(config) + ".yaml") {}
 
 std::optional<std::string> KeptConfig::read() const {
-  return textOf(path_);
+  return textOfFile(path_);
 }
 
 void KeptConfig::keep() const {
-  std::optional<std::string> text = textOf(config_);
+  std::optional<std::string> text = textOfFile(config_);
   if (!text || text == read()) return;
   std::error_code ignored;
   fs::create_directory(kKeptFolder, ignored);

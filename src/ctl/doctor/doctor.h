@@ -81,6 +81,7 @@ struct Patient {
   NetworkTable table;              ///< the host's links, addresses and default routes
   std::vector<FoundRoute> routes;  ///< routes of the main table
   std::string file{};              ///< the configuration's
+  std::vector<FoundRule> rules{};  ///< the host's policy routing rules
 };
 
 /// Checks TUN device, capabilities, forwarding, reverse path filter and socket buffers.
@@ -90,6 +91,8 @@ void checkFiles(const Patient& patient, DoctorReport& report);
 /// Checks the uplinks' interfaces, overlapping networks, and the addresses and ports to listen on.
 /// Tells the packet marks and rule priorities that are in force.
 void checkNetwork(const Patient& patient, DoctorReport& report);
+/// Checks whether the guard drops what other tunnels of this host send.
+void checkOtherTunnels(const Patient& patient, DoctorReport& report);
 /// Checks whether the host's name servers are asked through the tunnel, where they do not answer.
 void checkResolvers(const Patient& patient, DoctorReport& report);
 /// Checks the host names of the peers' endpoints.

@@ -104,13 +104,20 @@ bool usesNames(const Config& config) {
   return std::ranges::any_of(config.peers, [](const PeerConfig& p) { return !p.hosts.empty(); });
 }
 
-/// What a DHCP client sends to renew its lease leaves by the uplink. A program of this host that is
-/// asked for a peer's name must be able to ask others while the tunnel cannot carry the question. A
-/// guard, which may outlive the daemon, drops such questions all the same.
+/// What this host sends past the tunnel, by its main table. What a DHCP client sends to renew its
+/// lease leaves by the uplink. A program of this host that is asked for a peer's name must be able
+/// to ask others while the tunnel cannot carry the question. A guard, which may outlive the daemon,
+/// drops such questions all the same.
 void addExceptions(const Config& config, const RouteSituation& situation, Family family,
                    RoutePlan& out) {
-  if (config.uplinks.empty()) return;
   const HostNumbers& numbers = situation.numbers;
+  for (const MarkMatch& mark : config.device.bypassMarks) {
+    RuleSpec rule = exceptionFor(family, 0, 0, 0, numbers);
+    rule.mark = mark.value;
+    rule.markMask = mark.mask;
+    out.rules.push_back(std::move(rule));
+  }
+  if (config.uplinks.empty()) return;
   if (family == Family::kV4)
     out.rules.push_back(exceptionFor(family, ip::kUdp, kDhcpClient, kDhcpServer, numbers));
   if (!usesNames(config) || !situation.asksHere || situation.peerUp) return;
@@ -205,6 +212,7 @@ void addGuard(const Config& config, const NetworkTable& host, const RouteSituati
   filter.uplinks = std::move(uplinks);
   filter.outside = numbers.outsideMark();
   filter.outsideMask = numbers.outsideMask();
+  filter.bypass = config.device.bypassMarks;
   filter.guarded = joined(rangesOf(guarded));
   filter.here = rangesWithin(guarded, here);
 }

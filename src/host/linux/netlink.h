@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "host/network.h"
 
@@ -69,6 +70,7 @@ struct FoundRoute {
 struct FoundRule {
   RuleSpec spec;
   uint8_t protocol = 0;
+  bool isWhole = true;  ///< it leads to a table, and `spec` holds all its conditions
 };
 struct FoundAddress {
   InterfaceAddress address;
@@ -169,5 +171,8 @@ class NetlinkSocket {
   uint32_t sequence_ = 0;
   bool unfinished_ = false;  // the answer to a request was not read to its end
 };
+
+/// The host's policy routing rules of both families. One may be there twice. Throws SystemError.
+std::vector<FoundRule> readRules(NetlinkSocket& socket);
 
 }  // namespace braid

@@ -93,6 +93,10 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
   NftRule(batch, table, kLeaving).outInterfaceIs("lo").verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).outInterfaceIs(rules.device).verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).markIs(rules.outside, rules.outsideMask).verdict(NFT_RETURN);
+  for (const MarkMatch& mark : rules.bypass) {
+    NftRule rule(batch, table, kLeaving);
+    rule.interfaceIs("").markIs(mark.value, mark.mask).verdict(NFT_RETURN);
+  }
   putNeeded(batch, table);
   for (const std::string& uplink : rules.uplinks)
     NftRule(batch, table, kLeaving).outInterfaceIs(uplink).verdict(NFT_JUMP, kUplink);

@@ -145,6 +145,20 @@ TEST_F(RoutePlanTest, AProgramOfThisHostAsksForNamesPastTheTunnelWhileThatIsDown
   EXPECT_EQ(asks(), 0);
 }
 
+TEST_F(RoutePlanTest, OtherTunnelsOfThisHostSendPastIt) {
+  routes({"0.0.0.0/0", "fd00:7::/48"});
+  config_.device.bypassMarks = {{0xca6c, 0xffffffff}, {0x80000, 0xff0000}};
+  for (const char* family : {"IPv4", "IPv6"})
+    for (const char* mark : {"0xca6c", "0x80000/0xff0000"})
+      EXPECT_THAT(texts(plan().rules), Contains(std::string(family) + " rule 6150: iif lo fwmark " +
+                                                mark + " lookup 254"));
+  EXPECT_THAT(plan().filter.bypass, IsEmpty()) << "there is no guard";
+  config_.device.whenDown = WhenDown::kBlock;
+  EXPECT_EQ(plan().filter.bypass, config_.device.bypassMarks);
+  config_.uplinks.clear();
+  EXPECT_THAT(texts(plan().rules), Contains("IPv4 rule 6150: iif lo fwmark 0xca6c lookup 254"));
+}
+
 TEST_F(RoutePlanTest, DirectHasNoRuleWhileNoPeerIsUp) {
   routes({"0.0.0.0/0", "::/0"});
   config_.device.whenDown = WhenDown::kDirect;
