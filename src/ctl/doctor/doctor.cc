@@ -175,13 +175,17 @@ DoctorReport examine(const std::string& file) {
                   Machine(),        NetlinkMonitor().table(),
                   readMainRoutes(), file};
   checkHost(patient, report);
+  checkSysctls(patient, report);
   checkFiles(patient, report);
   checkNetwork(patient, report);
+  checkLans(patient, report);
+  checkGuard(patient, report);
   checkResolvers(patient, report);
   checkNames(patient, report);
   checkFirewall(patient, report);
   checkDaemon(patient, report);
   if (whole) tryWays(patient, report);
+  checkRouters(patient, report);
   return report;
 }
 
