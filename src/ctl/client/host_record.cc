@@ -1,5 +1,6 @@
 #include "ctl/client/host_record.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
@@ -22,6 +23,18 @@ std::string nameOf(const std::string& config) {
   for (char c : fs::absolute(config).lexically_normal().replace_extension().string().substr(1))
     out += c == '/' ? "-" : c == '-' ? "--" : std::string(1, c);
   return out;
+}
+
+// The path that nameOf() made this name of, with the ending .yaml. "---" stands for "-/" and for
+// "/-", and is taken for the first.
+std::string configOf(const std::string& name) {
+  std::string out = "/";
+  for (size_t i = 0; i < name.size(); ++i) {
+    bool isPair = name.compare(i, 2, "--") == 0;
+    out += name[i] != '-' ? name[i] : isPair ? '-' : '/';
+    i += isPair;
+  }
+  return out + ".yaml";
 }
 
 }  // namespace
@@ -51,6 +64,15 @@ bool HostRecord::write(const std::vector<std::string>& words) const {
   writeWords(out, words);
   out << '\n' << std::flush;
   return out.good();
+}
+
+std::vector<std::string> HostRecord::configsWith(const std::string& kind, const std::string& root) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root + kFolder, error))
+    if (entry.path().extension() == "." + kind) out.push_back(configOf(entry.path().stem()));
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 void HostRecord::remove() const {

@@ -176,14 +176,18 @@ DoctorReport examine(const std::string& file) {
                   readMainRoutes(), file,
                   readRules(rules)};
   checkHost(patient, report);
+  checkSysctls(patient, report);
   checkFiles(patient, report);
   checkNetwork(patient, report);
   checkOtherTunnels(patient, report);
+  checkLans(patient, report);
+  checkGuard(patient, report);
   checkResolvers(patient, report);
   checkNames(patient, report);
   checkFirewall(patient, report);
   checkDaemon(patient, report);
   if (whole) tryWays(patient, report);
+  checkRouters(patient, report);
   return report;
 }
 

@@ -160,7 +160,7 @@ std::vector<FirewallStep> nftSteps(const std::vector<Obstacle>& obstacles,
     const NftDrop& drop = obstacle.drop;
     std::string words = drop.tableWords(), family = words.substr(0, words.find(' '));
     Words run{"nft", "insert", "rule", family, drop.table, drop.chain};
-    append(run, nftWords(obstacle.opening.rule, commentOf(task)));
+    append(run, nftWords(obstacle.opening.rule, commentOf(task), drop.family == NFPROTO_INET));
     FirewallStep step;
     step.run = run;
     step.undoComment = commentOf(task);
@@ -264,14 +264,14 @@ Words iptablesWords(const PassRule& rule, const std::string& comment) {
   return out;
 }
 
-Words nftWords(const PassRule& rule, const std::string& comment) {
+Words nftWords(const PassRule& rule, const std::string& comment, bool isForBoth) {
   const char* family = isV4(rule) ? "ip" : "ip6";
   Words out;
   if (!rule.in.empty()) append(out, {"iifname", "\"" + rule.in + "\""});
   if (!rule.out.empty()) append(out, {"oifname", "\"" + rule.out + "\""});
   if (rule.source) append(out, {family, "saddr", rule.source->toString()});
   if (rule.destination) append(out, {family, "daddr", rule.destination->toString()});
-  if (!rule.source && !rule.destination && rule.hook == NftPacket::Hook::kForward)
+  if (isForBoth && !rule.source && !rule.destination && rule.hook == NftPacket::Hook::kForward)
     append(out, {"meta", "nfproto", isV4(rule) ? "ipv4" : "ipv6"});
   if (rule.protocol != 0 && rule.firstPort == 0)
     append(out, {"meta", "l4proto", protocolName(rule.protocol)});

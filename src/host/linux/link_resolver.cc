@@ -64,7 +64,7 @@ std::string problemOf(int status) {
     case ARES_ETIMEOUT:
       return "no server answers";
     case ARES_ECONNREFUSED:
-      return "no server can be reached";
+      return "no server can be reached, or each of them refuses to answer";
     case ARES_ENOTFOUND:
     case ARES_ENODATA:
       return "the name does not exist, or has no address";

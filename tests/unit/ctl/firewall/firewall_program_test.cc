@@ -94,6 +94,8 @@ TEST(FirewallWords, OfNft) {
   EXPECT_EQ(joined(nftWords(nat, "")),
             R"(iifname "lan0" oifname "braid0" meta nfproto ipv4 accept)")
       << "of one family, as everything that `allow` opens";
+  EXPECT_EQ(joined(nftWords(nat, "", false)), R"(iifname "lan0" oifname "braid0" accept)")
+      << "nft takes no other word in a table of one family";
 }
 
 TEST(FirewallWords, OfFirewalld) {
