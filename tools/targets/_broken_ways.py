@@ -95,7 +95,7 @@ def _damaging(p):
     p.edge.wait_up(subflows=1)
     p.undo(p.far.run, "ethtool", "-K", "dsl0", "gro", "off")
     p.undo(p.far.run, "nft", "flush", "ruleset")
-    damage_merged(p.far, "dsl0", PORT)
+    damage_merged(p.space, p.far, "dsl0", PORT)
     for _ in range(10):
         _send(p, "192.168.100.2", 2_000_000)
         if p.hub.status()["host_traffic"]["socket_merging_stopped"]:
