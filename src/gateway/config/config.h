@@ -126,6 +126,11 @@ struct StreamsConfig {
     kClient,  ///< the client's address and port
     kOwn,     ///< the far gateway's
   };
+  /// When a client's connection is accepted.
+  enum class Connect : uint8_t {
+    kEarly,  ///< at once
+    kFirst,  ///< when the server has accepted
+  };
   /// By destination; empty: none.
   std::vector<StreamRule> match{{{}, 80, 80}, {{}, 443, 443}, {{}, 8080, 8080}, {{}, 8443, 8443}};
   std::vector<StreamRule> exclude;
@@ -136,6 +141,7 @@ struct StreamsConfig {
   /// forward their packets to.
   std::vector<StreamRule> accept;
   Source source = Source::kClient;
+  Connect connect = Connect::kEarly;
   size_t most = 65536;  ///< most connections at once; fewer where the process may open fewer files
 };
 

@@ -171,8 +171,12 @@ void NftRule::load(uint32_t reg, ByteView value) {
 }
 
 void NftRule::payload(uint32_t base, uint32_t offset, uint32_t length) {
+  payloadTo(NFT_REG_1, base, offset, length);
+}
+
+void NftRule::payloadTo(uint32_t reg, uint32_t base, uint32_t offset, uint32_t length) {
   Expression(batch_, "payload")
-      .number(NFTA_PAYLOAD_DREG, NFT_REG_1)
+      .number(NFTA_PAYLOAD_DREG, reg)
       .number(NFTA_PAYLOAD_BASE, base)
       .number(NFTA_PAYLOAD_OFFSET, offset)
       .number(NFTA_PAYLOAD_LEN, length);
@@ -364,6 +368,22 @@ NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {
       .number(NFTA_TPROXY_FAMILY, address.size() == 16 ? NFPROTO_IPV6 : NFPROTO_IPV4)
       .number(NFTA_TPROXY_REG_ADDR, NFT_REG_1)
       .number(NFTA_TPROXY_REG_PORT, NFT_REG_2);
+  return *this;
+}
+
+NftRule& NftRule::addEndsTo(const std::string& set, bool v6) {
+  const uint32_t address = v6 ? 16 : 4;
+  const uint32_t half = address / 4 + 1;  // registers of 32 bits for an address and a port
+  uint32_t reg = NFT_REG32_00;
+  payloadTo(reg, NFT_PAYLOAD_NETWORK_HEADER, v6 ? kV6Source : kV4Source, address);
+  payloadTo(reg + half - 1, NFT_PAYLOAD_TRANSPORT_HEADER, 0, 2);
+  reg += half;
+  payloadTo(reg, NFT_PAYLOAD_NETWORK_HEADER, v6 ? kV6Destination : kV4Destination, address);
+  payloadTo(reg + half - 1, NFT_PAYLOAD_TRANSPORT_HEADER, kTcpPorts, 2);
+  Expression(batch_, "dynset")
+      .text(NFTA_DYNSET_SET_NAME, set)
+      .number(NFTA_DYNSET_OP, NFT_DYNSET_OP_UPDATE)
+      .number(NFTA_DYNSET_SREG_KEY, NFT_REG32_00);
   return *this;
 }
 

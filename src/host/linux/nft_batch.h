@@ -101,6 +101,9 @@ class NftRule {
   /// Delivers the packet to the local socket with this address and port (TPROXY). `address`: 4 or
   /// 16 bytes.
   NftRule& proxyTo(ByteView address, uint16_t port);
+  /// Adds the packet's source, its port, its destination, and its port to a set of such keys. The
+  /// rule ends here when the set is full.
+  NftRule& addEndsTo(const std::string& set, bool v6);
   /// Gives the bits of `mask` in the packet's mark, or in its connection's, this value. The other
   /// bits stay.
   NftRule& setMark(uint32_t value, uint32_t mask);
@@ -121,6 +124,7 @@ class NftRule {
   NftRule& addressType(uint32_t flags, uint32_t op, uint32_t type);
   void load(uint32_t reg, ByteView value);
   void payload(uint32_t base, uint32_t offset, uint32_t length);
+  void payloadTo(uint32_t reg, uint32_t base, uint32_t offset, uint32_t length);
   void mask(ByteView mask, ByteView flipped = {});
   NftRule& changeMark(const char* expression, uint16_t keyType, uint32_t key, uint16_t from,
                       uint16_t to, uint32_t value, uint32_t mask);
