@@ -20,6 +20,7 @@ class BootedCase(PairCase):
     GATEWAYS = False
     SUITE = "bookworm"
     FORWARDS = True  # by the host's own configuration
+    HAS_LAN = True  # from the beginning
     NSPAWN = ()  # more words for systemd-nspawn
 
     @classmethod
@@ -74,11 +75,12 @@ class BootedCase(PairCase):
         for index in range(len(self.site.links)):
             (near4, far4), (near6, far6) = self.site.link_addresses(index)
             routes = "".join(f"[Route]\nGateway={far}\nMetric={100 * (index + 1)}\n" for far in (far4, far6))
-            self._networkd_file(self.site.device(index), [near4 + "/24", near6 + "/64"], routes)
-        self._networkd_file("lan0", self.site.lan_addresses)
+            self.networkd_file(self.site.device(index), [near4 + "/24", near6 + "/64"], routes)
+        if self.HAS_LAN:
+            self.networkd_file("lan0", self.site.lan_addresses)
         self.machine.enable("systemd-networkd")
 
-    def _networkd_file(self, device, addresses, more=""):
+    def networkd_file(self, device, addresses, more=""):
         text = "".join(f"Address={address}\n" for address in addresses)
         self.machine.write(f"etc/systemd/network/10-{device}.network",
                            f"[Match]\nName={device}\n[Network]\nIPv6AcceptRA=no\n{text}{more}")

@@ -33,6 +33,8 @@ PROGRAMS = {
         *(["libipsec-mb1"] if os.uname().machine == "x86_64" else [])], ["resolvconf"]),
     "trixie": (["libvirt-clients", "libvirt-daemon-driver-network", "nftables", "procps"], []),
 }
+# The machine may write /proc/sys/net, and has control groups as Debian does, whatever this host has.
+NSPAWN = {"SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network", "UNIFIED_CGROUP_HIERARCHY": "1"}
 _SCRIPTS = pathlib.Path("/usr/share/debootstrap/scripts")
 _LIBRARY = re.compile(r"(\S+) => (/\S+)")
 
@@ -206,7 +208,7 @@ class Machine:
                  "--resolv-conf=off", "--capability=CAP_NET_ADMIN", *more]
         with open(self.console, "ab") as console:
             self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=console, stderr=console,
-                                             env={**os.environ, "SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"})
+                                             env={**os.environ, **NSPAWN})
         self._leader = self.wait(self._find_leader, "its first process", 30)
         if wait:
             self.wait_booted()

@@ -185,8 +185,8 @@ std::vector<Setting> hostSettings() {
            .withDefault("the interface's own"),
        kReload,
        "DNS servers that are asked for the peers' names over this uplink. By default those that "
-       "systemd-resolved, systemd-networkd, resolvconf or a DHCP client has for the interface, "
-       "or else the host's"},
+       "systemd-resolved, systemd-networkd, NetworkManager, resolvconf or a DHCP client has for "
+       "the interface, or else the host's"},
       {"uplinks", "use",
        oneOf(BRAID_OF(UplinkConfig, preference.use), kUses)
            .withDefault("`normal`; `metered` with a section `metered`"),
