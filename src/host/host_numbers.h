@@ -48,8 +48,8 @@ struct HostNumbers {
     auto may = [&](uint32_t value, uint32_t mask) {
       return ((mark.value ^ value) & mark.mask & mask) == 0;
     };
-    return (mark.mask & markMask) != 0 && (may(outsideMark(), outsideMask()) ||
-                                           may(anyInterceptedMark(), anyInterceptedMask()));
+    return (mark.mask & markMask) != 0 &&
+           (may(outsideMark(), outsideMask()) || may(anyInterceptedMark(), anyInterceptedMask()));
   }
 
   // Routing tables.

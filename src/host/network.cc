@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "host/host_numbers.h"
-
 namespace braid {
 
 namespace {
@@ -61,6 +59,21 @@ std::string RuleSpec::toString() const {
   out += " lookup " + std::to_string(table);
   if (suppressPrefixLength)
     out += " suppress_prefixlength " + std::to_string(*suppressPrefixLength);
+  return out;
+}
+
+LocalDelivery localDelivery(Address::Family family, const std::string& device,
+                            const HostNumbers& numbers) {
+  LocalDelivery out;
+  out.route.destination.address.family = family;
+  out.route.device = device;
+  out.route.table = numbers.interceptedTable();
+  out.route.kind = RouteSpec::Kind::kLocal;
+  out.rule.family = family;
+  out.rule.priority = numbers.interceptedRule();
+  out.rule.table = out.route.table;
+  out.rule.mark = numbers.interceptedMark();
+  out.rule.markMask = numbers.markMask;
   return out;
 }
 

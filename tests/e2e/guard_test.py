@@ -105,8 +105,19 @@ class Block(GuardCase):
         self.assertEqual(self.ping(V4), 5)
         self.assertEqual(self.seen(self.gateway.stop), [0, 0])
 
+    def passes(self, device):
+        """Whether this host may send by this interface to an address as in LANs."""
+        with self.edge.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM) as end:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
+            try:
+                end.sendto(b"may it?", (MAYBE_LAN, MARKED))
+            except PermissionError:
+                return False
+            return True
+
     def test_an_uplink_by_a_further_name(self):
-        """What leaves by it is guarded even to addresses that may be those of a LAN."""
+        """What leaves by it is guarded even to addresses that may be those of a LAN. So is what leaves by an interface
+        that comes while no daemon runs, because that may be the uplink."""
         uplinks = self.gateway.config["uplinks"]
         self.addCleanup(self.gateway.config.update, uplinks=uplinks)
         named = []
@@ -121,6 +132,54 @@ class Block(GuardCase):
         self.assertGreater(self.seen()[0], 50)
         self.braidctl("guard", "apply")
         self.assertEqual(self.seen(), [0, 0])
+        self.edge.ip("link", "add", "late0", "type", "bridge")
+        self.addCleanup(self.edge.ip, "link", "del", "late0")
+        self.edge.address("late0", "172.31.9.1/24")
+        self.assertEqual([self.passes("lan0"), self.passes("late0")], [True, False])
+        self.assertEqual(self.seen(self.up), [0, 0])
+        self.assertEqual([self.passes("lan0"), self.passes("late0")], [True, True], "the daemon sees that it is not")
+
+    def use(self, *uplinks):
+        """Takes these of the configured uplinks until the test ends."""
+        self.addCleanup(self.gateway.config.update, uplinks=self.gateway.config["uplinks"])
+        self.gateway.config["uplinks"] = list(uplinks)
+
+    def test_an_interface_that_is_no_uplink_any_more_leads_past_the_tunnel(self):
+        """A reload takes it out of `uplinks`, and it keeps its default route."""
+        wifi, lte = self.gateway.config["uplinks"]
+        for family, via in (("-4", "10.0.0.2"), ("-6", "fd01::2")):
+            route = (family, "route", "add", "default", "via", via, "dev", "wifi0", "metric", 1)
+            self.edge.ip(*route)
+            self.addCleanup(self.edge.ip, family, "route", "del", *route[3:])
+        self.addCleanup(Sender(self.edge, [MAYBE_LAN]).close)
+        self.up()
+        self.use(lte)
+        self.assertEqual(self.seen(self.gateway.reload), [0, 0])
+        self.gateway.wait_up()
+        for name, action in (("killed", lambda: self.gateway.stop(signal.SIGKILL)),
+                             ("the guard alone", lambda: self.braidctl("guard", "apply")),
+                             ("again", self.gateway.start), ("stopped", self.gateway.stop)):
+            with self.subTest(name):
+                self.assertEqual(self.seen(action), [0, 0])
+        self.use(wifi)
+        self.braidctl("guard", "apply")
+        self.assertEqual(self.seen(), [0, 0], "the other one")
+
+    def test_an_uplink_that_comes_late_may_have_the_name_as_a_further_one(self):
+        """As with a modem that is plugged in after the boot."""
+        self.addCleanup(Sender(self.edge, [MAYBE_LAN]).close)
+        devices = [self.lab.sites[0].device(index) for index in (0, 1)]
+        for device in devices:
+            self.edge.ip("link", "set", device, "down")
+        self.use(*({**uplink, "interface": f"modem{index}"}
+                   for index, uplink in enumerate(self.gateway.config["uplinks"])))
+        self.braidctl("guard", "apply")
+        for index, device in enumerate(devices):
+            self.edge.ip("link", "property", "add", "dev", device, "altname", f"modem{index}")
+            self.addCleanup(self.edge.ip, "link", "property", "del", "dev", device, "altname", f"modem{index}")
+            self.lab.restore_uplink(index)
+        self.assertEqual(self.seen(), [0, 0])
+        self.assertEqual(self.ping(self.lab.sites[0].client_address[0], namespace=self.edge), 5, "the LAN")
         self.assertEqual(self.seen(self.up), [0, 0])
 
     def test_narrow_routes_guard_what_they_name(self):
@@ -159,7 +218,8 @@ class Block(GuardCase):
         self.edge.run("nft", "add table inet marker; add chain inet marker in { type filter hook prerouting priority "
                       "mangle; }; add rule inet marker in iifname lan0 meta mark set 0x80000")
         self.addCleanup(self.edge.run, "nft", "delete", "table", "inet", "marker", check=False)
-        for name, action in (("the guard alone", lambda: self.braidctl("guard", "apply")), ("running", self.up),
+        self.braidctl("guard", "apply")
+        for name, action in (("the guard alone", None), ("running", self.up),
                              ("killed", lambda: self.gateway.stop(signal.SIGKILL)), ("again", self.up)):
             with self.subTest(name):
                 self.assertEqual(self.seen(action), [0, 0], "the LAN's, marked, and this host's, without a mark")

@@ -60,7 +60,8 @@ class Hosts(JoinCase):
         self.assertIn('bypass-marks: ["0x80000/0xff0000"]', self.edge.call("cat", "/etc/braid/edge.yaml").stdout)
         self.assertNotIn("bypass-marks", self.edge.ctl("check", "/etc/braid/edge.yaml"))
         self.leave()
-        told = self.edge.ctl("join", "--keep-router", "--network", "none", given=self.invite("boat", *everything) + "\n")
+        line = self.invite("boat", *everything)
+        told = self.edge.ctl("join", "--keep-router", "--network", "none", given=line + "\n")
         self.assertIn("Remedy: add 'bypass-marks: [0x80000/0xff0000]' to device", told, "nobody has agreed")
         self.assertNotIn("bypass-marks", self.edge.call("cat", "/etc/braid/edge.yaml").stdout)
 

@@ -4,25 +4,28 @@ connections survive what Braid does, and their marks, rules and tables stay."""
 import collections
 import re
 import signal
+import socket
 import unittest
 
 from lab import Link
 from lab.gateway import binary
 from lab.neighbours import Mwan3, SecondBraid, Squid, Tailscale, Talk, WgQuick, prepare, take_advice
-from pair_case import PairCase
+from pair_case import V4, V6, PairCase
 
-STREAMS = {"streams": {"enabled": "on"}}
+IP_TRANSPARENT, IPV6_TRANSPARENT = 19, 75
 
 
 class NeighbourCase(PairCase):
     LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
     GATEWAYS = False
     WHEN_DOWN = None
+    STREAMS = "on"
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.lab.make_gateways(STREAMS, STREAMS)
+        streams = {"streams": {"enabled": cls.STREAMS}}
+        cls.lab.make_gateways(streams, streams)
         prepare(cls.lab, cls.WHEN_DOWN)
         cls.lab.gateway.start()
 
@@ -67,7 +70,8 @@ class NeighbourCase(PairCase):
     def up(self):
         self.gateway.start()
         self.gateway.wait_up(subflows=2)
-        self.eventually(lambda: self.gateway.status()["streams"]["intercepting"], "connections are taken over")
+        self.eventually(lambda: self.gateway.status()["streams"]["intercepting"] == (self.STREAMS == "on"),
+                        "connections are taken over, with streams")
 
     def reload(self):
         log = self.lab.log(self.gateway.name)
@@ -161,6 +165,66 @@ class Neighbours(NeighbourCase):
                 second.wait_up()
 
             self.survives(neighbour, restart_of_the_second)
+
+
+class Proxies(NeighbourCase):
+    """Transparent proxies (TPROXY) with a rule for their mark that has no priority, so that it comes after Braid's."""
+
+    def proxy(self, everything):
+        """A proxy of datagrams to port 5300, whatever their destination: its socket."""
+        v6 = ":" in everything
+        family, iptables = ("-6", "ip6tables") if v6 else ("-4", "iptables")
+        for words in (f"ip {family} rule add fwmark 1 lookup 100",
+                      f"ip {family} route add local {everything} dev lo table 100",
+                      f"{iptables} -t mangle -A PREROUTING -i lan0 -p udp --dport 5300 -j TPROXY "
+                      "--tproxy-mark 0x1/0x1 --on-port 5301"):
+            self.edge.run(*words.split())
+        self.addCleanup(self.edge.run, iptables, "-t", "mangle", "-F")
+        self.addCleanup(self.edge.ip, family, "route", "flush", "table", 100)
+        self.addCleanup(self.edge.ip, family, "rule", "del", "fwmark", 1, "lookup", 100)
+        end = self.edge.inside(socket.socket, socket.AF_INET6 if v6 else socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(end.close)
+        end.setsockopt(*((socket.IPPROTO_IPV6, IPV6_TRANSPARENT) if v6 else (socket.IPPROTO_IP, IP_TRANSPARENT)), 1)
+        if v6:
+            end.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        end.bind(("::" if v6 else "0.0.0.0", 5301))
+        end.settimeout(0.5)
+        return end
+
+    def test_of_datagrams(self):
+        """What it has taken gets there; what nobody has taken goes through the tunnel, also to the proxy's port."""
+        for address, everything in ((V4, "0.0.0.0/0"), (V6, "::/0")):
+            with self.subTest(address):
+                proxy, kind = self.proxy(everything), socket.AF_INET6 if ":" in address else socket.AF_INET
+                client = self.lab.client.inside(socket.socket, kind, socket.SOCK_DGRAM)
+                server = self.lab.server.inside(socket.socket, kind, socket.SOCK_DGRAM)
+                for end in (client, server):
+                    self.addCleanup(end.close)
+                server.bind((address, 5301))
+                server.settimeout(3)
+                if not self.gateway.process:
+                    self.up()
+                client.sendto(b"for the proxy", (address, 5300))
+                self.assertEqual(proxy.recv(100), b"for the proxy")
+                client.sendto(b"for the server", (address, 5301))
+                self.assertEqual(server.recv(100), b"for the server")
+                with self.assertRaises(TimeoutError):
+                    proxy.recv(100)
+
+
+class ProxiesWithoutStreams(Proxies):
+    STREAMS = "off"
+
+    def test_of_connections(self):
+        with Squid(self.lab) as neighbour:
+            own = self.host()
+            self.up()
+            self.talk(neighbour)
+            self.check(neighbour)
+            self.reload()
+            self.check(neighbour)
+            self.gateway.stop()
+            self.assertEqual(self.host(), own)
 
 
 class BesideAGuard(NeighbourCase):

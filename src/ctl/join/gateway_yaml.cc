@@ -72,7 +72,7 @@ std::string edgeYaml(const EdgePlan& plan) {
         "'braidctl release' ends it\n";
   if (!plan.bypassMarks.empty())
     text += "  bypass-marks: " + yamlOf(plan.bypassMarks) +
-            "   # packets of other tunnels of this host, which go past this one\n";
+            "   # other tunnels of this host, which pass beside this one\n";
   text += networksYaml(plan.networks) +
           "\n# One entry per way out. How to use them, if not all alike: use: backup; metered: "
           "{cap: 50GB, "

@@ -39,7 +39,8 @@ std::string textOfMarks(const std::vector<MarkMatch>& marks) {
 
 std::optional<DroppedTunnels> tunnelsDroppedBy(const Config& config,
                                                const std::vector<FoundRule>& rules) {
-  if (config.device.whenDown != DeviceConfig::WhenDown::kBlock || !takeAFamily(config.device.routes))
+  if (config.device.whenDown != DeviceConfig::WhenDown::kBlock ||
+      !takeAFamily(config.device.routes))
     return std::nullopt;
   const HostNumbers numbers = numbersOf(config);
   std::vector<MarkMatch> all = config.device.bypassMarks;

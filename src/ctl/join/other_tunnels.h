@@ -23,7 +23,8 @@ struct DroppedTunnels {
 std::optional<DroppedTunnels> tunnelsDroppedBy(const Config& config,
                                                const std::vector<FoundRule>& rules);
 
-/// The same of this host's rules, as lines for the user. Empty: nothing, or they cannot be read.
+/// tunnelsDroppedBy() with this host's rules, as lines for the user. Empty: there are none, or the
+/// rules cannot be read.
 std::vector<std::string> otherTunnelsWarnings(const Config& config);
 
 }  // namespace braid

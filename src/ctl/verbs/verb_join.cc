@@ -235,7 +235,7 @@ void showPlan(const JoinOptions& options, EdgePlan plan, const RouterWish& wish,
 }
 
 // The marks of other tunnels of this machine that the new gateway's guard would cut, if the user
-// agrees that their packets go past it.
+// agrees that it spares them.
 std::vector<MarkMatch> chooseBypassMarks(const JoinOptions& options, const EdgePlan& plan,
                                          UserTerminal& terminal, std::ostream& steps) {
   Config config;

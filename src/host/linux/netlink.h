@@ -18,8 +18,9 @@ namespace braid {
 /// is not assigned in /etc/iproute2/rt_protos.
 inline constexpr uint8_t kBraidProtocol = 66;
 
-/// The alias (`ip link` shows it) by which other gateways know a gateway's device.
-inline constexpr const char* kDeviceAlias = "Braid";
+/// The group of interfaces (`ip link` shows it) in which gateways' devices are, by which other
+/// gateways and their packet filters know them. The number is not assigned in /etc/iproute2/group.
+inline constexpr uint32_t kDeviceGroup = 66;
 
 /// Builds a netlink request. The buffer is large enough for every request of this project.
 class NetlinkRequest {
@@ -40,8 +41,6 @@ class NetlinkRequest {
   }
   /// A range that is one port.
   void putPort(uint16_t type, uint16_t port);
-  /// An attribute without contents.
-  void putEmpty(uint16_t type) { mnl_attr_put(&header(), type, 0, ""); }
   void put(uint16_t type, const Address& a) {
     mnl_attr_put(&header(), type, a.view().size(), a.view().data());
   }

@@ -79,8 +79,8 @@ TEST_F(OtherTunnelsTest, WhatIsNotGuardedIsNotCut) {
 }
 
 TEST_F(OtherTunnelsTest, RulesForOtherPurposesShowNone) {
-  rule(1, {0x100, 0x3f00}, 7);                     // mwan3: by an uplink
-  rule(2, {1, UINT32_MAX}, 100);                   // a transparent proxy
+  rule(1, {0x100, 0x3f00}, 7);                       // mwan3: by an uplink
+  rule(2, {1, UINT32_MAX}, 100);                     // a transparent proxy
   rule(3, {0x20, UINT32_MAX}, RT_TABLE_MAIN, true);  // all others by the host's own routes
   rule(4, {9, UINT32_MAX}, RT_TABLE_MAIN).suppressPrefixLength = 0;
   rule(5, {9, UINT32_MAX}, RT_TABLE_MAIN).localOnly = true;

@@ -27,14 +27,16 @@ TEST(ConfigRoutes, MarksAreEightAdjacentBits) {
 TEST(ConfigRoutes, MarksOfOtherTunnelsAreWrittenAsIpRuleWritesThem) {
   EXPECT_THAT(configOf(edgeText()).device.bypassMarks, IsEmpty());
   EXPECT_THAT(
-      configOf(device("bypass-marks: [0xca6c, 0x80000/0xff0000, '51820']")).device.bypassMarks,
+      configOf(device("bypass-marks: [0xca6c, 0x80000/0xff0000, '51821']")).device.bypassMarks,
       ElementsAre(MarkMatch{0xca6c, 0xffffffff}, MarkMatch{0x80000, 0xff0000},
-                  MarkMatch{51820, 0xffffffff}));
+                  MarkMatch{51821, 0xffffffff}));
   auto error = [](const std::string& mark) {
     auto errors = errorsOf(device("bypass-marks: ['" + mark + "']"));
     EXPECT_EQ(errors.size(), 1u);
     std::string start = "e.yaml:5:18: device.bypass-marks[0]: ";
-    return errors.empty() ? "" : errors[0].starts_with(start) ? errors[0].substr(start.size()) : "?";
+    return errors.empty()                 ? ""
+           : errors[0].starts_with(start) ? errors[0].substr(start.size())
+                                          : "?";
   };
   for (const char* none : {"", "x", "0x", "-1", " 1", "1 ", "0x100000000", "1/", "/1", "1/2/3"})
     EXPECT_EQ(error(none), std::string("'") + none +
@@ -47,14 +49,15 @@ TEST(ConfigRoutes, MarksOfOtherTunnelsAreWrittenAsIpRuleWritesThem) {
     EXPECT_EQ(error(unmarked),
               "0 is the mark of packets that no program has marked; name the mark that the program "
               "gives its packets");
-  EXPECT_THAT(errorsOf(device("bypass-marks: [0xca6c, 51820, 0xca6c]")),
+  EXPECT_THAT(errorsOf(device("bypass-marks: [0xca6c, 51821, 0xca6c]")),
               ElementsAre("e.yaml:5:33: device.bypass-marks[2]: 0xca6c is given twice; remove one "
                           "of them"));
 }
 
 // Packets of the gateway's own sockets and of streams would pass the guard.
 TEST(ConfigRoutes, MarksOfBraidsOwnPacketsAreNoOtherTunnels) {
-  for (const char* own : {"0x5f", "0x40/0x40", "0x80/0xc0", "0x10040", "0x10000/0x1001f", "0x100bf"})
+  for (const char* own :
+       {"0x5f", "0x40/0x40", "0x80/0xc0", "0x10040", "0x10000/0x1001f", "0x100bf"})
     EXPECT_THAT(errorsOf(device(std::string("bypass-marks: [") + own + "]")),
                 ElementsAre("e.yaml:5:18: device.bypass-marks[0]: " + std::string(own) +
                             " may be a mark of Braid's own packets, 0x40/0xe0 or 0x80/0xc0; name "
