@@ -130,8 +130,8 @@ class Neighbours(NeighbourCase):
             self.passed()
 
     def test_wg(self):
-        """Its connections go on. Whether its own datagrams take the tunnel is open: wg-quick's rules come after Braid's,
-        and wireguard-go goes on using the interface by which its peer's last datagram came."""
+        """Its connections go on. Whether its own datagrams take the tunnel is open: wg-quick's rules come after
+        Braid's, and wireguard-go goes on using the interface by which its peer's last datagram came."""
         with WgQuick(self.lab) as neighbour:
             self.survives(neighbour)
 
