@@ -85,6 +85,9 @@ struct Patient {
   std::vector<FoundRule> rules{};  ///< the host's policy routing rules
 };
 
+/// Whether some peer is reached by this uplink, as the daemon says. `daemon`: nullptr: none runs.
+bool isWorking(const RunningDaemon* daemon, const std::string& uplink);
+
 /// Checks TUN device, capabilities and socket buffers.
 void checkHost(const Patient& patient, DoctorReport& report);
 /// Checks settings of the kernel: forwarding, reverse path filter, IPv6, connection tracking.

@@ -147,16 +147,18 @@ void checkReversePath(const Patient& patient, DoctorReport& report) {
   }
 }
 
-bool isCalledByV6(const Config& config) {
+// Whether a peer has no other addresses than those of IPv6.
+bool needsV6(const Config& config) {
   return std::ranges::any_of(config.peers, [](const PeerConfig& peer) {
-    return std::ranges::any_of(peer.options.endpoints,
-                               [](const Endpoint& e) { return e.address.isV6(); });
+    const std::vector<Endpoint>& all = peer.options.endpoints;
+    return !all.empty() && peer.hosts.empty() &&
+           std::ranges::all_of(all, [](const Endpoint& e) { return e.address.isV6(); });
   });
 }
 
-// Why an uplink has no IPv6, where a peer is called by IPv6.
+// Why an uplink has no IPv6, where a peer is called by nothing else.
 void checkUplinksV6(const Patient& patient, DoctorReport& report) {
-  if (!isCalledByV6(patient.config)) return;
+  if (!needsV6(patient.config)) return;
   for (const UplinkConfig& uplink : patient.config.uplinks) {
     UplinkDecision found = decideUplink(uplink, {}, patient.table, {}, {});
     if (found.link == 0 ||

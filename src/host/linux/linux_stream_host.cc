@@ -240,6 +240,7 @@ bool LinuxStreamHost::canGiveBack() {
 }
 
 bool LinuxStreamHost::wasLetThrough(const Endpoint& source, const Endpoint& destination) {
+  if (!raw_[destination.address.isV6()]) return false;  // it could not be given back
   return table_.hasElement(passedSet(destination.address.isV6()), passedKey(source, destination));
 }
 

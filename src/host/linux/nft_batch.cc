@@ -348,6 +348,9 @@ NftRule& NftRule::destinationIsOfThisHost() {
 NftRule& NftRule::destinationIsNotOfInputInterface() {
   return addressType(NFTA_FIB_F_DADDR | NFTA_FIB_F_IIF, NFT_CMP_NEQ, RTN_LOCAL);
 }
+NftRule& NftRule::sourceIsOfThisHost() {
+  return addressType(NFTA_FIB_F_SADDR, NFT_CMP_EQ, RTN_LOCAL);
+}
 NftRule& NftRule::sourceIsNotOfThisHost() {
   return addressType(NFTA_FIB_F_SADDR, NFT_CMP_NEQ, RTN_LOCAL);
 }

@@ -93,6 +93,7 @@ class NftRule {
   NftRule& destinationIsOfThisHost();
   /// The interface by which the packet came in does not have its destination address.
   NftRule& destinationIsNotOfInputInterface();
+  NftRule& sourceIsOfThisHost();
   NftRule& sourceIsNotOfThisHost();
   /// The destination of the packet's connection was translated (conntrack).
   NftRule& destinationWasChanged();
