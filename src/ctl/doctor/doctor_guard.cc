@@ -43,10 +43,10 @@ void checkUnit(const Patient& patient, DoctorReport& report) {
 bool hasFamily(const Patient& patient, Address::Family family) {
   const std::vector<UplinkConfig>& uplinks = patient.config.uplinks;
   return uplinks.empty() || std::ranges::any_of(uplinks, [&](const UplinkConfig& uplink) {
-    UplinkDecision found = decideUplink(uplink, {}, patient.table, {}, {});
-    if (family == Address::Family::kV4) return found.v4.bits() != 0;
-    return found.v6.bits() != 0 && !isPrivate(found.v6);
-  });
+           UplinkDecision found = decideUplink(uplink, {}, patient.table, {}, {});
+           if (family == Address::Family::kV4) return found.v4.bits() != 0;
+           return found.v6.bits() != 0 && !isPrivate(found.v6);
+         });
 }
 
 // With `direct`, hosts take the host's own routes while the tunnel is down.
@@ -94,8 +94,8 @@ void judgeGuard(const Patient& patient, const GuardState& state, DoctorReport& r
     }
   }
   for (const StandingGuard& guard : state.standing) {
-    if (guard.isKept || (isWanted && (guard.file == file ||
-                                      guard.device == patient.config.device.name)))
+    if (guard.isKept ||
+        (isWanted && (guard.file == file || guard.device == patient.config.device.name)))
       continue;
     std::string name = fs::path(guard.file).stem();
     report.wrong({"guard",

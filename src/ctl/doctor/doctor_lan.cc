@@ -90,7 +90,8 @@ void checkPrefixes(const Patient& patient, const Link& link, DoctorReport& repor
   std::set<Prefix> untold;
   for (const LinkAddress& a : link.addresses) {
     bool isTold = std::ranges::any_of(told, [&](const Prefix& p) { return p.contains(a.address); });
-    if (isGlobalV6(a) && a.prefixLength < 128 && !isTold) untold.insert(networkOf({a.address, a.prefixLength}));
+    if (isGlobalV6(a) && a.prefixLength < 128 && !isTold)
+      untold.insert(networkOf({a.address, a.prefixLength}));
   }
   for (const Prefix& network : untold)
     report.wrong(

@@ -95,7 +95,7 @@ class PendingConnects {
     Time repeated{};        ///< when the last SYN came, or the destination accepted
     bool isAnswered = false;
     Time givenBack{};  ///< when the listener was last to get the SYN
-    Time due{};  ///< when nobody waits for it any more
+    Time due{};        ///< when nobody waits for it any more
   };
   using Entries = std::map<StreamEnds, Entry>;
 

@@ -116,8 +116,8 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
   NftRule(batch, table, kLeaving).outInterfaceIs("lo").verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).outInterfaceIs(rules.device).verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).markIs(rules.outside, rules.outsideMask).verdict(NFT_RETURN);
-  // What a tunnel of the kernel sends (WireGuard) has its device as input interface here, so only the
-  // source tells it from what is forwarded; it is not yet translated.
+  // What a tunnel of the kernel sends (WireGuard) has its device as input interface here, so only
+  // the source tells it from what is forwarded; it is not yet translated.
   for (const MarkMatch& mark : rules.bypass) {
     NftRule rule(batch, table, kLeaving);
     rule.markIs(mark.value, mark.mask).sourceIsOfThisHost().verdict(NFT_RETURN);
