@@ -110,7 +110,7 @@ class First(PairCase):
             server.settimeout(10)
             return client, server
 
-    # ---- who is there
+    # ---- servers that answer
 
     def test_a_server_is_reached_and_speaks_first(self):
         for address in ADDRESSES:
@@ -156,7 +156,7 @@ class First(PairCase):
                 self.verify(self.download(self.file(size), address))
         self.assertEqual(self.figures()["accepted"], before["accepted"] + 6)
 
-    # ---- who is not
+    # ---- servers that do not
 
     def test_a_closed_port_is_refused_within_a_round_trip(self):
         for address in ADDRESSES:
