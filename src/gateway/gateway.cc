@@ -239,7 +239,8 @@ void Gateway::openProxy() {
   tunnel_.setTunables(tunnelOptions());
 }
 
-// Takes what becomes of packets that begin connections, if these are not to be accepted.
+// Takes the answers to hosts whose connections are not accepted, and packets that are not to become
+// streams.
 void Gateway::takeFromProxy(Time now) {
   if (!proxy_) return;
   while (std::optional<PendingConnects::Output> out = proxy_->pollPacket()) {

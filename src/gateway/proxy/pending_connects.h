@@ -26,7 +26,7 @@ namespace braid {
 ///     the peer takes no stream   the SYN is to cross the tunnel as a packet
 ///     the client gives up        the stream is to be reset; see expire()
 ///
-/// Does no I/O: the owner polls packets and takes them where they are to go.
+/// Does no I/O: the owner polls packets and delivers them.
 class PendingConnects {
  public:
   /// Most connections at once. Chosen: a /16 network that is scanned at the rate that a peer takes
@@ -73,7 +73,7 @@ class PendingConnects {
   std::optional<StreamHandle> expire(Time now);
   Time deadline() const { return due_.empty() ? kNever : due_.begin()->first; }
 
-  /// Where a packet is to go.
+  /// To which one a packet is to be delivered.
   enum class Way : uint8_t {
     kListener,  ///< a SYN, to StreamHost::giveBack()
     kHost,      ///< an answer to the client, to the device

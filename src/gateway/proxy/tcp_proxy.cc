@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "inet/icmp.h"
 #include "inet/inner_packet.h"
 #include "inet/tcp.h"
 
@@ -104,6 +105,7 @@ StreamFigures TcpProxy::figures() const {
 // ---- connections of local hosts that wait until their destination has accepted
 
 bool TcpProxy::onPacket(Packet& packet, Time now) {
+  if (onUnreachable(packet.view(), now)) return true;
   if (!policy_.waits() || !isTcpConnect(packet.view())) return false;
   std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
   // The listener would not take data that comes with a SYN (RFC 7413).
@@ -288,6 +290,26 @@ void TcpProxy::connect(StreamHandle stream, Time now) {
   noteRoom(ends->source.address);  // connections that the peer opens use the same room
   add(stream, std::move(socket), std::nullopt);
   attempts_.push_back({stream, now + kConnectTime});
+}
+
+// When this host does not find a local host in its network, its kernel tells that to the source of
+// the connection. That is the client's address, which is behind the device.
+bool TcpProxy::onUnreachable(ByteView packet, Time now) {
+  if (attempts_.empty()) return false;
+  std::optional<FlowKey> flow = unreachableTcp(packet);
+  if (!flow) return false;
+  const StreamEnds lost{{flow->source(), flow->sport}, {flow->destination(), flow->dport}};
+  for (const Attempt& attempt : attempts_) {
+    const StreamHandle stream = attempt.stream;
+    ProxyConnection* pump = find(stream);
+    if (!pump || !pump->connecting() || *lanes_.ends(stream) != lost) continue;
+    std::optional<InnerPacket> ip = parseInnerPacket(packet);
+    if (!monitor_.table().isOwn(ip->src)) return false;  // another host may have forged it
+    refuse(stream, StreamCause::kUnreachable, now);
+    drop(stream);
+    return true;
+  }
+  return false;
 }
 
 void TcpProxy::refuse(StreamHandle stream, StreamCause cause, Time now) {

@@ -67,7 +67,8 @@ class TcpProxy : private StreamObserver {
   /// changed.
   void onChange(Time now);
   /// Is shown each packet that comes out of the device. Returns true, and has taken it, when it
-  /// begins a connection that is to become a stream (`connect: first`).
+  /// begins a connection that is to become a stream (`connect: first`), or says that a connection
+  /// to a local host cannot be made.
   bool onPacket(Packet& packet, Time now);
   /// Takes the next packet for the device or the tunnel; nullopt when there is none. Call until
   /// then after each turn().
@@ -104,6 +105,7 @@ class TcpProxy : private StreamObserver {
   /// False: events that open connections are left for the next turn.
   bool takeEvents(Time now);
   void onEvent(const StreamEvent& event, Time now);
+  bool onUnreachable(ByteView packet, Time now);
   void onPending(const StreamEvent& event, const StreamEnds& ends, Time now);
   /// Gives up the connections that wait for their destinations and that nobody waits for at `then`.
   void dropPending(Time then, Time now);

@@ -111,7 +111,7 @@ constexpr uint32_t kPassedId = 5;  // the other sets of the table are 1 to 4
 
 // The gateway asks about a connection as soon as its packet has come out of the device.
 constexpr uint64_t kPassedMs = 1000;
-// A connection for which there is no room in the set stays packets. Chosen: a flood of SYNs takes
+// A connection that finds no room in the set stays packets. Chosen: a flood of SYNs takes
 // about 5 MB of the kernel's memory.
 constexpr uint32_t kMostPassed = 32768;
 // Numbers of the types in a set's key, as kTypeV4 (TYPE_INET_SERVICE of libnftables), and the bits

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "gateway/proxy/tcp_proxy.h"
 #include "host/fake/fake_host.h"
+#include "inet/icmp.h"
 #include "inet/inner_packet.h"
 #include "inet/ip.h"
 #include "simnet/inner_packets.h"
@@ -196,6 +198,33 @@ TEST_F(FirstConnects, BothFamilies) {
   EXPECT_TRUE(knock(50'001));
   answer(tcp().opened().back(), ECONNREFUSED);
   EXPECT_EQ(onlyWay(), Way::kHost);
+}
+
+// The kernel tells the connection's source that it does not find the server: that is the client.
+TEST_F(FirstConnects, AServerThatTheFarHostDoesNotFindIsUnreachable) {
+  Link link;
+  link.index = 3;
+  link.name = "lan0";
+  link.addresses.insert({*Address::parse("10.2.0.1"), 24, 0, true, false, false});
+  host_.net().edit().setLink(link);
+  host_.net().process(clock_.now());
+  start();
+  knock();
+  Connection server = tcp().opened()[0];
+  auto tell = [&](const char* router, uint16_t port) {
+    Packet error = buildUnreachable(pool_, syn(port).view(), Unreachable::kHost);
+    Address from = *Address::parse(router);
+    std::copy_n(from.bytes.begin(), 4, error.data() + 12);
+    return comesOut(std::move(error));
+  };
+  EXPECT_FALSE(tell("10.2.0.1", 50'001)) << "of another connection, which crosses as packets";
+  EXPECT_FALSE(tell("10.2.0.2", 50'000)) << "of another host";
+  EXPECT_FALSE(server->reset);
+  EXPECT_TRUE(tell("10.2.0.1", 50'000));
+  EXPECT_TRUE(server->reset);
+  EXPECT_EQ(onlyWay(), Way::kHost);
+  EXPECT_EQ(figures().unreachable, 2u) << "at both ends";
+  EXPECT_FALSE(tell("10.2.0.1", 50'000)) << "it is over";
 }
 
 TEST_F(FirstConnects, APeerThatDoesNotAnswerIsUsedAsWithEarly) {
