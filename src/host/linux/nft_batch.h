@@ -125,7 +125,7 @@ class NftRule {
 
  private:
   class Expression;
-  void compare(uint32_t op, ByteView value);
+  NftRule& compare(uint32_t op, ByteView value);
   NftRule& interface(uint32_t key, uint32_t op, const std::string& name);
   NftRule& addressIn(uint32_t offset, ByteView address, unsigned length);
   NftRule& addressInSet(uint32_t offset, const std::string& set, bool v6);
