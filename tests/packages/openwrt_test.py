@@ -145,6 +145,7 @@ config ack_shim_exclude
 
 config streams
     option enabled 'on'
+    option connect 'first'
     option source 'own'
     option max_connections '1000'
     option max_streams_per_peer '900'

@@ -46,7 +46,8 @@ void checkBridge(const Patient& patient, const Link& link, bool isUplink, Doctor
 // containers without carrier have networks within large ones.
 bool leadsAlone(const Lan& lan, const std::vector<Lan>& all) {
   bool hasAll = std::ranges::any_of(lan.link->addresses, [&](const LinkAddress& a) {
-    return networkOf({a.address, a.prefixLength}).contains(lan.network);
+    return a.prefixLength <= lan.network.length &&
+           networkOf({a.address, a.prefixLength}).contains(lan.network.address);
   });
   return (hasAll || !lan.isOnLink) && std::ranges::none_of(all, [&](const Lan& other) {
            return other.network == lan.network && other.link->up;

@@ -85,8 +85,9 @@ void checkHanding(const Patient& patient, DoctorReport& report) {
   if (servers.empty()) return;
   HostRecord record(patient.file, "dns");
   std::vector<Address> asked = LinkResolverFiles(patient.machine.path("")).ofHost().servers;
-  bool isByHand = !asked.empty() && std::ranges::find(patient.config.dns.servers, asked.front()) !=
-                                        patient.config.dns.servers.end();
+  bool isByHand = std::ranges::any_of(asked, [&](const Address& a) {
+    return std::ranges::find(patient.config.dns.servers, a) != patient.config.dns.servers.end();
+  });
   if (isByHand || !record.read().empty()) return;
   if (std::filesystem::exists(record.path()))
     return report.unknown("dns", record.path() + " cannot be read: ask as root");
