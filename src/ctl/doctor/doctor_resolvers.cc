@@ -83,12 +83,13 @@ void checkHanding(const Patient& patient, DoctorReport& report) {
   for (const Address& a : patient.config.dns.servers)
     servers += (servers.empty() ? "" : ", ") + a.toString();
   if (servers.empty()) return;
-  HostRecord record(patient.file, "dns");
   std::vector<Address> asked = LinkResolverFiles(patient.machine.path("")).ofHost().servers;
   bool isByHand = std::ranges::any_of(asked, [&](const Address& a) {
     return std::ranges::find(patient.config.dns.servers, a) != patient.config.dns.servers.end();
   });
-  if (isByHand || !record.read().empty()) return;
+  if (isByHand) return;
+  HostRecord record(patient.file, "dns");
+  if (!record.read().empty()) return;
   if (std::filesystem::exists(record.path()))
     return report.unknown("dns", record.path() + " cannot be read: ask as root");
   bool hasResolved =
