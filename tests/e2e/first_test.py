@@ -175,9 +175,13 @@ class First(PairCase):
         self.drop("tcp dport 8088 reject with icmpx type host-unreachable")
         for address in ADDRESSES:
             with self.subTest(address=address):
-                error, took = refusal(self.client, address, 8088)
-                self.assertEqual(error, errno.EHOSTUNREACH)
-                self.assertLess(took, 0.5)
+                def experiment(address=address):
+                    error, took = refusal(self.client, address, 8088)
+                    self.assertEqual(error, errno.EHOSTUNREACH)
+                    # The kernel ignores an error that arrives while connect() still runs, until the next SYN.
+                    self.in_time(took < 0.5, f"it took {took:.2f} s")
+
+                self.attempts(experiment)
 
     def test_an_address_that_nobody_has_is_unreachable(self):
         for address in NOBODY.values():
