@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
-#include <iterator>
 #include <system_error>
 
 #include "host/linux/files.h"
@@ -36,13 +35,6 @@ std::string configOf(const std::string& name) {
     i += isPair;
   }
   return out + ".yaml";
-}
-
-std::optional<std::string> textOf(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  return in.bad() ? std::nullopt : std::optional(std::move(text));
 }
 
 }  // namespace
@@ -93,11 +85,11 @@ KeptConfig::KeptConfig(const std::string& config)
     : config_(config), path_(std::string(kKeptFolder) + "/" + nameOf(config) + ".yaml") {}
 
 std::optional<std::string> KeptConfig::read() const {
-  return textOf(path_);
+  return textOfFile(path_);
 }
 
 void KeptConfig::keep() const {
-  std::optional<std::string> text = textOf(config_);
+  std::optional<std::string> text = textOfFile(config_);
   if (!text || text == read()) return;
   std::error_code ignored;
   fs::create_directory(kKeptFolder, ignored);

@@ -82,6 +82,7 @@ struct Patient {
   NetworkTable table;              ///< the host's links, addresses and default routes
   std::vector<FoundRoute> routes;  ///< routes of the main table
   std::string file{};              ///< the configuration's
+  std::vector<FoundRule> rules{};  ///< the host's policy routing rules
 };
 
 /// Checks TUN device, capabilities and socket buffers.
@@ -93,6 +94,8 @@ void checkFiles(const Patient& patient, DoctorReport& report);
 /// Checks the uplinks' interfaces, overlapping networks, and the addresses and ports to listen on.
 /// Tells the packet marks and rule priorities that are in force.
 void checkNetwork(const Patient& patient, DoctorReport& report);
+/// Checks whether the guard drops what other tunnels of this host send.
+void checkOtherTunnels(const Patient& patient, DoctorReport& report);
 /// Checks the interfaces that lead to `device.networks`, and addresses at ports of bridges.
 void checkLans(const Patient& patient, DoctorReport& report);
 /// Checks the guard of `device.when-down: block`, what other gateways left of theirs, and the

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ctl/doctor/doctor.h"
+#include "ctl/join/other_tunnels.h"
 #include "ctl/views/format.h"
 #include "gateway/join/address_plan.h"
 #include "gateway/uplinks/uplink.h"
@@ -292,6 +293,13 @@ void checkNetwork(const Patient& patient, DoctorReport& report) {
   checkInClear(patient, report);
   reportNumbers(patient, report);
   checkListen(patient, report);
+}
+
+void checkOtherTunnels(const Patient& patient, DoctorReport& report) {
+  if (patient.config.device.whenDown != DeviceConfig::WhenDown::kBlock) return;
+  std::optional<DroppedTunnels> found = tunnelsDroppedBy(patient.config, patient.rules);
+  if (found) return report.wrong({"other-tunnels", found->what, found->why, found->remedy});
+  report.fine("other-tunnels", "no rule of this host shows one that the guard would cut");
 }
 
 void checkNames(const Patient& patient, DoctorReport& report) {

@@ -106,8 +106,9 @@ void checkResolvers(const Patient& patient, DoctorReport& report) {
   if (host.local || config.tunnel.mode != TunnelOptions::Mode::kTun) return;
   std::vector<Address> inside;
   for (const Address& server : host.servers) {
-    bool isOurs = std::ranges::find(config.dns.servers, server) != config.dns.servers.end();
-    if (contains(config.device.routes, server) && !isOfLan(patient, server) && !isOurs &&
+    // The servers behind one of `dns` are asked only when that one fails.
+    if (std::ranges::find(config.dns.servers, server) != config.dns.servers.end()) break;
+    if (contains(config.device.routes, server) && !isOfLan(patient, server) &&
         !isBehindPeer(config, server))
       inside.push_back(server);
   }

@@ -171,8 +171,12 @@ void NftRule::load(uint32_t reg, ByteView value) {
 }
 
 void NftRule::payload(uint32_t base, uint32_t offset, uint32_t length) {
+  payloadTo(NFT_REG_1, base, offset, length);
+}
+
+void NftRule::payloadTo(uint32_t reg, uint32_t base, uint32_t offset, uint32_t length) {
   Expression(batch_, "payload")
-      .number(NFTA_PAYLOAD_DREG, NFT_REG_1)
+      .number(NFTA_PAYLOAD_DREG, reg)
       .number(NFTA_PAYLOAD_BASE, base)
       .number(NFTA_PAYLOAD_OFFSET, offset)
       .number(NFTA_PAYLOAD_LEN, length);
@@ -215,6 +219,25 @@ NftRule& NftRule::interfaceIsNot(const std::string& name) {
 NftRule& NftRule::outInterfaceIs(const std::string& name) {
   return interface(NFT_META_OIFNAME, NFT_CMP_EQ, name);
 }
+NftRule& NftRule::outIndexIs(uint32_t index) {
+  return metaIs(NFT_META_OIF, bytesOf(index));
+}
+// Registers are compared byte by byte, so the index must be in network order.
+NftRule& NftRule::outIndexIsAbove(uint32_t index) {
+  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_OIF);
+  Expression(batch_, "byteorder")
+      .number(NFTA_BYTEORDER_SREG, NFT_REG_1)
+      .number(NFTA_BYTEORDER_DREG, NFT_REG_1)
+      .number(NFTA_BYTEORDER_OP, NFT_BYTEORDER_HTON)
+      .number(NFTA_BYTEORDER_LEN, sizeof index)
+      .number(NFTA_BYTEORDER_SIZE, sizeof index);
+  uint32_t bound = htonl(index);
+  compare(NFT_CMP_GT, bytesOf(bound));
+  return *this;
+}
+NftRule& NftRule::outGroupIs(uint32_t group) {
+  return metaIs(NFT_META_OIFGROUP, bytesOf(group));
+}
 
 NftRule& NftRule::tcpFlagsAre(uint8_t mask, uint8_t flags) {
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, kTcpFlags, 1);
@@ -245,6 +268,13 @@ NftRule& NftRule::icmpv6TypesAre(uint8_t first, uint8_t last) {
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, 0, 1);
   compare(NFT_CMP_GTE, bytesOf(first));
   compare(NFT_CMP_LTE, bytesOf(last));
+  return *this;
+}
+
+NftRule& NftRule::isMarked() {
+  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_MARK);
+  uint32_t none = 0;
+  compare(NFT_CMP_NEQ, bytesOf(none));
   return *this;
 }
 
@@ -364,6 +394,22 @@ NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {
       .number(NFTA_TPROXY_FAMILY, address.size() == 16 ? NFPROTO_IPV6 : NFPROTO_IPV4)
       .number(NFTA_TPROXY_REG_ADDR, NFT_REG_1)
       .number(NFTA_TPROXY_REG_PORT, NFT_REG_2);
+  return *this;
+}
+
+NftRule& NftRule::addEndsTo(const std::string& set, bool v6) {
+  const uint32_t address = v6 ? 16 : 4;
+  const uint32_t half = address / 4 + 1;  // registers of 32 bits for an address and a port
+  uint32_t reg = NFT_REG32_00;
+  payloadTo(reg, NFT_PAYLOAD_NETWORK_HEADER, v6 ? kV6Source : kV4Source, address);
+  payloadTo(reg + half - 1, NFT_PAYLOAD_TRANSPORT_HEADER, 0, 2);
+  reg += half;
+  payloadTo(reg, NFT_PAYLOAD_NETWORK_HEADER, v6 ? kV6Destination : kV4Destination, address);
+  payloadTo(reg + half - 1, NFT_PAYLOAD_TRANSPORT_HEADER, kTcpPorts, 2);
+  Expression(batch_, "dynset")
+      .text(NFTA_DYNSET_SET_NAME, set)
+      .number(NFTA_DYNSET_OP, NFT_DYNSET_OP_UPDATE)
+      .number(NFTA_DYNSET_SREG_KEY, NFT_REG32_00);
   return *this;
 }
 

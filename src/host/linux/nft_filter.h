@@ -21,6 +21,8 @@ class NftFilter final : public PacketFilter {
   bool isThere() { return table_.exists(); }
 
  private:
+  void put(FilterRules rules);
+
   NftTable table_;
   std::string device_;
   bool guards_ = false;

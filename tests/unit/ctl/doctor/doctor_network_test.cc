@@ -114,6 +114,13 @@ TEST_F(DoctorNetworkTest, NameServersThatTheTunnelTakesAwayAreFound) {
   peer.options.prefixes = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse("10.2.0.0/16")};
   EXPECT_THAT(findings(), ElementsAre(AllOf(HasSubstr("10.64.0.1 (/etc/resolv.conf)"),
                                             HasSubstr("dns: {servers:"))));
+  config.dns.servers = {*Address::parse("10.64.0.77")};
+  root.write("etc/resolv.conf", "nameserver 10.64.0.1\nnameserver 10.64.0.77\n");
+  EXPECT_THAT(findings(), ElementsAre(HasSubstr("10.64.0.1 "))) << "it is asked first";
+  root.write("etc/resolv.conf", "nameserver 10.64.0.77\nnameserver 10.64.0.1\n");
+  EXPECT_THAT(findings(), IsEmpty()) << "one of 'dns' is asked first";
+  config.dns.servers.clear();
+  root.write("etc/resolv.conf", "nameserver 10.64.0.1\n");
   Link near = table.links().at(kUplink);
   near.addresses.insert({*Address::parse("10.64.0.9"), 24, 0, true, false, false});
   table.setLink(near);
