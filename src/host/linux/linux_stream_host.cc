@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "host/linux/bridge_filter.h"
 #include "host/linux/nft_rules.h"
 #include "host/linux/sockaddr.h"
 #include "host/system.h"
@@ -37,6 +38,9 @@ constexpr int kKeepIdle = 120, kKeepInterval = 15, kKeepCount = 8;  // seconds, 
 // waits in the gateway, where it is counted (StreamOptions::mostCredit). Chosen: more than a LAN
 // sends at 1 Gbit/s in a millisecond.
 constexpr int kNotSentBytes = 128 << 10;
+
+constexpr const char* kBridgeFilter4 = "br_netfilter (net.bridge.bridge-nf-call-iptables)";
+constexpr const char* kBridgeFilter6 = "br_netfilter (net.bridge.bridge-nf-call-ip6tables)";
 
 void set(int fd, int level, int name, int value) {
   ::setsockopt(fd, level, name, &value, sizeof value);  // optional: a kernel may lack the option
@@ -290,8 +294,15 @@ bool LinuxStreamHost::readFilter() {
 
 std::optional<std::vector<StreamBarrier>> LinuxStreamHost::barriers(
     const Interception& what, const std::vector<StreamApproach>& approaches, bool again) {
-  if (!readFilter() && !again) return std::nullopt;
   std::vector<StreamBarrier> out;
+  for (const StreamApproach& approach : approaches) {
+    bool v6 = approach.source.isV6();
+    if (isFilteredBridge(approach.interface, v6))
+      out.push_back({approach.interface, v6, v6 ? kBridgeFilter6 : kBridgeFilter4});
+  }
+  bool isNew = readFilter();
+  isNew |= std::exchange(atBridges_, out) != out;
+  if (!isNew && !again) return std::nullopt;
   if (!filter_) return out;
   for (const StreamApproach& approach : approaches) {
     std::string by;
