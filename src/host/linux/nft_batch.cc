@@ -24,6 +24,7 @@ constexpr uint32_t kTcpPorts = 2;   // offset of the destination port (RFC 9293 
 constexpr uint32_t kTcpFlags = 13;  // offset of the flags
 constexpr uint32_t kV4Source = 12, kV6Source = 8;  // RFC 791, RFC 8200
 constexpr uint32_t kV4Destination = 16, kV6Destination = 24;
+constexpr uint8_t kYes = 1;
 
 std::array<uint8_t, 2> network16(uint16_t v) {
   return {static_cast<uint8_t>(v >> 8), static_cast<uint8_t>(v)};
@@ -359,21 +360,25 @@ NftRule& NftRule::routedTo(const std::string& interface) {
   return compare(NFT_CMP_EQ, padded(interface));
 }
 
+void NftRule::socket(uint32_t key) {
+  Expression(batch_, "socket").number(NFTA_SOCKET_KEY, key).number(NFTA_SOCKET_DREG, NFT_REG_1);
+}
+
 // The rule ends where the kernel has no mark to load: at a socket that only waits for the end of an
 // old connection (TIME_WAIT).
 NftRule& NftRule::hasFullSocket() {
-  Expression(batch_, "socket")
-      .number(NFTA_SOCKET_KEY, NFT_SOCKET_MARK)
-      .number(NFTA_SOCKET_DREG, NFT_REG_1);
+  socket(NFT_SOCKET_MARK);
   return *this;
 }
 
 NftRule& NftRule::hasTransparentSocket() {
-  Expression(batch_, "socket")
-      .number(NFTA_SOCKET_KEY, NFT_SOCKET_TRANSPARENT)
-      .number(NFTA_SOCKET_DREG, NFT_REG_1);
-  uint8_t yes = 1;
-  return compare(NFT_CMP_EQ, bytesOf(yes));
+  socket(NFT_SOCKET_TRANSPARENT);
+  return compare(NFT_CMP_EQ, bytesOf(kYes));
+}
+
+NftRule& NftRule::hasSocketForAnyAddress() {
+  socket(NFT_SOCKET_WILDCARD);
+  return compare(NFT_CMP_EQ, bytesOf(kYes));
 }
 
 NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {

@@ -103,6 +103,8 @@ class NftRule {
   NftRule& hasFullSocket();
   /// This host has a transparent socket for the packet.
   NftRule& hasTransparentSocket();
+  /// The packet belongs to a socket that is bound to no address.
+  NftRule& hasSocketForAnyAddress();
 
   // ---- what is done
 
@@ -131,6 +133,7 @@ class NftRule {
   NftRule& addressInSet(uint32_t offset, const std::string& set, bool v6);
   NftRule& addressType(uint32_t flags, uint32_t op, uint32_t type);
   void load(uint32_t reg, ByteView value);
+  void socket(uint32_t key);
   void payload(uint32_t base, uint32_t offset, uint32_t length);
   void payloadTo(uint32_t reg, uint32_t base, uint32_t offset, uint32_t length);
   void mask(ByteView mask, ByteView flipped = {});
