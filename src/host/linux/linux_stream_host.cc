@@ -98,7 +98,9 @@ int TcpSocket::connectError() {
   tcp_info info{};
   socklen_t length = sizeof info;
   if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return errno;
-  return info.tcpi_state == TCP_SYN_SENT ? EINPROGRESS : 0;
+  if (info.tcpi_state == TCP_SYN_SENT) return EINPROGRESS;
+  set(fd_.get(), SOL_IPV6, IPV6_RECVERR, 0);
+  return 0;
 }
 
 int TcpSocket::takeError() {
@@ -419,6 +421,9 @@ std::unique_ptr<StreamSocket> LinuxStreamHost::connect(const std::optional<Endpo
     }
   }
   socklen_t length = toSocketAddress(destination, address);
+  // An ICMPv6 error may arrive before connect() returns, when the server is a neighbor. The kernel
+  // then reports it only to sockets with this option. For IPv4 it needs none.
+  if (destination.address.isV6()) set(socket->fd(), SOL_IPV6, IPV6_RECVERR, 1);
   if ((::connect(socket->fd(), &address.any, length) != 0 && errno != EINPROGRESS) ||
       !watch(socket->fd(), tag, false)) {
     error = errno;
