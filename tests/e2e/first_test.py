@@ -172,6 +172,7 @@ class First(PairCase):
                 self.attempts(experiment)
 
     def test_what_a_router_says_is_unreachable_is(self):
+        self.server.sysctl(net__ipv4__icmp_ratelimit=0, net__ipv6__icmp__ratelimit=0)
         self.drop("tcp dport 8088 reject with icmpx type host-unreachable")
         for address in ADDRESSES:
             with self.subTest(address=address):
