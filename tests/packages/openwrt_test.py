@@ -50,6 +50,7 @@ config gateway
     option certificate 'edge.crt'
     option state '/tmp/braid.state'
     option peers_folder '/tmp/braid.peers.d'
+    option portal_check 'any'
     option forwarding 'on'
     option between_peers 'on'
     option nat 'ipv4'

@@ -25,8 +25,8 @@ TEST(ConfigErrors, Keys) {
   expectErrorBehind(
       "fec: {}\n",
       "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, uplinks, "
-      "listen, peers, peers-folder, control, "
-      "recovery, tunnel, streams, dns, forwarding, between-peers, nat, forwards, state, log");
+      "listen, peers, peers-folder, control, recovery, tunnel, streams, dns, portal-check, "
+      "forwarding, between-peers, nat, forwards, state, log");
   expectErrorBehind("tunnel: {repair-time: 3s}\n",
                     "e.yaml:12:10: tunnel.'repair-time': has another name now; write "
                     "'delivery-timeout'");
