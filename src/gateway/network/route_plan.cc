@@ -18,9 +18,6 @@ using Family = Address::Family;
 using Kind = RouteSpec::Kind;
 
 constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDns = 53;
-/// Routes of at most this length are for everything, as one or as two halves. The rules of gateways
-/// that have none come before those of gateways of the same host that have.
-constexpr uint8_t kWide = 1;
 constexpr Family kBothFamilies[] = {Family::kV4, Family::kV6};
 // Networks that may be those of a LAN whose addresses are not known yet, because the guard is made
 // before the host's network, or behind a router or tunnel of the LAN: private ones (RFC 1918,
@@ -240,7 +237,7 @@ void addGuard(const Config& config, const NetworkTable& host, const RouteSituati
   filter.outsideMask = numbers.outsideMask();
   filter.bypass = config.device.bypassMarks;
   filter.guarded = joined(rangesOf(guarded));
-  std::erase_if(guarded, [](const Prefix& p) { return p.length <= kWide; });
+  std::erase_if(guarded, [](const Prefix& p) { return p.isEverything(); });
   filter.ownOnly = joined(rangesOf(std::move(guarded)));
 }
 
@@ -281,7 +278,7 @@ std::optional<Address> nextHop(const NetworkTable& host, const std::string& inte
 /// Whether the address is known to be of the LAN or behind a peer. Only a route for everything says
 /// nothing about that.
 bool isKnown(const Config& config, const std::vector<Prefix>& lans, const Address& address) {
-  auto holdsIt = [&](const Prefix& p) { return p.length > kWide && p.contains(address); };
+  auto holdsIt = [&](const Prefix& p) { return !p.isEverything() && p.contains(address); };
   return std::ranges::any_of(lans, holdsIt) || std::ranges::any_of(config.device.routes, holdsIt) ||
          std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
            return std::ranges::any_of(peer.options.prefixes, holdsIt);
@@ -392,7 +389,7 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
     addExceptions(config, situation, family, out);
     if (!situation.replies.empty()) addLocal(config, situation, family, out);
     bool isWide = std::ranges::any_of(
-        wanted, [&](const Prefix& p) { return isOfFamily(p, family) && p.length <= kWide; });
+        wanted, [&](const Prefix& p) { return isOfFamily(p, family) && p.isEverything(); });
     RuleSpec tunnel = ruleOf(family, numbers.tunnelRule(isWide), numbers.tunnelTable());
     tunnel.mark = numbers.outsideMark();
     tunnel.markMask = numbers.outsideMask();

@@ -145,7 +145,7 @@ TEST_F(RoutePlanTest, WhatTransparentProxiesTakeIsDeliveredHereWithoutStreamsToo
 }
 
 TEST_F(RoutePlanTest, RoutesForEverythingComeAfterThoseOfOtherGateways) {
-  for (const char* route : {"0.0.0.0/0", "128.0.0.0/1", "::/0", "8000::/1"}) {
+  for (const char* route : {"0.0.0.0/0", "128.0.0.0/1", "::/0", "8000::/1", "2000::/3"}) {
     routes({route, "10.9.0.0/16", "fd00:9::/64"});
     bool isV6 = std::string(route).find(':') != std::string::npos;
     EXPECT_THAT(texts(plan().rules),
@@ -309,6 +309,9 @@ TEST_F(RoutePlanTest, OnlyRoutesForEverythingMayGoByOtherGateways) {
   EXPECT_TRUE(holds(filter().ownOnly, "2001:db8:7::1"));
   EXPECT_FALSE(holds(filter().ownOnly, "10.8.0.1"));
   EXPECT_FALSE(holds(filter().ownOnly, "2001:db8:8::1"));
+  routes({"0.0.0.0/0", "2000::/3", "2001:db8:7::/48"});
+  EXPECT_TRUE(holds(filter().ownOnly, "2001:db8:7::1"));
+  EXPECT_FALSE(holds(filter().ownOnly, "2001:db8:8::1")) << "global unicast is everything";
 }
 
 // A LAN gets its leases by broadcast, and its names by multicast.
