@@ -58,18 +58,30 @@ void addNetworksOf(const Link& link, std::vector<Prefix>& out) {
   }
 }
 
+/// The host's interfaces other than the uplinks and the tunnel's.
+std::vector<const Link*> lanLinks(const Config& config, const NetworkTable& host,
+                                  const std::string& device) {
+  std::vector<const Link*> out;
+  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
+  for (const auto& [index, link] : host.links())
+    if (link.name != device && link.name != "lo" && !isAmong(uplinks, link.name))
+      out.push_back(&link);
+  return out;
+}
+
 /// The networks of this side: those at interfaces other than the uplinks, and `device.networks`.
 std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
                                 const std::string& device) {
   std::vector<Prefix> out;
   for (const Prefix& network : config.device.networks)
     if (network.length > 0) out.push_back(network);
-  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
-  for (const auto& [index, link] : host.links()) {
-    if (link.name != device && link.name != "lo" && !isAmong(uplinks, link.name))
-      addNetworksOf(link, out);
-  }
+  for (const Link* link : lanLinks(config, host, device)) addNetworksOf(*link, out);
   return out;
+}
+
+bool hasDefaultRoute(const Link& link, const NetworkTable& host) {
+  return std::ranges::any_of(
+      kBothFamilies, [&](Family family) { return host.hasDefaultRoute(link.index, family); });
 }
 
 RouteSpec routeOf(Kind kind, const Prefix& destination, uint32_t table) {
@@ -151,36 +163,6 @@ std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector
   return out;
 }
 
-/// Tells the uplinks, and what else may lead past the tunnel, from the LAN's interfaces, also for
-/// the time in which no daemon is there to follow. An uplink that is there may be renamed, so its
-/// index counts, too. One that comes has a larger index than those that are there, and may have any
-/// name. `isEarly`: no daemon has followed the host yet, so a configured name that no interface has
-/// may become a further name of one that is there.
-void addInterfaces(const Config& config, const NetworkTable& host, const std::string& device,
-                   bool isEarly, FilterRules& out) {
-  out.uplinks = interfacesOf(config.uplinks, host);
-  std::erase(out.uplinks, "");
-  bool mayCome = false, mayBeThere = false;
-  for (const UplinkConfig& uplink : config.uplinks) {
-    const Link* link = host.find(uplink.selector());
-    if (link) out.uplinkIndices.push_back(static_cast<uint32_t>(link->index));
-    mayCome |= !link || link->name != uplink.interface;
-    mayBeThere |= isEarly && !link && !uplink.interface.empty();
-  }
-  for (const DefaultRoute& route : host.defaultRoutes()) {
-    auto link = host.links().find(route.link);
-    if (link == host.links().end()) continue;
-    const std::string& name = link->second.name;
-    if (name != device && !isAmong(out.uplinks, name) && !isAmong(out.outward, name))
-      out.outward.push_back(name);
-  }
-  if (!mayCome) return;
-  out.newest = 0;
-  for (const auto& [index, link] : host.links())
-    if (link.master == 0 && !mayBeThere)
-      out.newest = std::max(*out.newest, static_cast<uint32_t>(index));
-}
-
 /// The addresses whose longest prefix among both lists is in `here`.
 std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
                                        const std::vector<Prefix>& here) {
@@ -200,13 +182,46 @@ std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
   return joined(out);
 }
 
+/// Tells the uplinks, and what else may lead past the tunnel, from the LAN's interfaces, also for
+/// the time in which no daemon is there to follow. An uplink that is there may be renamed, so its
+/// index counts, too. One that comes has a larger index than those that are there, and may have any
+/// name. `isEarly`: no daemon has followed the host yet, so a configured name that no interface has
+/// may become a further name of one that is there.
+void addInterfaces(const Config& config, const NetworkTable& host, const std::string& device,
+                   const std::vector<Prefix>& guarded, bool isEarly, FilterRules& out) {
+  out.uplinks = interfacesOf(config.uplinks, host);
+  std::erase(out.uplinks, "");
+  bool mayCome = false, mayBeThere = false;
+  for (const UplinkConfig& uplink : config.uplinks) {
+    const Link* link = host.find(uplink.selector());
+    if (link) out.uplinkIndices.push_back(static_cast<uint32_t>(link->index));
+    mayCome |= !link || link->name != uplink.interface;
+    mayBeThere |= isEarly && !link && !uplink.interface.empty();
+  }
+  for (const Link* link : lanLinks(config, host, device)) {
+    if (!hasDefaultRoute(*link, host)) continue;
+    std::vector<Prefix> near;
+    addNetworksOf(*link, near);
+    out.outward.push_back({link->name, static_cast<uint32_t>(link->index),
+                           rangesWithin(guarded, spared(guarded, near))});
+  }
+  if (!mayCome) return;
+  out.newest = 0;
+  for (const auto& [index, link] : host.links())
+    if (link.master == 0 && !mayBeThere)
+      out.newest = std::max(*out.newest, static_cast<uint32_t>(index));
+}
+
 void addGuard(const Config& config, const NetworkTable& host, const RouteSituation& situation,
               bool isEarly, RoutePlan& out) {
   const HostNumbers& numbers = situation.numbers;
   FilterRules& filter = out.filter;
-  addInterfaces(config, host, situation.device, isEarly, filter);
   std::vector<Prefix> guarded = guardedNetworks(config),
-                      here = spared(guarded, lanNetworks(config, host, situation.device)), maybe;
+                      lans = lanNetworks(config, host, situation.device), maybe;
+  addInterfaces(config, host, situation.device, guarded, isEarly, filter);
+  for (const Prefix& network : situation.formerLans)
+    if (!isAmong(lans, network)) lans.push_back(network);
+  std::vector<Prefix> here = spared(guarded, lans);
   addWithin(guarded, kMaybeHere, maybe);
   filter.here = rangesWithin(guarded, here);
   filter.maybeHere = rangesWithin(guarded, maybe);
@@ -327,6 +342,17 @@ std::vector<std::string> interfacesOf(const std::vector<UplinkConfig>& uplinks,
     bool mayCome = uplink.interface.size() < IFNAMSIZ;  // a longer one is a further name
     out.push_back(link ? link->name : mayCome ? uplink.interface : "");
   }
+  return out;
+}
+
+std::vector<Prefix> lansForGuard(const Config& config, const NetworkTable& host,
+                                 const std::string& device) {
+  std::vector<Prefix> out;
+  if (std::ranges::any_of(config.uplinks,
+                          [&](const UplinkConfig& u) { return !host.find(u.selector()); }))
+    return out;
+  for (const Link* link : lanLinks(config, host, device))
+    if (!hasDefaultRoute(*link, host)) addNetworksOf(*link, out);
   return out;
 }
 
