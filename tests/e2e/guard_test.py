@@ -201,8 +201,8 @@ class Block(GuardCase):
                 self.assertEqual([self.passes("wifi0", address) for address in near], [True, True])
 
     def test_the_guard_of_the_boot_knows_the_lans_that_were_there(self):
-        """Hosts of a LAN, also with public addresses, reach each other and this host before the service starts, although
-        the guard was made before the network and while an uplink is absent."""
+        """Hosts of a LAN, also with public addresses, reach each other and this host before the service starts,
+        although the guard was made before the network and while an uplink is absent."""
         lan, hosts = ("172.31.8.1/24", "198.51.100.1/26", "2001:db8:31::1/64"), (
             "172.31.8.7", "198.51.100.7", "2001:db8:31::7")
 

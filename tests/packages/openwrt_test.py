@@ -351,8 +351,8 @@ class Service(Case):
             stdout=subprocess.PIPE, env={"PATH": f"{tools}:/usr/bin:/bin", "FAILS": fails}).stdout
 
     def test_the_guard_is_made_before_the_daemon_by_what_is_started(self):
-        """Also that of a first start, of a changed device or mark, and of another file, when procd has ended the earlier
-        daemon."""
+        """Also that of a first start, of a changed device or mark, and of another file, when procd has ended the
+        earlier daemon."""
         guard = self.folder / "guard.yaml"
         for command in ("start_service", "reload_service"):
             for running in (False, True):

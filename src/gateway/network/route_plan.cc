@@ -79,11 +79,6 @@ std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
   return out;
 }
 
-bool hasDefaultRoute(const Link& link, const NetworkTable& host) {
-  return std::ranges::any_of(
-      kBothFamilies, [&](Family family) { return host.hasDefaultRoute(link.index, family); });
-}
-
 RouteSpec routeOf(Kind kind, const Prefix& destination, uint32_t table) {
   RouteSpec out;
   out.kind = kind;
@@ -163,6 +158,19 @@ std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector
   return out;
 }
 
+/// The networks of `here` that may be reached by this interface. Packets to a LAN whose interface
+/// is down follow a default route: of a family of which the interface has one, only those at it.
+std::vector<Prefix> hereBy(const Link& link, const NetworkTable& host,
+                           const std::vector<Prefix>& guarded, const std::vector<Prefix>& here) {
+  std::vector<Prefix> near, out;
+  addNetworksOf(link, near);
+  near = spared(guarded, near);
+  for (Family family : kBothFamilies)
+    for (const Prefix& network : host.hasDefaultRoute(link.index, family) ? near : here)
+      if (isOfFamily(network, family)) out.push_back(network);
+  return out;
+}
+
 /// The addresses whose longest prefix among both lists is in `here`.
 std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
                                        const std::vector<Prefix>& here) {
@@ -188,7 +196,7 @@ std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
 /// name. `isEarly`: no daemon has followed the host yet, so a configured name that no interface has
 /// may become a further name of one that is there.
 void addInterfaces(const Config& config, const NetworkTable& host, const std::string& device,
-                   const std::vector<Prefix>& guarded, bool isEarly, FilterRules& out) {
+                   bool isEarly, FilterRules& out) {
   out.uplinks = interfacesOf(config.uplinks, host);
   std::erase(out.uplinks, "");
   bool mayCome = false, mayBeThere = false;
@@ -199,11 +207,9 @@ void addInterfaces(const Config& config, const NetworkTable& host, const std::st
     mayBeThere |= isEarly && !link && !uplink.interface.empty();
   }
   for (const Link* link : lanLinks(config, host, device)) {
-    if (!hasDefaultRoute(*link, host)) continue;
-    std::vector<Prefix> near;
-    addNetworksOf(*link, near);
-    out.outward.push_back({link->name, static_cast<uint32_t>(link->index),
-                           rangesWithin(guarded, spared(guarded, near))});
+    bool isOutward = std::ranges::any_of(
+        kBothFamilies, [&](Family family) { return host.hasDefaultRoute(link->index, family); });
+    if (isOutward) out.outward.push_back({link->name, static_cast<uint32_t>(link->index)});
   }
   if (!mayCome) return;
   out.newest = 0;
@@ -218,12 +224,16 @@ void addGuard(const Config& config, const NetworkTable& host, const RouteSituati
   FilterRules& filter = out.filter;
   std::vector<Prefix> guarded = guardedNetworks(config),
                       lans = lanNetworks(config, host, situation.device), maybe;
-  addInterfaces(config, host, situation.device, guarded, isEarly, filter);
+  addInterfaces(config, host, situation.device, isEarly, filter);
   for (const Prefix& network : situation.formerLans)
     if (!isAmong(lans, network)) lans.push_back(network);
   std::vector<Prefix> here = spared(guarded, lans);
   addWithin(guarded, kMaybeHere, maybe);
   filter.here = rangesWithin(guarded, here);
+  for (FilterRules::Outward& way : filter.outward) {
+    const Link& link = host.links().at(static_cast<int>(way.index));
+    way.here = rangesWithin(guarded, hereBy(link, host, guarded, here));
+  }
   filter.maybeHere = rangesWithin(guarded, maybe);
   // The routes do not know by which interface a packet would leave.
   if (filter.outward.empty() && !filter.newest) addWithin(guarded, kMaybeHere, here);
@@ -351,8 +361,13 @@ std::vector<Prefix> lansForGuard(const Config& config, const NetworkTable& host,
   if (std::ranges::any_of(config.uplinks,
                           [&](const UplinkConfig& u) { return !host.find(u.selector()); }))
     return out;
-  for (const Link* link : lanLinks(config, host, device))
-    if (!hasDefaultRoute(*link, host)) addNetworksOf(*link, out);
+  for (const Link* link : lanLinks(config, host, device)) {
+    std::vector<Prefix> near;
+    addNetworksOf(*link, near);
+    for (const Prefix& network : near)
+      if (!host.hasDefaultRoute(link->index, network.address.family) && !isAmong(out, network))
+        out.push_back(network);
+  }
   return out;
 }
 

@@ -48,8 +48,8 @@ RoutePlan planGuard(const Config& config, const NetworkTable& host,
                     const RouteSituation& situation);
 
 /// The networks of LANs that a later guard should know which is made before the host's network:
-/// those at interfaces that are no uplinks and lead nowhere else. Empty while an uplink is absent,
-/// because any interface may turn out to be that.
+/// those at interfaces that are no uplinks and have no default route of the family. Empty while an
+/// uplink is absent, because any interface may turn out to be that.
 std::vector<Prefix> lansForGuard(const Config& config, const NetworkTable& host,
                                  const std::string& device);
 

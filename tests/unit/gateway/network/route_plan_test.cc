@@ -309,6 +309,9 @@ TEST_F(RoutePlanTest, AnInterfaceWithADefaultRouteLeadsPastTheTunnel) {
   EXPECT_THAT(texts(plan().routes), Not(Contains(thrown)));
   routes({"0.0.0.0/0", "10.70.0.128/25"});
   EXPECT_FALSE(holds(filter().outward[0].here, "10.70.0.129")) << "that is routed";
+  host_.removeDefaultRoutes(Address::Family::kV4, 100);
+  EXPECT_TRUE(holds(filter().outward[0].here, "192.168.1.7")) << "its default route is of IPv6";
+  EXPECT_FALSE(holds(filter().outward[0].here, "fd00:1::7"));
 }
 
 TEST_F(RoutePlanTest, AGuardBeforeTheNetworkKnowsTheLansThatWereThere) {
