@@ -128,7 +128,8 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
           }),
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), host_.network(), socketIds_, numbers_),
-      history_(tunnel_, started_),
+      history_(
+          tunnel_, [this] { return status(); }, started_),
       resolver_(host, log_,
                 [this] {
                   updatePeers();
@@ -432,6 +433,7 @@ std::string Gateway::apply(Config next) {
   initiators_.configure(config_, host_.clock().now());
   if (proxy_) proxy_->configure(config_, steering_.names(), numbers_, host_.clock().now());
   peersUp_ = tunnel_.peersUp();
+  history_.onReload();
   resolveNames(true);
   return {};
 }

@@ -18,7 +18,8 @@ struct MarkMatch {
 
 /// The packet marks, routing tables and rule priorities by which a gateway steers packets at its
 /// host. Marks are values of one field of the packet mark, eight bits wide; nothing else of a mark
-/// is looked at or changed. Gateways of one host differ by their slot (Host::slot()).
+/// is changed. Only `device.bypass-marks`, and the question whether there is a mark at all, look at
+/// other bits. Gateways of one host differ by their slot (Host::slot()).
 struct HostNumbers {
   uint32_t markMask = 0xff;      ///< `device.mark-mask`
   uint32_t rulePriority = 6000;  ///< `device.rule-priority`
@@ -50,6 +51,12 @@ struct HostNumbers {
     };
     return (mark.mask & markMask) != 0 &&
            (may(outsideMark(), outsideMask()) || may(anyInterceptedMark(), anyInterceptedMask()));
+  }
+
+  /// Whether all packets with such a mark bypass the tunnel, as Braid's own.
+  bool areOutside(const MarkMatch& mark) const {
+    return (mark.mask & outsideMask()) == outsideMask() &&
+           (mark.value & outsideMask()) == outsideMark();
   }
 
   // Routing tables.

@@ -29,8 +29,19 @@ struct FilterRules {
     bool operator==(const Portal&) const = default;
   };
 
-  std::string device;     ///< the tunnel's interface
-  uint32_t markMask = 0;  ///< the only bits of a packet's or connection's mark that are looked at
+  /// An interface that leads past the tunnel without being an uplink.
+  struct Outward {
+    std::string interface;
+    uint32_t index = 0;
+    /// Guarded destinations that are at this interface itself. Like `guarded`.
+    std::vector<AddressRange> here{};
+    bool operator==(const Outward&) const = default;
+  };
+
+  std::string device;  ///< the tunnel's interface
+  /// The bits of a packet's or connection's mark that are changed. Only `bypass`, and `localMark`
+  /// in that it looks for any mark, look at others.
+  uint32_t markMask = 0;
   std::vector<Reply> replies;
   /// With replies: the mark of what a DHCP client sends to renew its lease, so that it leaves by an
   /// uplink.
@@ -43,9 +54,10 @@ struct FilterRules {
   /// Interfaces by which nothing guarded may leave: names, and indices of those that are there.
   std::vector<std::string> uplinks;
   std::vector<uint32_t> uplinkIndices{};
-  /// Interfaces by which nothing guarded may leave but to `here`. So it is with those that have a
-  /// larger index than `newest`; 0: all, nullopt: none.
-  std::vector<std::string> outward{};
+  /// Interfaces by which nothing guarded may leave but to what is at them.
+  std::vector<Outward> outward{};
+  /// By interfaces that have a larger index nothing guarded may leave but to `here`; 0: by all,
+  /// nullopt: there are none.
   std::optional<uint32_t> newest{};
   /// Packets may pass if their mark has this value in the bits of `outsideMask`.
   uint32_t outside = 0, outsideMask = 0;
@@ -56,8 +68,8 @@ struct FilterRules {
   /// Destinations that may be reached by the tunnel only. Like those below: in ascending order, not
   /// adjacent.
   std::vector<AddressRange> guarded;
-  /// Guarded destinations that may be reached by interfaces other than the uplinks: the LAN, and
-  /// what may belong to it.
+  /// Guarded destinations that may be reached by interfaces other than those: the LAN, and what may
+  /// belong to it.
   std::vector<AddressRange> here{}, maybeHere{};
   /// Guarded destinations that may not be reached by the devices of other gateways of this host
   /// either; the rest may.

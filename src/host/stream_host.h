@@ -24,25 +24,26 @@ struct PortForward {
   uint8_t protocol = 0;  ///< ip::kTcp or ip::kUdp
   uint16_t firstPort = 0, lastPort = 0;
   Address to;
-  uint16_t toPort = 0;       ///< 0: the original destination port
-  std::vector<Prefix> from;  ///< sources that may use it, of the same family as `to`; empty: all
-  bool ownSource = false;    ///< the other host sees this host's address instead of the source's
+  uint16_t toPort = 0;         ///< 0: the original destination port
+  std::vector<Prefix> from{};  ///< sources that may use it, of the same family as `to`; empty: all
+  bool ownSource = false;      ///< the other host sees this host's address instead of the source's
   bool operator==(const PortForward&) const = default;
 };
 
 /// How the kernel must translate addresses of packets that pass through this host.
 struct Translation {
-  std::string device;  ///< the tunnel's interface
+  std::string device{};  ///< the tunnel's interface
   /// Packets that come from the tunnel and leave by another interface get that interface's address
   /// as their source.
   bool masqueradeV4 = false;
   bool masqueradeV6 = false;
-  std::vector<AddressRange> sources;  ///< sources to masquerade; in ascending order, not adjacent
-  std::vector<PortForward> forwards;  ///< the first that matches is used
+  /// Sources to masquerade; in ascending order, not adjacent.
+  std::vector<AddressRange> sources{};
+  std::vector<PortForward> forwards{};  ///< the first that matches is used
   /// Packets of other hosts to `direct` that leave by one of these interfaces get its address as
   /// their source.
-  std::vector<std::string> uplinks;
-  std::vector<AddressRange> direct;  ///< in ascending order, not adjacent
+  std::vector<std::string> uplinks{};
+  std::vector<AddressRange> direct{};  ///< in ascending order, not adjacent
   /// With `direct`: in the bits of `markMask`, the mark of connections that began through the
   /// tunnel. See Translator::forgetTunnelled().
   uint32_t tunnelledMark = 0, markMask = 0;

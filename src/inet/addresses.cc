@@ -137,6 +137,15 @@ bool Prefix::contains(const Address& a) const {
          ((a.bytes[whole] ^ address.bytes[whole]) & maskByte(length, whole)) == 0;
 }
 
+bool Prefix::isEverything() const {
+  return length <= 1 || (length <= globalUnicast().length + 1 && overlaps(globalUnicast()));
+}
+
+const Prefix& globalUnicast() {
+  static const Prefix kNetwork = *Prefix::parse("2000::/3");
+  return kNetwork;
+}
+
 bool PrefixTable::insert(const Prefix& prefix, size_t value) {
   std::unique_ptr<Node>* link = &roots_[rootOf(prefix.address)];
   while (true) {

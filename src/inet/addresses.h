@@ -60,12 +60,15 @@ struct Prefix {
   bool contains(const Address& a) const;
   /// Whether the two prefixes have an address in common.
   bool overlaps(const Prefix& b) const { return contains(b.address) || b.contains(address); }
-  /// Whether this is a whole address family or one half of it. Two halves instead of 0.0.0.0/0 or
-  /// ::/0 leave a default route alone. A peer with such a prefix gets all packets to destinations
-  /// that no other peer has.
-  bool isEverything() const { return length <= 1; }
+  /// Whether this holds a whole address family or one half of it; globalUnicast() counts as all of
+  /// IPv6. Two halves instead of 0.0.0.0/0 or ::/0 leave a default route alone. A peer with such a
+  /// prefix gets all packets to destinations that no other peer has.
+  bool isEverything() const;
   auto operator<=>(const Prefix&) const = default;
 };
+
+/// 2000::/3, the part of IPv6 that hosts of the Internet have (RFC 4291 section 2.4).
+const Prefix& globalUnicast();
 
 /// Longest-prefix match from an address to a small number (a peer's index). It is a binary trie
 /// without nodes that have a single child (Morrison, "PATRICIA", Journal of the ACM, 1968). The

@@ -33,6 +33,14 @@ class Strays(Capture):
 class Gateways(GuardCase):
     def test_of_two_gateways_each_has_its_tunnel(self):
         """The first one takes everything, the second one its own networks; both guard."""
+        self.check_tunnels()
+
+    def test_of_two_gateways_each_has_its_tunnel_where_global_unicast_is_everything(self):
+        """A usual way to say it for IPv6."""
+        self.gateway.config["device"]["routes"] = ["0.0.0.0/1", "128.0.0.0/1", "2000::/3"]
+        self.check_tunnels()
+
+    def check_tunnels(self):
         def reached():
             return [self.ping(address, count=3, wait=0.5, namespace=self.edge) for address in (V4, V6, *Other.FAR)]
 

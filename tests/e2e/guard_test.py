@@ -105,15 +105,27 @@ class Block(GuardCase):
         self.assertEqual(self.ping(V4), 5)
         self.assertEqual(self.seen(self.gateway.stop), [0, 0])
 
-    def passes(self, device):
-        """Whether this host may send by this interface to an address as in LANs."""
-        with self.edge.inside(socket.socket, socket.AF_INET, socket.SOCK_DGRAM) as end:
+    def passes(self, device, address=MAYBE_LAN):
+        """Whether this host may send by this interface, by default to an address as in LANs."""
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with self.edge.inside(socket.socket, family, socket.SOCK_DGRAM) as end:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
             try:
-                end.sendto(b"may it?", (MAYBE_LAN, MARKED))
+                end.sendto(b"may it?", (address, MARKED + 1))
             except PermissionError:
                 return False
             return True
+
+    def make_lan(self, name, *addresses):
+        """A further LAN of the edge without hosts, until the test ends."""
+        self.edge.ip("link", "add", name, "type", "bridge")
+        self.addCleanup(self.edge.ip, "link", "del", name)
+        self.address_lan(name, *addresses)
+
+    def address_lan(self, name, *addresses):
+        for address in addresses:
+            self.edge.address(name, address)
+        self.edge.ip("link", "set", name, "up")
 
     def test_an_uplink_by_a_further_name(self):
         """What leaves by it is guarded even to addresses that may be those of a LAN. So is what leaves by an interface
@@ -164,6 +176,55 @@ class Block(GuardCase):
         self.use(wifi)
         self.braidctl("guard", "apply")
         self.assertEqual(self.seen(), [0, 0], "the other one")
+
+    def test_what_is_for_a_lan_leaves_by_no_other_default_route(self):
+        """While the LAN's interface is down. The other interface's own network is reached by it."""
+        lan, hosts = ("172.31.8.1/24", "fd31:8::1/64"), ("172.31.8.7", "fd31:8::7")
+        near = [pair[1] for pair in self.lab.sites[0].link_addresses(0)]
+        for family, via in zip(("-4", "-6"), near):
+            route = (family, "route", "add", "default", "via", via, "dev", "wifi0", "metric", 1)
+            self.edge.ip(*route)
+            self.addCleanup(self.edge.ip, family, "route", "del", *route[3:])
+        self.make_lan("lan1", *lan)
+        self.gateway.config["device"]["networks"] = ["172.31.8.0/24", "fd31:8::/64"]
+        self.use(self.gateway.config["uplinks"][1])
+        self.edge.ip("link", "set", "lan1", "down")
+        for namespace in (self.edge, self.lab.client):
+            self.addCleanup(Sender(namespace, hosts).close)
+        self.braidctl("guard", "apply")
+        for name, action in (("the guard alone", None), ("running", self.gateway.start),
+                             ("the LAN comes", lambda: self.address_lan("lan1", lan[1])),
+                             ("the LAN goes", lambda: self.edge.ip("link", "set", "lan1", "down")),
+                             ("killed", lambda: self.gateway.stop(signal.SIGKILL))):
+            with self.subTest(name):
+                self.assertEqual(self.seen(action), [0, 0])
+                self.assertEqual([self.passes("wifi0", address) for address in near], [True, True])
+
+    def test_the_guard_of_the_boot_knows_the_lans_that_were_there(self):
+        """Hosts of a LAN, also with public addresses, reach each other and this host before the service starts,
+        although the guard was made before the network and while an uplink is absent."""
+        lan, hosts = ("172.31.8.1/24", "198.51.100.1/26", "2001:db8:31::1/64"), (
+            "172.31.8.7", "198.51.100.7", "2001:db8:31::7")
+
+        def reached():
+            return [self.passes("lan1", host) for host in hosts]
+
+        self.make_lan("lan1", *lan)
+        self.braidctl("guard", "apply")
+        self.assertEqual(reached(), [True, True, True])
+        self.edge.ip("link", "set", "lan1", "down")
+        self.edge.ip("address", "flush", "dev", "lan1")
+        self.use({**self.gateway.config["uplinks"][0], "interface": "modem0"})
+        self.braidctl("guard", "apply")
+        self.address_lan("lan1", *lan)
+        self.eventually(lambda: "tentative" not in self.edge.ip("address", "show", "dev", "lan1"), "the addresses")
+        self.assertEqual(reached(), [True, True, True])
+        self.assertFalse(self.passes("lan1", "198.51.100.77"), "of no LAN")
+        self.braidctl("release")
+        self.edge.ip("address", "flush", "dev", "lan1")
+        self.braidctl("guard", "apply")
+        self.address_lan("lan1", *lan)
+        self.assertEqual(reached(), [False, False, False], "a release forgets")
 
     def test_an_uplink_that_comes_late_may_have_the_name_as_a_further_one(self):
         """As with a modem that is plugged in after the boot."""

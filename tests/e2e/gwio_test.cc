@@ -691,6 +691,23 @@ TEST_F(Config, WhatOthersTakeAwayIsPutBack) {
   EXPECT_EQ(everything(), before);
 }
 
+// Such as a persistent TUN device that somebody else has made.
+TEST_F(Config, ADeviceThatIsUpAlreadyIsMarkedAsOneOfBraids) {
+  ip("link set eth1 up");
+  std::string before = everything();
+  {
+    NetlinkConfig c;
+    c.setLinkUp("eth1");
+    EXPECT_THAT(ip("link show eth1"), HasSubstr("group 66"));
+    c.setLinkUp("eth1");
+    EXPECT_THAT(c.restore().back, IsEmpty());
+  }
+  EXPECT_EQ(everything(), before);
+  ip("link set eth1 group 7");
+  NetlinkConfig().setLinkUp("eth1");
+  EXPECT_THAT(ip("link show eth1"), HasSubstr("group 7")) << "that of somebody else";
+}
+
 TEST_F(Config, NetworksElsewhereAreThoseOfOtherDevicesRoutes) {
   ip("link set eth1 up");
   ip("addr add 10.66.0.1/24 dev eth1");

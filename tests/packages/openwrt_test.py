@@ -332,26 +332,43 @@ class Service(Case):
     def test_starts_what_is_enabled(self):
         status, said, _ = self.service("start_service", self.good())
         self.assertEqual(status, 0, said)
-        self.assertIn(f"procd_set_param command {binary('braidd')} --config {self.folder}/var/braid/braid.yaml", said)
+        self.assertIn(f"{self.folder}/var/braid/braid.yaml\n", self.run_instance(said)("0"))
         yaml = self.folder / "var/braid/braid.yaml"
         self.assertEqual(yaml.stat().st_mode & 0o777, 0o600)
 
-    def test_the_guard_is_made_before_the_start_by_what_is_started(self):
-        """Also that of a first start, and of a changed device or mark."""
-        file = f"{self.folder}/guard.yaml"
-        status, said, _ = self.service(f'ctl() {{ cp {file} {self.folder}/seen; echo "ctl $*" >&3; }}\n'
-                                       "exec 3>&1\nstart_service", self.good())
-        self.assertEqual(status, 0, said)
-        self.assertEqual(said.count(f"ctl guard apply {file}\n"), 1, said)
-        self.assertLess(said.index("ctl guard apply"), said.index("procd_open_instance"))
-        self.assertIn("when-down: 'block'", (self.folder / "seen").read_text(encoding="utf-8"))
-        status, said, _ = self.service("ctl() { echo \"ctl $*\" >&3; }\nexec 3>&1\nstart_service", self.good(),
-                                       running=True)
-        self.assertEqual((status, "ctl guard" in said), (0, False), "it keeps its own")
-        status, said, _ = self.service("ctl() { return 1; }\nstart_service", self.good())
-        self.assertEqual(status, 0, "the daemon makes it in any case")
-        self.assertIn("no guard: see", said)
-        self.assertIn("procd_set_param command", said)
+    def run_instance(self, said):
+        """Runs the command that procd was given, with programs that tell their words: braidctl, braidd and logger."""
+        words = next(line for line in said.splitlines() if line.startswith("procd_set_param command "))
+        tools = self.folder / "tools"
+        tools.mkdir(exist_ok=True)
+        for name in ("ctl", "daemon", "logger"):
+            (tools / name).write_text(f'#!/bin/sh\necho "{name} $*"\ntest {name} != ctl || exit $FAILS\n',
+                                      encoding="utf-8")
+            (tools / name).chmod(0o700)
+        prefix, script, file = re.fullmatch(r"procd_set_param command (/bin/sh -c) (.*) (\S+)", words).groups()
+        script = script.replace(binary("braidd"), "daemon").replace("ctl guard apply", f"{tools}/ctl guard apply", 1)
+        return lambda fails: subprocess.run(
+            [*SHELL, prefix.split()[1], script.replace(">/dev/null", ""), file], check=True, text=True,
+            stdout=subprocess.PIPE, env={"PATH": f"{tools}:/usr/bin:/bin", "FAILS": fails}).stdout
+
+    def test_the_guard_is_made_before_the_daemon_by_what_is_started(self):
+        """Also that of a first start, of a changed device or mark, and of another file, when procd has ended the
+        earlier daemon."""
+        guard = self.folder / "guard.yaml"
+        for command in ("start_service", "reload_service"):
+            for running in (False, True):
+                guard.unlink(missing_ok=True)
+                (self.folder / "var/braid/started").unlink(missing_ok=True)
+                status, said, _ = self.service(f"start() {{ start_service; }}\n{command}", self.good(), running)
+                self.assertEqual(status, 0, said)
+                self.assertNotIn("ctl guard apply", said.partition("procd_set_param command")[0])
+                run = self.run_instance(said)
+                yaml = f"{self.folder}/var/braid/braid.yaml"
+                made, started = f"ctl guard apply {guard}\n", f"daemon --config {yaml}\n"
+                self.assertEqual(run("0"), made + started)
+                failed = f"logger -t braid -p daemon.err no guard: see 'ctl guard apply {guard}'\n"
+                self.assertEqual(run("1"), made + failed + started, "the daemon makes it in any case")
+                self.assertIn("when-down: 'block'", guard.read_text(encoding="utf-8"))
 
     def test_starts_nothing_that_is_not(self):
         status, said, _ = self.service("start_service", self.good().replace("enabled '1'", "enabled '0'"))
@@ -434,7 +451,7 @@ class Service(Case):
         uci = f"config gateway\n\toption enabled '1'\n\toption yaml '{given}'\n\toption key 'nothing of it'\n"
         status, said, _ = self.service("start_service", uci)
         self.assertEqual(status, 0, said)
-        self.assertIn(f"procd_set_param command {binary('braidd')} --config {given}\n", said)
+        self.assertIn(f"daemon --config {given}\n", self.run_instance(said)("0"))
         self.assertIn(f"procd_set_param file {given}\n", said)
         status, said, _ = self.service("reload_service", uci)
         self.assertEqual((status, "procd_send_signal braid * HUP" in said), (0, True))

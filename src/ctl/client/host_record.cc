@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
+#include <sstream>
 #include <system_error>
 
 #include "host/linux/files.h"
@@ -81,8 +82,11 @@ void HostRecord::remove() const {
   fs::remove(kFolder, ignored);  // only when it is empty
 }
 
-KeptConfig::KeptConfig(const std::string& config)
-    : config_(config), path_(std::string(kKeptFolder) + "/" + nameOf(config) + ".yaml") {}
+KeptConfig::KeptConfig(const std::string& config, const std::string& root)
+    : config_(config),
+      folder_(root + kKeptFolder),
+      path_(folder_ + "/" + nameOf(config) + ".yaml"),
+      networksPath_(folder_ + "/" + nameOf(config) + ".networks") {}
 
 std::optional<std::string> KeptConfig::read() const {
   return textOfFile(path_);
@@ -90,16 +94,41 @@ std::optional<std::string> KeptConfig::read() const {
 
 void KeptConfig::keep() const {
   std::optional<std::string> text = textOfFile(config_);
-  if (!text || text == read()) return;
-  std::error_code ignored;
-  fs::create_directory(kKeptFolder, ignored);
-  writeDurableFile(path_, *text, 0600);
+  if (text && text != read()) write(path_, *text);
+}
+
+std::vector<Prefix> KeptConfig::networks() const {
+  std::vector<Prefix> out;
+  std::ifstream in(networksPath_);
+  for (const std::string& word : readWords(in))
+    if (std::optional<Prefix> network = Prefix::parse(word)) out.push_back(*network);
+  return out;
+}
+
+void KeptConfig::keepNetworks(std::vector<Prefix> seen) const {
+  const std::vector<Prefix> before = networks();
+  for (const Prefix& network : before)
+    if (std::ranges::find(seen, network) == seen.end()) seen.push_back(network);
+  if (seen.size() > kMostNetworks) seen.resize(kMostNetworks);
+  if (std::ranges::is_permutation(seen, before)) return;
+  std::vector<std::string> words;
+  for (const Prefix& network : seen) words.push_back(network.toString());
+  std::ostringstream text;
+  writeWords(text, words);
+  text << '\n';
+  write(networksPath_, text.str());
 }
 
 void KeptConfig::remove() const {
   std::error_code ignored;
-  fs::remove(path_, ignored);
-  fs::remove(kKeptFolder, ignored);  // only when it is empty
+  for (const std::string& path : {path_, networksPath_}) fs::remove(path, ignored);
+  fs::remove(folder_, ignored);  // only when it is empty
+}
+
+void KeptConfig::write(const std::string& path, const std::string& text) const {
+  std::error_code ignored;
+  fs::create_directory(folder_, ignored);
+  writeDurableFile(path, text, 0600);
 }
 
 }  // namespace braid

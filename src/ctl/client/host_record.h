@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "inet/addresses.h"
+
 namespace braid {
 
 /// What a verb has changed at this host until the next boot: some words in a file of
@@ -36,22 +38,32 @@ class HostRecord {
 void writeWords(std::ostream& out, const std::vector<std::string>& words);
 std::vector<std::string> readWords(std::istream& in);
 
-/// A configuration as a verb last read it without a mistake, kept over boots in a file of
-/// /var/lib/braid-host: for what must not fail when somebody has edited the configuration since.
+/// What a verb needs at the next boot, in files of /var/lib/braid-host: the configuration as it was
+/// last read without a mistake, because somebody may have edited it since, and the networks of
+/// LANs, because they may not be there yet. Only changes are written. Errors of writing are
+/// ignored: then an older state is read next time, or none.
 class KeptConfig {
  public:
-  /// `config`: path of the configuration.
-  explicit KeptConfig(const std::string& config);
+  /// When there are more networks, the oldest are forgotten.
+  static constexpr size_t kMostNetworks = 32;
+
+  /// `config`: path of the configuration. `root`: a folder used instead of /.
+  explicit KeptConfig(const std::string& config, const std::string& root = {});
 
   /// The text; nullopt: none is kept.
   std::optional<std::string> read() const;
-  /// Keeps the configuration's present text. Writes only a change. Errors are ignored: then the
-  /// next read() returns an older text or none.
+  /// Keeps the configuration's present text.
   void keep() const;
+  /// The networks, those that came last first.
+  std::vector<Prefix> networks() const;
+  /// Keeps networks that are seen now beside the earlier ones.
+  void keepNetworks(std::vector<Prefix> seen) const;
   void remove() const;
 
  private:
-  std::string config_, path_;
+  void write(const std::string& path, const std::string& text) const;
+
+  std::string config_, folder_, path_, networksPath_;
 };
 
 }  // namespace braid

@@ -138,9 +138,10 @@ struct MuteNeighbour {
 void judgeRouters(const Patient& patient, const std::vector<MuteNeighbour>& mute,
                   DoctorReport& report);
 
-/// Judges what a daemon took over as streams, by its answer "status". `isUp`: some peer is.
-void judgeStreams(const Patient& patient, const nlohmann::json& status, bool isUp,
-                  DoctorReport& report);
+/// Judges what a daemon took over as streams, by its answers "status" and "history". `isUp`: some
+/// peer is.
+void judgeStreams(const Patient& patient, const nlohmann::json& status,
+                  const nlohmann::json& history, bool isUp, DoctorReport& report);
 /// Names the captive portals that a daemon found, by its answer "status".
 void judgePortals(const nlohmann::json& status, DoctorReport& report);
 /// Judges the peers' states and failed handshakes by a daemon's answers "status" and "history".

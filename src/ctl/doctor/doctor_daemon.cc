@@ -13,18 +13,26 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Packets. Fewer, as of a host that tries its other address, are not a finding.
+// Packets, lately. Fewer, as of a host that tries its other address, are not a finding.
 constexpr uint64_t kManyForeign = 20;
 constexpr double kSearched = 10;  // s after which the size of a path is known
 constexpr double kNarrowPath =
     1343;  // bytes: paths that carry less get small packets only (mtu_discovery.h)
 // The least RTT of 10 s. Chosen: a hop by a geostationary satellite takes some 600 ms.
 constexpr double kSlowMs = 1500;
-// Streams that were forbidden. Each pair of hosts begins with one, and is left to packets then.
+// Streams that were forbidden lately. Each pair of hosts begins with one, and is left to packets
+// then.
 constexpr uint64_t kManyForbidden = 3;
-// Packets between peers that were dropped.
+// Packets between peers that were dropped lately.
 constexpr uint64_t kManyBetween = 10;
 constexpr double kOrdinaryPath = 1400;  // bytes: an interface with an ordinary MTU carries as much
+
+// How much one of RefusedCounts has grown in the last ten minutes, or since the configuration came
+// into effect, so that doctor does not report what was mended. Of an older daemon: since its start.
+uint64_t lately(const Json& now, const Json& history, const char* key) {
+  uint64_t total = countOf(now, key), before = countOf(fieldOf(history, "formerly"), key);
+  return total > before ? total - before : 0;
+}
 
 struct Remedy {
   std::string_view words;  ///< the error of a handshake contains these words
@@ -69,7 +77,8 @@ Json lastFailure(const Json& history, const std::string& peer) {
   return last;
 }
 
-void judgeCaller(const Json& status, const std::string& name, DoctorReport& report) {
+void judgeCaller(const Json& status, const Json& history, const std::string& name,
+                 DoctorReport& report) {
   Json drops = fieldOf(status, kKeyOf<&TunnelStatus::drops>);
   Json traffic = fieldOf(status, "host_traffic");
   std::string at = "this gateway";
@@ -83,7 +92,7 @@ void judgeCaller(const Json& status, const std::string& name, DoctorReport& repo
          "in a "
          "NAT router, and check the endpoint at the peers"});
   }
-  if (uint64_t n = countOf(drops, "handshake_decrypt_failed")) {
+  if (uint64_t n = lately(drops, history, kKeyOf<&RefusedCounts::wrongPin>)) {
     return report.wrong({"peer",
                          name + " has not come; " + std::to_string(n) +
                              " handshakes were for a gateway with "
@@ -114,7 +123,7 @@ void judgePeer(const Patient& patient, const Json& status, const Json& history, 
         {"peer", name + " is not up: " + text, "nothing goes to it", remedyFor(text)});
   }
   if (!called) {
-    if (!anyUp) judgeCaller(status, name, report);
+    if (!anyUp) judgeCaller(status, history, name, report);
     return;
   }
   // There is a session, but none of its paths is validated.
@@ -126,7 +135,8 @@ void judgePeer(const Patient& patient, const Json& status, const Json& history, 
          "let UDP datagrams of 1200 bytes pass all firewalls, and raise the MTU of the path "
          "to 1280 or more"});
   }
-  bool refused = countOf(fieldOf(status, "host_drops"), kKeyOf<&SocketDrops::sendErrors>) > 0;
+  bool refused =
+      lately(fieldOf(status, "host_drops"), history, kKeyOf<&RefusedCounts::sendErrors>) > 0;
   report.wrong({"peer",
                 name + " is not up" +
                     (refused ? ": the kernel refuses to send to it" : ", and no handshake ended"),
@@ -262,7 +272,8 @@ void judgePortals(const Json& status, DoctorReport& report) {
   }
 }
 
-void judgeStreams(const Patient& patient, const Json& status, bool isUp, DoctorReport& report) {
+void judgeStreams(const Patient& patient, const Json& status, const Json& history, bool isUp,
+                  DoctorReport& report) {
   Json streams = fieldOf(status, "streams");
   if (!flagOf(streams, kKeyOf<&StreamFigures::on>)) return;
   bool isWanted = hasHosts(patient.config) && !patient.config.streams.match.empty();
@@ -272,13 +283,14 @@ void judgeStreams(const Patient& patient, const Json& status, bool isUp, DoctorR
                   "both gateways need the section 'streams', and each other's networks as "
                   "prefixes; the log says when the kernel refuses the rules for it"});
   }
-  uint64_t forbidden = countOf(streams, kKeyOf<&StreamFigures::forbidden>);
+  uint64_t forbidden = lately(streams, history, kKeyOf<&RefusedCounts::forbidden>);
   if (forbidden < kManyForbidden) return;
   report.wrong({"streams",
                 std::to_string(forbidden) +
-                    " connections were refused as streams (ended_forbidden): the gateway at the "
-                    "server's side does not let peers to their destinations, or their hosts are "
-                    "in none of the prefixes that it has for the other gateway",
+                    " connections were refused as streams in the last 10 minutes "
+                    "(ended_forbidden): the gateway at the server's side does not let peers to "
+                    "their destinations, or their hosts are in none of the prefixes that it has "
+                    "for the other gateway",
                 "the first connection between two such hosts is reset, the next ones are packets",
                 "at the server's side 'forwarding: on', or the destinations in streams.accept, and "
                 "the hosts' network in the peer's prefixes; or leave them out by streams.from or "
@@ -288,10 +300,11 @@ void judgeStreams(const Patient& patient, const Json& status, bool isUp, DoctorR
 void checkDaemon(const Patient& patient, DoctorReport& report) {
   if (!patient.daemon) return;
   const Json& status = patient.daemon->status;
+  const Json& history = patient.daemon->history;
   // A path's size is not known at once.
   bool young = numberOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::uptime>) < kSearched;
   if (young) report.unknown("daemon", "it began only now: ask again in 10 s");
-  if (!young) judgePeers(patient, status, patient.daemon->history, report);
+  if (!young) judgePeers(patient, status, history, report);
   for (const Json& uplink : listOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::uplinks>)) {
     Json meter = fieldOf(uplink, kKeyOf<&UplinkStatus::meter>);
     if (!flagOf(meter, kKeyOf<&MeterReading::closed>)) continue;
@@ -301,21 +314,23 @@ void checkDaemon(const Patient& patient, DoctorReport& report) {
                   "nothing goes by it until " + cell<&MeterPeriodStatus::until>(meter),
                   "raise metered.cap and reload, to use it all the same"});
   }
-  uint64_t foreign = countOf(fieldOf(status, kKeyOf<&TunnelStatus::drops>), "foreign_source");
+  const Json& drops = fieldOf(status, kKeyOf<&TunnelStatus::drops>);
+  uint64_t foreign = lately(drops, history, kKeyOf<&RefusedCounts::foreignSource>);
   if (foreign >= kManyForeign) {
     report.wrong(
         {"prefixes",
          std::to_string(foreign) +
-             " packets of peers were dropped: their sources are in none of the "
-             "peer's prefixes (foreign_source)",
+             " packets of peers were dropped in the last 10 minutes: their sources are in none of "
+             "the peer's prefixes (foreign_source)",
          "hosts behind the peer cannot use the tunnel",
          "add their network to the peer's 'prefixes' here, or mend the routes and NAT there"});
   }
-  uint64_t between = countOf(fieldOf(status, kKeyOf<&TunnelStatus::drops>), "between_peers");
+  uint64_t between = lately(drops, history, kKeyOf<&RefusedCounts::betweenPeers>);
   if (between >= kManyBetween) {
     report.wrong({"between-peers",
                   std::to_string(between) +
-                      " packets from a peer to another one were dropped (between_peers)",
+                      " packets from a peer to another one were dropped in the last 10 minutes "
+                      "(between_peers)",
                   "hosts behind one peer do not reach those behind another",
                   "if they shall: 'between-peers: on' here, and each other's networks in "
                   "device.routes and prefixes there; else nothing"});
@@ -324,7 +339,7 @@ void checkDaemon(const Patient& patient, DoctorReport& report) {
   const Json::array_t& peers = listOf(status, "peers");
   bool isUp =
       std::ranges::any_of(peers, [](const Json& p) { return flagOf(p, kKeyOf<&PeerStatus::up>); });
-  judgeStreams(patient, status, !young && isUp, report);
+  judgeStreams(patient, status, history, !young && isUp, report);
   judgePortals(status, report);
   Json trace = fieldOf(status, "trace");
   if (std::string problem = textOf(trace, kKeyOf<&TraceStatus::problem>); problem != "-")

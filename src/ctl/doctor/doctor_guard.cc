@@ -55,9 +55,8 @@ void checkOwnWays(const Patient& patient, DoctorReport& report) {
   const std::vector<Prefix>& routes = patient.config.device.routes;
   const Link* own = patient.table.find(patient.config.device.name);
   for (Address::Family family : {Address::Family::kV4, Address::Family::kV6}) {
-    bool isWide = std::ranges::any_of(routes, [&](const Prefix& p) {
-      return p.address.family == family && (p.length == 0 || p == *Prefix::parse("2000::/3"));
-    });
+    bool isWide = std::ranges::any_of(
+        routes, [&](const Prefix& p) { return p.address.family == family && p.isEverything(); });
     bool hasWay = std::ranges::any_of(patient.routes, [&](const FoundRoute& found) {
       const Prefix& to = found.spec.destination;
       return found.unicast && to.length == 0 && to.address.family == family &&

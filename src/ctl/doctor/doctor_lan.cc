@@ -17,9 +17,8 @@ bool isGlobalV6(const LinkAddress& a) {
 
 // Whether hosts of the LAN reach other hosts of the IPv6 Internet through the tunnel.
 bool takesGlobalV6(const Config& config) {
-  const Prefix global = *Prefix::parse("2000::/3");
   return std::ranges::any_of(config.device.routes, [&](const Prefix& p) {
-    return p.address.isV6() && p.overlaps(global) && !isPrivate(p);
+    return p.address.isV6() && p.overlaps(globalUnicast()) && !isPrivate(p);
   });
 }
 

@@ -64,7 +64,7 @@ std::optional<Prefix> beyond(const Config& config, Address::Family family) {
 // With a default route behind the tunnel, nobody there is known to have business in the LAN.
 bool hasDefaultBeyond(const Config& config, Address::Family family) {
   std::optional<Prefix> widest = beyond(config, family);
-  return widest && widest->length == 0;
+  return widest && widest->isEverything();
 }
 
 class Finder {

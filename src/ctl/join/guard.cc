@@ -128,16 +128,18 @@ void remove(const Guard& guard) {
   }
 }
 
-// The guard that this configuration asks for on this host.
-RoutePlan planOf(const Config& config, const Guard& guard) {
+// The guard that this configuration asks for on this host. `formerLans`: networks of LANs that may
+// not be there yet.
+RoutePlan planOf(const Config& config, const Guard& guard, const NetworkTable& host,
+                 std::vector<Prefix> formerLans) {
   RouteSituation situation{guard.device, guard.numbers, false, {}, false};
-  NetlinkMonitor monitor;
+  situation.formerLans = std::move(formerLans);
   unsigned number = 0;
-  for (const std::string& interface : interfacesOf(config.uplinks, monitor.table())) {
+  for (const std::string& interface : interfacesOf(config.uplinks, host)) {
     uint32_t mark = situation.numbers.replyMark(number++);
     if (!interface.empty()) situation.replies.push_back({interface, mark});
   }
-  return planGuard(config, monitor.table(), situation);
+  return planGuard(config, host, situation);
 }
 
 std::vector<FoundRule> rulesOfBraid() {
@@ -169,14 +171,17 @@ void applyGuard(const std::string& file, bool json, std::ostream& out) {
   std::optional<Guard> before = recall(record);
   // The record of another guard is kept until that is removed: nothing else knows of it.
   const bool isOther = before && *before != now;
+  const NetlinkMonitor monitor;
+  const NetworkTable& host = monitor.table();
   if (isKept(now)) {
     if (config.device.whenDown == DeviceConfig::WhenDown::kBlock) {
       if (!isOther) keep(record, now);
       if (mistakes.empty()) kept.keep();
+      kept.keepNetworks(lansForGuard(config, host, now.device));
     }
     return tell(true, "the gateway runs and keeps its guard", json, out);
   }
-  RoutePlan guard = planOf(config, now);
+  RoutePlan guard = planOf(config, now, host, kept.networks());
   if (!guard.filter.guard) {
     remove(now);
     if (isOther) remove(*before);
@@ -187,6 +192,7 @@ void applyGuard(const std::string& file, bool json, std::ostream& out) {
   }
   if (!isOther) keep(record, now);
   if (mistakes.empty()) kept.keep();
+  kept.keepNetworks(lansForGuard(config, host, now.device));
   NetlinkConfig network;
   NftFilter filter(now.device);
   applyGuard(network, filter, now.device, guard);
@@ -240,7 +246,7 @@ bool isGuarded(const Config& config) {
              rule.spec.table == wanted.table;
     });
   };
-  return std::ranges::all_of(planOf(config, guard).rules, isThere) &&
+  return std::ranges::all_of(planOf(config, guard, NetlinkMonitor().table(), {}).rules, isThere) &&
          NftFilter(guard.device).isThere();
 }
 

@@ -14,6 +14,8 @@ namespace braid {
 
 /// Puts it into effect, or removes one that is not wanted any more. A gateway that runs keeps its
 /// own. When the file has a mistake, the guard is made by the text that was good last (KeptConfig).
+/// The LANs that were there at earlier calls count as well, because a guard of the boot is made
+/// before the host's network.
 void applyGuard(const std::string& file, bool json, std::ostream& out);
 /// Removes it, also when the configuration says something else by now or cannot be read: what
 /// applyGuard() made is recorded.

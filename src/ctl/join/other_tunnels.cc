@@ -35,6 +35,22 @@ std::string textOfMarks(const std::vector<MarkMatch>& marks) {
   return out;
 }
 
+// What the user can do about them. `all`: what bypass-marks should be.
+std::string remedyFor(const std::vector<MarkMatch>& all, HostNumbers numbers, bool clashes) {
+  const std::string list = "'bypass-marks: [" + textOfMarks(all) + "]'";
+  const std::string condition = ", if this host may send them past the tunnel";
+  if (!clashes) return "add " + list + " to device and reload" + condition;
+  for (uint32_t mask : {0xffu, 0xff00u, 0xff0000u, 0xff000000u}) {
+    numbers.markMask = mask;
+    if (std::ranges::any_of(all, [&](const MarkMatch& m) { return numbers.mayBeOwn(m); })) continue;
+    return "add 'mark-mask: " + hexadecimal(mask) + "' and " + list +
+           " to device and restart the daemon" + condition +
+           ": in its present bits marks of Braid's own may be the same";
+  }
+  return "give the other tunnel another mark: in all bits that device.mark-mask may name, marks of "
+         "Braid's own may be the same";
+}
+
 }  // namespace
 
 std::optional<DroppedTunnels> tunnelsDroppedBy(const Config& config,
@@ -43,25 +59,25 @@ std::optional<DroppedTunnels> tunnelsDroppedBy(const Config& config,
       !takeAFamily(config.device.routes))
     return std::nullopt;
   const HostNumbers numbers = numbersOf(config);
-  std::vector<MarkMatch> all = config.device.bypassMarks;
+  std::vector<MarkMatch> all = config.device.bypassMarks, found;
   DroppedTunnels out;
   for (const FoundRule& rule : rules) {
     MarkMatch mark{rule.spec.mark, rule.spec.markMask};
-    if (!sparesItsMark(rule) || numbers.mayBeOwn(mark) || isAmong(all, mark) ||
+    if (!sparesItsMark(rule) || numbers.areOutside(mark) || isAmong(all, mark) ||
         all.size() == kMaxBypassMarks)
       continue;
     out.what += (out.what.empty() ? "" : ", ") + rule.spec.toString();
-    out.marks.push_back(mark);
+    (numbers.mayBeOwn(mark) ? out.clashing : out.marks).push_back(mark);
+    found.push_back(mark);
     all.push_back(mark);
   }
-  if (out.marks.empty()) return std::nullopt;
-  out.what += ": by " + textOfMarks(out.marks) +
-              " another tunnel of this host knows the packets that carry it";
+  if (found.empty()) return std::nullopt;
+  out.what +=
+      ": by " + textOfMarks(found) + " another tunnel of this host knows the packets that carry it";
   out.why =
       "the guard (device.when-down: block) drops them where they leave past Braid's tunnel, so "
       "that tunnel's connections break";
-  out.remedy = "add 'bypass-marks: [" + textOfMarks(all) +
-               "]' to device and reload, if this host may send them past the tunnel";
+  out.remedy = remedyFor(all, numbers, !out.clashing.empty());
   return out;
 }
 

@@ -14,7 +14,10 @@ namespace braid {
 
 /// Other tunnels whose own packets a gateway's guard drops.
 struct DroppedTunnels {
-  std::vector<MarkMatch> marks;  ///< those that `device.bypass-marks` lacks; at least one
+  std::vector<MarkMatch> marks;  ///< those that `device.bypass-marks` lacks
+  /// Marks that it cannot have, because they may be Braid's own; then `device.mark-mask` must
+  /// change. At least one of both lists is not empty.
+  std::vector<MarkMatch> clashing;
   /// The state that was found, its consequence, and what to do about it.
   std::string what, why, remedy;
 };

@@ -245,11 +245,12 @@ std::vector<MarkMatch> chooseBypassMarks(const JoinOptions& options, const EdgeP
   std::optional<DroppedTunnels> found = tunnelsDroppedBy(config, readRules(socket));
   if (!found) return {};
   steps << "note: " << printable(found->what) << "\n" << std::flush;
-  if (options.yes ||
-      (terminal.isThere() &&
-       terminal.askYes("Shall this host send such packets past Braid's tunnel? Else the other "
-                       "tunnel's connections break.",
-                       true)))
+  if (found->clashing.empty() &&
+      (options.yes ||
+       (terminal.isThere() &&
+        terminal.askYes("Shall this host send such packets past Braid's tunnel? Else the other "
+                        "tunnel's connections break.",
+                        true))))
     return found->marks;
   steps << "note: " << found->why << ". Remedy: " << found->remedy << "\n";
   return {};

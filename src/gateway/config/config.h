@@ -218,8 +218,7 @@ inline HostNumbers numbersOf(const Config& config, unsigned slot = 0) {
 }
 
 /// "IPv4" or "IPv6": the address family that these routes leave to the host's own routes while they
-/// cover all of the other family; empty: neither. All of IPv6 means 2000::/3 (RFC 4291 section 2.4:
-/// global unicast).
+/// cover all of the other family; empty: neither. All of IPv6 means globalUnicast().
 std::string familyLeftOut(const std::vector<Prefix>& routes);
 
 /// Whether these routes cover all of an address family.

@@ -296,13 +296,12 @@ bool takeAll(const std::vector<Prefix>& routes, const Prefix& whole) {
 }  // namespace
 
 bool takeAFamily(const std::vector<Prefix>& routes) {
-  return takeAll(routes, *Prefix::parse("0.0.0.0/0")) ||
-         takeAll(routes, *Prefix::parse("2000::/3"));
+  return takeAll(routes, *Prefix::parse("0.0.0.0/0")) || takeAll(routes, globalUnicast());
 }
 
 std::string familyLeftOut(const std::vector<Prefix>& routes) {
   bool v4 = takeAll(routes, *Prefix::parse("0.0.0.0/0"));
-  bool v6 = takeAll(routes, *Prefix::parse("2000::/3"));
+  bool v6 = takeAll(routes, globalUnicast());
   return v4 == v6 ? "" : v4 ? "IPv6" : "IPv4";
 }
 

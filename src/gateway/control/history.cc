@@ -200,6 +200,20 @@ void History::add(const char* kind, const std::string& path, const std::string& 
   push({wall, kind, {}, path, text, wall});
 }
 
+void History::add(const RefusedCounts& now) {
+  if (refused_.size() == kRecent) refused_.popFront();
+  refused_.pushBack(RefusedCounts(now));
+}
+
+void History::beginAgain(const RefusedCounts& now) {
+  refused_ = {};
+  add(now);
+}
+
+RefusedCounts History::formerlyRefused() const {
+  return refused_.empty() ? RefusedCounts{} : refused_.front();
+}
+
 void History::push(PastEvent event) {
   if (events_.size() == kMostEvents) events_.popFront();
   events_.pushBack(std::move(event));

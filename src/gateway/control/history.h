@@ -74,6 +74,24 @@ inline constexpr auto kFieldsOf<PastEvent> = field::table<PastEvent>(
     field::gauge("count", FieldUnit::kNone, "how often, with few other events between",
                  &PastEvent::count));
 
+/// Figures that show a mistake in a configuration while they grow, as they were at one time.
+struct RefusedCounts {
+  double at = 0;
+  uint64_t foreignSource = 0, betweenPeers = 0, wrongPin = 0, forbidden = 0, sendErrors = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<RefusedCounts> = field::table<RefusedCounts>(
+    field::gauge("at_unix_s", FieldUnit::kUnixSeconds, "when they were so", &RefusedCounts::at),
+    field::counter("foreign_source", FieldUnit::kPackets, "of `drops`",
+                   &RefusedCounts::foreignSource),
+    field::counter("between_peers", FieldUnit::kPackets, "of `drops`",
+                   &RefusedCounts::betweenPeers),
+    field::counter("handshake_decrypt_failed", FieldUnit::kPackets, "of `drops`",
+                   &RefusedCounts::wrongPin),
+    field::counter("ended_forbidden", FieldUnit::kNone, "of `streams`", &RefusedCounts::forbidden),
+    field::counter("socket_send_failed", FieldUnit::kPackets, "of `host_drops`",
+                   &RefusedCounts::sendErrors));
+
 class History {
  public:
   static constexpr Duration kStep = 10s;
@@ -83,6 +101,7 @@ class History {
   static constexpr size_t kMostPaths = 128;
   static constexpr size_t kMostPeers = 128;
   static constexpr size_t kMostEvents = 512;  ///< then the oldest one is dropped
+  static constexpr size_t kRecent = 60;       ///< steps of RefusedCounts: ten minutes
 
   struct Path {
     std::string peer;
@@ -105,6 +124,10 @@ class History {
   /// Records something that the gateway saw of its host. `kind`: as PastEvent::kind; `path`: the
   /// uplink's name.
   void add(const char* kind, const std::string& path, const std::string& text, double wall);
+  /// Ends a step of these figures.
+  void add(const RefusedCounts& now);
+  /// Forgets their steps, because another configuration refuses from now on. `now`: its first step.
+  void beginAgain(const RefusedCounts& now);
 
   const std::vector<Path>& paths() const { return paths_; }
   const std::vector<Peer>& peers() const { return peers_; }
@@ -112,6 +135,9 @@ class History {
   /// The last failed handshake of an initiator that is not one of the peers; its kind is empty when
   /// there was none.
   const PastEvent& stranger() const { return stranger_; }
+  /// The figures as they were kRecent steps ago, or at beginAgain() or the first step if that was
+  /// since.
+  RefusedCounts formerlyRefused() const;
   /// nullptr: there is none.
   const Path* path(std::string_view peer, std::string_view name) const;
   const Peer* peer(std::string_view name) const;
@@ -126,6 +152,7 @@ class History {
   std::vector<Path> paths_;
   std::vector<Peer> peers_;
   Ring<PastEvent> events_;
+  Ring<RefusedCounts> refused_;
   PastEvent stranger_;
   uint64_t untold_ = 0;
 };

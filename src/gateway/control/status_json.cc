@@ -263,6 +263,7 @@ RowObject historyObject(const History& history) {
       {"step_s", toSeconds(History::kStep)},
       {"paths", std::move(paths)},
       {"peers", std::move(peers)},
+      {"formerly", toJson(history.formerlyRefused())},
       {"stranger", history.stranger().kind.empty() ? json(nullptr) : toJson(history.stranger())},
       {"untold", history.untold()}};
   return {std::move(head),

@@ -18,9 +18,6 @@ using Family = Address::Family;
 using Kind = RouteSpec::Kind;
 
 constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDns = 53;
-/// Routes of at most this length are for everything, as one or as two halves. The rules of gateways
-/// that have none come before those of gateways of the same host that have.
-constexpr uint8_t kWide = 1;
 constexpr Family kBothFamilies[] = {Family::kV4, Family::kV6};
 // Networks that may be those of a LAN whose addresses are not known yet, because the guard is made
 // before the host's network, or behind a router or tunnel of the LAN: private ones (RFC 1918,
@@ -61,17 +58,24 @@ void addNetworksOf(const Link& link, std::vector<Prefix>& out) {
   }
 }
 
+/// The host's interfaces other than the uplinks and the tunnel's.
+std::vector<const Link*> lanLinks(const Config& config, const NetworkTable& host,
+                                  const std::string& device) {
+  std::vector<const Link*> out;
+  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
+  for (const auto& [index, link] : host.links())
+    if (link.name != device && link.name != "lo" && !isAmong(uplinks, link.name))
+      out.push_back(&link);
+  return out;
+}
+
 /// The networks of this side: those at interfaces other than the uplinks, and `device.networks`.
 std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
                                 const std::string& device) {
   std::vector<Prefix> out;
   for (const Prefix& network : config.device.networks)
     if (network.length > 0) out.push_back(network);
-  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
-  for (const auto& [index, link] : host.links()) {
-    if (link.name != device && link.name != "lo" && !isAmong(uplinks, link.name))
-      addNetworksOf(link, out);
-  }
+  for (const Link* link : lanLinks(config, host, device)) addNetworksOf(*link, out);
   return out;
 }
 
@@ -154,34 +158,17 @@ std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector
   return out;
 }
 
-/// Tells the uplinks, and what else may lead past the tunnel, from the LAN's interfaces, also for
-/// the time in which no daemon is there to follow. An uplink that is there may be renamed, so its
-/// index counts, too. One that comes has a larger index than those that are there, and may have any
-/// name. `isEarly`: no daemon has followed the host yet, so a configured name that no interface has
-/// may become a further name of one that is there.
-void addInterfaces(const Config& config, const NetworkTable& host, const std::string& device,
-                   bool isEarly, FilterRules& out) {
-  out.uplinks = interfacesOf(config.uplinks, host);
-  std::erase(out.uplinks, "");
-  bool mayCome = false, mayBeThere = false;
-  for (const UplinkConfig& uplink : config.uplinks) {
-    const Link* link = host.find(uplink.selector());
-    if (link) out.uplinkIndices.push_back(static_cast<uint32_t>(link->index));
-    mayCome |= !link || link->name != uplink.interface;
-    mayBeThere |= isEarly && !link && !uplink.interface.empty();
-  }
-  for (const DefaultRoute& route : host.defaultRoutes()) {
-    auto link = host.links().find(route.link);
-    if (link == host.links().end()) continue;
-    const std::string& name = link->second.name;
-    if (name != device && !isAmong(out.uplinks, name) && !isAmong(out.outward, name))
-      out.outward.push_back(name);
-  }
-  if (!mayCome) return;
-  out.newest = 0;
-  for (const auto& [index, link] : host.links())
-    if (link.master == 0 && !mayBeThere)
-      out.newest = std::max(*out.newest, static_cast<uint32_t>(index));
+/// The networks of `here` that may be reached by this interface. Packets to a LAN whose interface
+/// is down follow a default route: of a family of which the interface has one, only those at it.
+std::vector<Prefix> hereBy(const Link& link, const NetworkTable& host,
+                           const std::vector<Prefix>& guarded, const std::vector<Prefix>& here) {
+  std::vector<Prefix> near, out;
+  addNetworksOf(link, near);
+  near = spared(guarded, near);
+  for (Family family : kBothFamilies)
+    for (const Prefix& network : host.hasDefaultRoute(link.index, family) ? near : here)
+      if (isOfFamily(network, family)) out.push_back(network);
+  return out;
 }
 
 /// The addresses whose longest prefix among both lists is in `here`.
@@ -203,15 +190,50 @@ std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
   return joined(out);
 }
 
+/// Tells the uplinks, and what else may lead past the tunnel, from the LAN's interfaces, also for
+/// the time in which no daemon is there to follow. An uplink that is there may be renamed, so its
+/// index counts, too. One that comes has a larger index than those that are there, and may have any
+/// name. `isEarly`: no daemon has followed the host yet, so a configured name that no interface has
+/// may become a further name of one that is there.
+void addInterfaces(const Config& config, const NetworkTable& host, const std::string& device,
+                   bool isEarly, FilterRules& out) {
+  out.uplinks = interfacesOf(config.uplinks, host);
+  std::erase(out.uplinks, "");
+  bool mayCome = false, mayBeThere = false;
+  for (const UplinkConfig& uplink : config.uplinks) {
+    const Link* link = host.find(uplink.selector());
+    if (link) out.uplinkIndices.push_back(static_cast<uint32_t>(link->index));
+    mayCome |= !link || link->name != uplink.interface;
+    mayBeThere |= isEarly && !link && !uplink.interface.empty();
+  }
+  for (const Link* link : lanLinks(config, host, device)) {
+    bool isOutward = std::ranges::any_of(
+        kBothFamilies, [&](Family family) { return host.hasDefaultRoute(link->index, family); });
+    if (isOutward) out.outward.push_back({link->name, static_cast<uint32_t>(link->index)});
+  }
+  if (!mayCome) return;
+  out.newest = 0;
+  for (const auto& [index, link] : host.links())
+    if (link.master == 0 && !mayBeThere)
+      out.newest = std::max(*out.newest, static_cast<uint32_t>(index));
+}
+
 void addGuard(const Config& config, const NetworkTable& host, const RouteSituation& situation,
               bool isEarly, RoutePlan& out) {
   const HostNumbers& numbers = situation.numbers;
   FilterRules& filter = out.filter;
-  addInterfaces(config, host, situation.device, isEarly, filter);
   std::vector<Prefix> guarded = guardedNetworks(config),
-                      here = spared(guarded, lanNetworks(config, host, situation.device)), maybe;
+                      lans = lanNetworks(config, host, situation.device), maybe;
+  addInterfaces(config, host, situation.device, isEarly, filter);
+  for (const Prefix& network : situation.formerLans)
+    if (!isAmong(lans, network)) lans.push_back(network);
+  std::vector<Prefix> here = spared(guarded, lans);
   addWithin(guarded, kMaybeHere, maybe);
   filter.here = rangesWithin(guarded, here);
+  for (FilterRules::Outward& way : filter.outward) {
+    const Link& link = host.links().at(static_cast<int>(way.index));
+    way.here = rangesWithin(guarded, hereBy(link, host, guarded, here));
+  }
   filter.maybeHere = rangesWithin(guarded, maybe);
   // The routes do not know by which interface a packet would leave.
   if (filter.outward.empty() && !filter.newest) addWithin(guarded, kMaybeHere, here);
@@ -240,7 +262,7 @@ void addGuard(const Config& config, const NetworkTable& host, const RouteSituati
   filter.outsideMask = numbers.outsideMask();
   filter.bypass = config.device.bypassMarks;
   filter.guarded = joined(rangesOf(guarded));
-  std::erase_if(guarded, [](const Prefix& p) { return p.length <= kWide; });
+  std::erase_if(guarded, [](const Prefix& p) { return p.isEverything(); });
   filter.ownOnly = joined(rangesOf(std::move(guarded)));
 }
 
@@ -281,7 +303,7 @@ std::optional<Address> nextHop(const NetworkTable& host, const std::string& inte
 /// Whether the address is known to be of the LAN or behind a peer. Only a route for everything says
 /// nothing about that.
 bool isKnown(const Config& config, const std::vector<Prefix>& lans, const Address& address) {
-  auto holdsIt = [&](const Prefix& p) { return p.length > kWide && p.contains(address); };
+  auto holdsIt = [&](const Prefix& p) { return !p.isEverything() && p.contains(address); };
   return std::ranges::any_of(lans, holdsIt) || std::ranges::any_of(config.device.routes, holdsIt) ||
          std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
            return std::ranges::any_of(peer.options.prefixes, holdsIt);
@@ -329,6 +351,22 @@ std::vector<std::string> interfacesOf(const std::vector<UplinkConfig>& uplinks,
     const Link* link = host.find(uplink.selector());
     bool mayCome = uplink.interface.size() < IFNAMSIZ;  // a longer one is a further name
     out.push_back(link ? link->name : mayCome ? uplink.interface : "");
+  }
+  return out;
+}
+
+std::vector<Prefix> lansForGuard(const Config& config, const NetworkTable& host,
+                                 const std::string& device) {
+  std::vector<Prefix> out;
+  if (std::ranges::any_of(config.uplinks,
+                          [&](const UplinkConfig& u) { return !host.find(u.selector()); }))
+    return out;
+  for (const Link* link : lanLinks(config, host, device)) {
+    std::vector<Prefix> near;
+    addNetworksOf(*link, near);
+    for (const Prefix& network : near)
+      if (!host.hasDefaultRoute(link->index, network.address.family) && !isAmong(out, network))
+        out.push_back(network);
   }
   return out;
 }
@@ -392,7 +430,7 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
     addExceptions(config, situation, family, out);
     if (!situation.replies.empty()) addLocal(config, situation, family, out);
     bool isWide = std::ranges::any_of(
-        wanted, [&](const Prefix& p) { return isOfFamily(p, family) && p.length <= kWide; });
+        wanted, [&](const Prefix& p) { return isOfFamily(p, family) && p.isEverything(); });
     RuleSpec tunnel = ruleOf(family, numbers.tunnelRule(isWide), numbers.tunnelTable());
     tunnel.mark = numbers.outsideMark();
     tunnel.markMask = numbers.outsideMask();

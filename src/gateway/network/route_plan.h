@@ -35,6 +35,7 @@ struct RouteSituation {
   /// Peers' names are asked for at a program of this host, which asks others without Braid's mark.
   bool asksHere = false;
   std::vector<FilterRules::Portal> portals{};  ///< web servers of captive portals
+  std::vector<Prefix> formerLans{};            ///< earlier lansForGuard()
 };
 
 /// The plan of a gateway that runs.
@@ -45,6 +46,12 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
 /// may not be up yet. Empty for another configuration.
 RoutePlan planGuard(const Config& config, const NetworkTable& host,
                     const RouteSituation& situation);
+
+/// The networks of LANs that a later guard should know which is made before the host's network:
+/// those at interfaces that are no uplinks and have no default route of the family. Empty while an
+/// uplink is absent, because any interface may turn out to be that.
+std::vector<Prefix> lansForGuard(const Config& config, const NetworkTable& host,
+                                 const std::string& device);
 
 /// The networks on this gateway's side (Tunnel::setLocalNetworks): `device.networks`, the addresses
 /// of the gateway's interface, and, unless that is a TAP device, which joins networks, those at the

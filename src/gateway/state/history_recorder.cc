@@ -16,9 +16,24 @@ void HistoryRecorder::keep(Time now) {
   for (size_t left = kPeersAtOnce; left > 0 && next_ < tunnel_.peerCount(); --left)
     history_.add(tunnel_.peerStatus(next_++, now), static_cast<int64_t>(wallSeconds()));
   bool done = next_ >= tunnel_.peerCount();
-  if (done) next_ = 0;
+  if (done) {
+    next_ = 0;
+    history_.add(refused());
+  }
   // The other peers' turns come later, so that packets are carried in between.
   deadline_ = done ? std::max(step_ + History::kStep, now + 1ms) : now + 1ms;
+}
+
+RefusedCounts HistoryRecorder::refused() const {
+  const DropCounts drops = tunnel_.wholeStatus().drops;
+  auto count = [&](Drop cause) { return drops[static_cast<size_t>(cause)]; };
+  const GatewayStatus gateway = status_();
+  return {wallSeconds(),
+          count(Drop::kForeignSource),
+          count(Drop::kBetweenPeers),
+          count(Drop::kHandshakeSeal),
+          gateway.streams.forbidden,
+          gateway.drops.sendErrors};
 }
 
 void HistoryRecorder::onPortal(const std::string& uplink, const std::string& text) {

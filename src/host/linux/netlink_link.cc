@@ -64,28 +64,35 @@ void NetlinkConfig::takeBackLink(const std::string& device, const std::string& t
 }
 
 void NetlinkConfig::setLinkUp(const std::string& device) {
+  struct Lacks {
+    bool up, group;
+  };
   // A group of somebody else's stays.
-  uint32_t group = readLink(socket_, device, indexOf(device)).group;
-  const bool mayJoin = group == 0 || group == kDeviceGroup;
-  auto set = [mayJoin](bool on) {
-    return [mayJoin, on](NetlinkRequest& request, ifinfomsg& body) {
-      body.ifi_change = IFF_UP;
-      body.ifi_flags = on ? IFF_UP : 0;
-      if (mayJoin) request.put(IFLA_GROUP, on ? kDeviceGroup : uint32_t{0});
+  auto lacking = [=, this] {
+    LinkState now = readLink(socket_, device, indexOf(device));
+    return Lacks{!now.on, now.group == 0};
+  };
+  auto set = [](Lacks what, bool on) {
+    return [=](NetlinkRequest& request, ifinfomsg& body) {
+      if (what.up) body.ifi_change = IFF_UP;
+      if (what.up && on) body.ifi_flags = IFF_UP;
+      if (what.group) request.put(IFLA_GROUP, on ? kDeviceGroup : uint32_t{0});
     };
   };
-  auto switchOn = [=, this] {
-    if (readLink(socket_, device, indexOf(device)).on) return false;
-    changeLink(device, "interface " + device + " up", set(true));
+  auto complete = [=, this] {
+    Lacks now = lacking();
+    if (!now.up && !now.group) return false;
+    changeLink(device, "interface " + device + " up", set(now, true));
     return true;
   };
   std::string text = device + " up";
-  bool wasOff = switchOn();
+  Lacks before = lacking();
+  complete();
   if (remembers(text)) return;
-  auto switchBack = [=, this] {
-    if (wasOff) takeBackLink(device, text, set(false));
+  auto takeBack = [=, this] {
+    if (before.up || before.group) takeBackLink(device, text, set(before, false));
   };
-  remember(text, switchBack, switchOn);
+  remember(text, takeBack, complete);
 }
 
 void NetlinkConfig::setMtu(const std::string& device, uint32_t mtu) {

@@ -25,6 +25,7 @@ constexpr const char* kGuardedSets[] = {"guarded4", "guarded6"};
 constexpr const char* kHereSets[] = {"here4", "here6"};
 constexpr const char* kMaybeSets[] = {"maybe4", "maybe6"};
 constexpr const char* kOwnSets[] = {"own4", "own6"};
+constexpr uint32_t kFirstNearSet = 9;  // the id after those of the sets above
 // Before NF_IP_PRI_MANGLE, at which others mark packets and Braid takes connections over, and after
 // NF_IP_PRI_CONNTRACK (-200).
 constexpr int32_t kMarkPriority = -160;
@@ -102,6 +103,23 @@ void putNeeded(NftBatch& batch, const std::string& table) {
   }
 }
 
+// Packets that leave by an interface with a default route. Those to a LAN whose interface is down
+// follow such a route, too.
+void putOutward(NftBatch& batch, const std::string& table, const FilterRules::Outward& way,
+                uint32_t number) {
+  const std::string chain = "outward" + std::to_string(number);
+  putChain(batch, table, chain, nullptr);
+  for (bool v6 : {false, true}) {
+    const std::string set = (v6 ? "near6_" : "near4_") + std::to_string(number);
+    putAddressSet(batch, table, set, kFirstNearSet + 2 * number + v6, v6, way.here);
+    NftRule rule(batch, table, chain);
+    rule.familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4).destinationInSet(set, v6).verdict(NF_ACCEPT);
+  }
+  NftRule(batch, table, chain).verdict(NFT_JUMP, kUplink);
+  NftRule(batch, table, kLeaving).outInterfaceIs(way.interface).verdict(NFT_JUMP, chain);
+  NftRule(batch, table, kLeaving).outIndexIs(way.index).verdict(NFT_JUMP, chain);
+}
+
 void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rules) {
   NftHook leaving{NF_INET_POST_ROUTING, kGuardPriority, "filter"};
   putChain(batch, table, kUplink, nullptr);
@@ -150,9 +168,9 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
   at(kUplink, kGuardedSets, NF_DROP);
   at(kOthers, kOwnSets, NF_DROP);
   NftRule(batch, table, kOthers).verdict(NF_ACCEPT);
+  uint32_t number = 0;
+  for (const FilterRules::Outward& way : rules.outward) putOutward(batch, table, way, number++);
   at(kLeaving, kHereSets, NFT_RETURN);
-  for (const std::string& interface : rules.outward)
-    NftRule(batch, table, kLeaving).outInterfaceIs(interface).verdict(NFT_JUMP, kUplink);
   if (rules.newest)
     NftRule(batch, table, kLeaving).outIndexIsAbove(*rules.newest).verdict(NFT_JUMP, kUplink);
   at(kLeaving, kMaybeSets, NFT_RETURN);

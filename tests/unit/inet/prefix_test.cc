@@ -60,9 +60,11 @@ TEST(PrefixTest, OverlapsWhatItHoldsAndWhatHoldsIt) {
 }
 
 TEST(PrefixTest, HalfOfEverythingIsEverything) {
-  for (std::string_view text : {"0.0.0.0/0", "::/0", "0.0.0.0/1", "128.0.0.0/1", "8000::/1"})
+  for (std::string_view text : {"0.0.0.0/0", "::/0", "0.0.0.0/1", "128.0.0.0/1", "8000::/1", "::/2",
+                                "2000::/3", "2000::/4", "3000::/4"})
     EXPECT_TRUE(prefix(text).isEverything()) << text;
-  for (std::string_view text : {"0.0.0.0/2", "192.0.0.0/2", "10.0.0.0/8", "::1"})
+  for (std::string_view text : {"0.0.0.0/2", "192.0.0.0/2", "32.0.0.0/3", "10.0.0.0/8", "::1",
+                                "::/3", "2000::/5", "8000::/2", "fc00::/7"})
     EXPECT_FALSE(prefix(text).isEverything()) << text;
 }
 

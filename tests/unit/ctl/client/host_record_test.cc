@@ -42,5 +42,27 @@ TEST(HostRecord, TheConfigurationsWithARecordAreListed) {
               testing::ElementsAre("/etc/braid-2/my-edge.yaml", "/etc/braid/edge.yaml"));
 }
 
+TEST(KeptConfig, NetworksAreKeptBesideEarlierOnesUntilThereAreTooMany) {
+  TemporaryFolder root;
+  std::filesystem::create_directories(root.path() / "var/lib");
+  const KeptConfig kept("/etc/braid/edge.yaml", root.path());
+  auto net = [](const std::string& text) { return *Prefix::parse(text); };
+  EXPECT_THAT(kept.networks(), testing::IsEmpty());
+  kept.keepNetworks({});
+  EXPECT_FALSE(std::filesystem::exists(root.path() / "var/lib/braid-host"));
+  kept.keepNetworks({net("192.168.1.0/24"), net("fd01::/64")});
+  kept.keepNetworks({net("192.168.2.0/24")});
+  EXPECT_THAT(kept.networks(),
+              testing::ElementsAre(net("192.168.2.0/24"), net("192.168.1.0/24"), net("fd01::/64")));
+  EXPECT_THAT(KeptConfig("/etc/braid/other.yaml", root.path()).networks(), testing::IsEmpty());
+  for (size_t i = 0; i < KeptConfig::kMostNetworks; ++i)
+    kept.keepNetworks({net("10.0." + std::to_string(i) + ".0/24")});
+  EXPECT_EQ(kept.networks().size(), KeptConfig::kMostNetworks);
+  EXPECT_EQ(kept.networks()[0], net("10.0.31.0/24"));
+  kept.remove();
+  EXPECT_THAT(kept.networks(), testing::IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(root.path() / "var/lib/braid-host"));
+}
+
 }  // namespace
 }  // namespace braid::host_record_test

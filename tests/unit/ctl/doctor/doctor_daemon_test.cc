@@ -52,10 +52,11 @@ std::vector<std::string> findings(const Config& config, Judge judge) {
 TEST(DoctorDaemon, StreamsThatAreNotTakenOverAreNamedWhileAPeerIsUp) {
   Config config;
   nlohmann::json streams{{"on", true}, {"intercepting", false}, {"ended_forbidden", 2u}};
+  nlohmann::json history;
   bool isUp = false;
   auto judged = [&] {
     return findings(config, [&](const Patient& patient, DoctorReport& report) {
-      judgeStreams(patient, {{"streams", streams}}, isUp, report);
+      judgeStreams(patient, {{"streams", streams}}, history, isUp, report);
     });
   };
   EXPECT_THAT(judged(), IsEmpty());
@@ -70,6 +71,10 @@ TEST(DoctorDaemon, StreamsThatAreNotTakenOverAreNamedWhileAPeerIsUp) {
   streams["ended_forbidden"] = 3u;
   EXPECT_THAT(judged(), ElementsAre(AllOf(HasSubstr("3 connections were refused as streams"),
                                           HasSubstr("streams.accept"))));
+  history["formerly"]["ended_forbidden"] = 1u;
+  EXPECT_THAT(judged(), IsEmpty()) << "an old one";
+  streams["ended_forbidden"] = 4u;
+  EXPECT_THAT(judged(), ElementsAre(HasSubstr("3 connections were refused as streams")));
   streams["on"] = false;
   EXPECT_THAT(judged(), IsEmpty());
 }
@@ -106,6 +111,47 @@ TEST(DoctorDaemon, WhatOnePeerSendsToAnotherIsNamedWhereItIsDropped) {
   daemon.status["drops"]["between_peers"] = 10u;
   EXPECT_THAT(judged(), ElementsAre(AllOf(HasSubstr("10 packets from a peer to another one"),
                                           HasSubstr("'between-peers: on'"))));
+  daemon.history["formerly"] = {{"between_peers", 1u}};
+  EXPECT_THAT(judged(), IsEmpty()) << "an old one";
+  daemon.status["drops"]["between_peers"] = 11u;
+  EXPECT_THAT(judged(), ElementsAre(HasSubstr("10 packets from a peer to another one")));
+}
+
+TEST(DoctorDaemon, ForeignSourcesAreNamedWhileTheyCome) {
+  RunningDaemon daemon;
+  daemon.status = {{"gateway", {{"uptime_s", 60.0}}}, {"drops", {{"foreign_source", 25u}}}};
+  Config config;
+  auto judged = [&] {
+    return findings(config, [&](Patient patient, DoctorReport& report) {
+      patient.daemon = &daemon;
+      checkDaemon(patient, report);
+    });
+  };
+  EXPECT_THAT(judged(), ElementsAre(HasSubstr("25 packets of peers were dropped")));
+  daemon.history["formerly"] = {{"foreign_source", 6u}};
+  EXPECT_THAT(judged(), IsEmpty());
+}
+
+TEST(DoctorDaemon, AnOldFailureDoesNotExplainThatAPeerIsNotUp) {
+  nlohmann::json status{{"peers", nlohmann::json::array({{{"name", "hub"}, {"up", false}}})},
+                        {"host_traffic", {{"socket_received_datagrams", 9u}}},
+                        {"host_drops", {{"socket_send_failed", 5u}}},
+                        {"drops", {{"handshake_decrypt_failed", 2u}}}};
+  nlohmann::json history;
+  Config config;
+  auto judged = [&] {
+    return findings(config, [&](const Patient& patient, DoctorReport& report) {
+      judgePeers(patient, status, history, report);
+    });
+  };
+  EXPECT_THAT(judged(), ElementsAre(HasSubstr("2 handshakes were for a gateway with another pin")));
+  history["formerly"] = {{"handshake_decrypt_failed", 2u}, {"socket_send_failed", 4u}};
+  EXPECT_THAT(judged(), ElementsAre(HasSubstr("hub has not come, and no other peer is up")));
+  config.peers.emplace_back().options.name = "hub";
+  config.peers[0].options.endpoints = {*Endpoint::parse("192.0.2.1:4433")};
+  EXPECT_THAT(judged(), ElementsAre(HasSubstr("the kernel refuses to send to it")));
+  history["formerly"]["socket_send_failed"] = 5u;
+  EXPECT_THAT(judged(), ElementsAre(HasSubstr("and no handshake ended")));
 }
 
 }  // namespace

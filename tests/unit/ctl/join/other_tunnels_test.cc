@@ -107,6 +107,38 @@ TEST_F(OtherTunnelsTest, BraidsOwnRulesShowNoneAndThoseOfAGatewayWithOtherMarksD
   EXPECT_THAT(marks(), ElementsAre(MarkMatch{0x400000, 0xe00000}));
 }
 
+// As bypass-marks they would be refused.
+TEST_F(OtherTunnelsTest, MarksThatMayBeBraidsOwnNeedOtherBits) {
+  rule(1, {0x8888, UINT32_MAX}, 51820, true);
+  std::optional<DroppedTunnels> found = tunnelsDroppedBy(config, rules);
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->marks, IsEmpty());
+  EXPECT_THAT(found->clashing, ElementsAre(MarkMatch{0x8888, UINT32_MAX}));
+  EXPECT_THAT(found->what, HasSubstr("not fwmark 0x8888 lookup 51820: by 0x8888 another tunnel"));
+  EXPECT_THAT(found->remedy,
+              HasSubstr("add 'mark-mask: 0xff0000' and 'bypass-marks: [0x8888]' to device"));
+  config.device.markMask = 0xff0000;
+  EXPECT_THAT(marks(), ElementsAre(MarkMatch{0x8888, UINT32_MAX}));
+  config.device.bypassMarks = {{0x8888, UINT32_MAX}};
+  EXPECT_THAT(marks(), IsEmpty());
+  for (MarkMatch mark : {MarkMatch{0x80, 0xff}, MarkMatch{0x8000, 0xff00},
+                         MarkMatch{0x800000, 0xff0000}, MarkMatch{0x80000000, 0xff000000}})
+    rule(2, mark, RT_TABLE_MAIN);
+  EXPECT_THAT(tunnelsDroppedBy(config, rules)->remedy,
+              HasSubstr("give the other tunnel another mark"));
+}
+
+TEST_F(OtherTunnelsTest, AMarkThatPassesTheGuardAsBraidsOwnIsNotCut) {
+  rule(1, {0x4444, UINT32_MAX}, 51820, true);
+  EXPECT_FALSE(tunnelsDroppedBy(config, rules));
+  rule(2, {0x4400, 0xff00}, RT_TABLE_MAIN);
+  rule(3, {0x40, 0x40}, RT_TABLE_MAIN);
+  std::optional<DroppedTunnels> found = tunnelsDroppedBy(config, rules);
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->marks, ElementsAre(MarkMatch{0x4400, 0xff00}));
+  EXPECT_THAT(found->clashing, ElementsAre(MarkMatch{0x40, 0x40})) << "not each of them passes";
+}
+
 TEST_F(OtherTunnelsTest, NoMoreAreNamedThanTheConfigurationMayHave) {
   for (uint32_t i = 1; i <= 2 * kMaxBypassMarks; ++i) rule(i, {i << 8, UINT32_MAX}, RT_TABLE_MAIN);
   EXPECT_EQ(marks().size(), kMaxBypassMarks);

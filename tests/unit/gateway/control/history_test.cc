@@ -188,5 +188,20 @@ TEST(History, IsToldAsRowsWithTheirColumns) {
   EXPECT_TRUE(index["stranger"].is_null());
 }
 
+TEST(History, KnowsWhatWasRefusedTenMinutesAgo) {
+  History history;
+  EXPECT_EQ(history.formerlyRefused().betweenPeers, 0u);
+  for (uint64_t i = 1; i <= History::kRecent; ++i) history.add({.betweenPeers = i});
+  EXPECT_EQ(history.formerlyRefused().betweenPeers, 1u) << "since the start";
+  history.add({.at = 700, .foreignSource = 7, .forbidden = 9});
+  EXPECT_EQ(history.formerlyRefused().betweenPeers, 2u);
+  history.beginAgain({.at = 710, .foreignSource = 7, .betweenPeers = 61, .forbidden = 9});
+  nlohmann::json formerly = historyObject(history).whole()["formerly"];
+  EXPECT_EQ(formerly["at_unix_s"], 710.0);
+  EXPECT_EQ(formerly["foreign_source"], 7);
+  EXPECT_EQ(formerly["between_peers"], 61);
+  EXPECT_EQ(formerly["ended_forbidden"], 9);
+}
+
 }  // namespace
 }  // namespace braid::history_test

@@ -145,7 +145,7 @@ TEST_F(RoutePlanTest, WhatTransparentProxiesTakeIsDeliveredHereWithoutStreamsToo
 }
 
 TEST_F(RoutePlanTest, RoutesForEverythingComeAfterThoseOfOtherGateways) {
-  for (const char* route : {"0.0.0.0/0", "128.0.0.0/1", "::/0", "8000::/1"}) {
+  for (const char* route : {"0.0.0.0/0", "128.0.0.0/1", "::/0", "8000::/1", "2000::/3"}) {
     routes({route, "10.9.0.0/16", "fd00:9::/64"});
     bool isV6 = std::string(route).find(':') != std::string::npos;
     EXPECT_THAT(texts(plan().rules),
@@ -296,9 +296,45 @@ TEST_F(RoutePlanTest, AnInterfaceWithADefaultRouteLeadsPastTheTunnel) {
   for (int index : {3, 4, 5})
     host_.addDefaultRoute({Address::Family::kV4, index, *Address::parse("10.70.0.1"), 100});
   host_.addDefaultRoute({Address::Family::kV6, 5, {}, 7});
-  EXPECT_EQ(filter().outward, std::vector<std::string>{"wifi0"});
-  EXPECT_TRUE(holds(filter().here, "10.70.0.7")) << "its own network";
+  for (const FilterRules& rules : {filter(), plan().filter}) {
+    ASSERT_EQ(rules.outward.size(), 1u);
+    const FilterRules::Outward& way = rules.outward[0];
+    EXPECT_EQ(way.interface, "wifi0");
+    EXPECT_EQ(way.index, 5u) << "it may be renamed";
+    EXPECT_TRUE(holds(way.here, "10.70.0.7")) << "its own network";
+    EXPECT_TRUE(holds(way.here, "239.255.255.250")) << "a LAN, after all";
+    EXPECT_FALSE(holds(way.here, "192.168.1.7")) << "that of lan0, whose interface may be down";
+    EXPECT_TRUE(holds(rules.here, "192.168.1.7")) << "by others";
+  }
   EXPECT_THAT(texts(plan().routes), Not(Contains(thrown)));
+  routes({"0.0.0.0/0", "10.70.0.128/25"});
+  EXPECT_FALSE(holds(filter().outward[0].here, "10.70.0.129")) << "that is routed";
+  host_.removeDefaultRoutes(Address::Family::kV4, 100);
+  EXPECT_TRUE(holds(filter().outward[0].here, "192.168.1.7")) << "its default route is of IPv6";
+  EXPECT_FALSE(holds(filter().outward[0].here, "fd00:1::7"));
+}
+
+TEST_F(RoutePlanTest, AGuardBeforeTheNetworkKnowsTheLansThatWereThere) {
+  routes({"0.0.0.0/0", "::/0"});
+  config_.device.whenDown = WhenDown::kBlock;
+  config_.device.networks = {*Prefix::parse("192.168.50.0/24")};
+  link(5, "wifi0", {"10.70.0.2/24"});
+  host_.addDefaultRoute({Address::Family::kV4, 5, *Address::parse("10.70.0.1"), 100});
+  link(6, "lan1", {"198.51.100.1/26", "2001:db8:31::1/64"});
+  situation_.formerLans = lansForGuard(config_, host_, "braid0");
+  EXPECT_THAT(
+      texts(situation_.formerLans),
+      UnorderedElementsAre("192.168.1.0/24", "fd00:1::/64", "198.51.100.0/26", "2001:db8:31::/64"))
+      << "not those at uplinks, at the tunnel, or at what leads elsewhere";
+  host_.removeLink(6);
+  host_.removeLink(3);
+  EXPECT_THAT(lansForGuard(config_, host_, "braid0"), IsEmpty()) << "any may be the uplink";
+  EXPECT_TRUE(holds(filter().here, "198.51.100.7"));
+  EXPECT_TRUE(holds(filter().here, "2001:db8:31::7"));
+  EXPECT_FALSE(holds(filter().here, "198.51.100.77"));
+  EXPECT_FALSE(holds(filter().outward[0].here, "198.51.100.7"));
+  situation_.formerLans.clear();
+  EXPECT_FALSE(holds(filter().here, "198.51.100.7"));
 }
 
 // The routes of a second gateway lead into its own device.
@@ -309,6 +345,9 @@ TEST_F(RoutePlanTest, OnlyRoutesForEverythingMayGoByOtherGateways) {
   EXPECT_TRUE(holds(filter().ownOnly, "2001:db8:7::1"));
   EXPECT_FALSE(holds(filter().ownOnly, "10.8.0.1"));
   EXPECT_FALSE(holds(filter().ownOnly, "2001:db8:8::1"));
+  routes({"0.0.0.0/0", "2000::/3", "2001:db8:7::/48"});
+  EXPECT_TRUE(holds(filter().ownOnly, "2001:db8:7::1"));
+  EXPECT_FALSE(holds(filter().ownOnly, "2001:db8:8::1")) << "global unicast is everything";
 }
 
 // A LAN gets its leases by broadcast, and its names by multicast.
