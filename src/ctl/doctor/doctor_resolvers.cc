@@ -1,9 +1,15 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "ctl/client/host_record.h"
 #include "ctl/doctor/doctor.h"
 #include "gateway/join/address_plan.h"
 #include "gateway/network/route_plan.h"
@@ -63,16 +69,46 @@ std::vector<Address> silentOf(const std::vector<Address>& servers) {
   return out;
 }
 
+bool hasProgram(const std::string& name) {
+  std::istringstream folders(std::getenv("PATH") ? std::getenv("PATH") : "/usr/sbin:/usr/bin");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access((folder + "/" + name).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+// Whether the servers of `dns` are handed to this host (verb_dns.cc).
+void checkHanding(const Patient& patient, DoctorReport& report) {
+  std::string servers;
+  for (const Address& a : patient.config.dns.servers)
+    servers += (servers.empty() ? "" : ", ") + a.toString();
+  if (servers.empty()) return;
+  bool hasResolved =
+      std::filesystem::exists(patient.machine.path("/run/systemd/resolve/stub-resolv.conf"));
+  std::string what = "the name servers " + servers + " (dns.servers) are not handed to this host",
+              why = "it goes on asking others, past the tunnel or in vain";
+  if (!hasResolved && !hasProgram("resolvconf")) {
+    report.wrong({"dns", what + ": it has neither systemd-resolved nor resolvconf", why,
+                  "install one of the two (apt install resolvconf), and braidctl dns set " +
+                      patient.file +
+                      "; or put them into /etc/resolv.conf by hand, and take the "
+                      "section 'dns' out"});
+  } else if (patient.daemon && HostRecord(patient.file, "dns").read().empty()) {
+    report.wrong({"dns", what, why, "braidctl dns set " + patient.file});
+  }
+}
+
 }  // namespace
 
 void checkResolvers(const Patient& patient, DoctorReport& report) {
   const Config& config = patient.config;
+  checkHanding(patient, report);
   LinkResolvers host = LinkResolverFiles(patient.machine.path("")).ofHost();
   if (host.local || config.tunnel.mode != TunnelOptions::Mode::kTun) return;
   std::vector<Address> inside;
   for (const Address& server : host.servers) {
-    bool isOurs = std::ranges::find(config.dns.servers, server) != config.dns.servers.end();
-    if (contains(config.device.routes, server) && !isOfLan(patient, server) && !isOurs &&
+    // The servers behind one of `dns` are asked only when that one fails.
+    if (std::ranges::find(config.dns.servers, server) != config.dns.servers.end()) break;
+    if (contains(config.device.routes, server) && !isOfLan(patient, server) &&
         !isBehindPeer(config, server))
       inside.push_back(server);
   }

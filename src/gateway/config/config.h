@@ -38,6 +38,7 @@ inline constexpr size_t kMaxConfigBytes = 1 << 20;
 /// Largest lengths of lists.
 inline constexpr size_t kMaxPeers = 1024;
 inline constexpr size_t kMaxUplinks = 31;
+inline constexpr size_t kMaxBypassMarks = 16;
 
 /// `identity`: the gateway's identity. Paths are complete: a relative path in the file is relative
 /// to the configuration file's folder, or to LoadOptions::credentials when the file exists there.
@@ -64,6 +65,8 @@ struct DeviceConfig {
   WhenDown whenDown = WhenDown::kUnset;
   uint32_t markMask = 0xff;      ///< HostNumbers::markMask
   uint32_t rulePriority = 6000;  ///< HostNumbers::rulePriority
+  /// What this host itself sends with one of these marks bypasses the tunnel and its guard.
+  std::vector<MarkMatch> bypassMarks;
 };
 
 /// `offloads`: whether daemon and kernel exchange several packets in one piece.

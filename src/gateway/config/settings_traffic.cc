@@ -176,9 +176,8 @@ std::vector<Setting> trafficSettings() {
        "and none while it does not"},
       {"streams", "connect", oneOf(BRAID_MEMBER(streams.connect), kStreamConnects), kReload,
        "when a connection of a host at this side is accepted: at once (`early`), or when its "
-       "destination has accepted (`first`). With `first` clients see that a port is closed or that "
-       "nobody answers; it costs each connection one round trip through the tunnel. A peer that "
-       "cannot tell is used as with `early`"},
+       "destination has accepted (`first`). With `first` clients see that a port is closed; each "
+       "waits a round trip of the tunnel. Peers that cannot tell: as with `early`"},
       {"streams", "source", oneOf(BRAID_MEMBER(streams.source), kStreamSources), kReload,
        "what servers at this side see: the client's address and port, or the gateway's address. "
        "`own` where the servers' answers to the clients would not come back through this gateway"},

@@ -219,6 +219,25 @@ NftRule& NftRule::interfaceIsNot(const std::string& name) {
 NftRule& NftRule::outInterfaceIs(const std::string& name) {
   return interface(NFT_META_OIFNAME, NFT_CMP_EQ, name);
 }
+NftRule& NftRule::outIndexIs(uint32_t index) {
+  return metaIs(NFT_META_OIF, bytesOf(index));
+}
+// Registers are compared byte by byte, so the index must be in network order.
+NftRule& NftRule::outIndexIsAbove(uint32_t index) {
+  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_OIF);
+  Expression(batch_, "byteorder")
+      .number(NFTA_BYTEORDER_SREG, NFT_REG_1)
+      .number(NFTA_BYTEORDER_DREG, NFT_REG_1)
+      .number(NFTA_BYTEORDER_OP, NFT_BYTEORDER_HTON)
+      .number(NFTA_BYTEORDER_LEN, sizeof index)
+      .number(NFTA_BYTEORDER_SIZE, sizeof index);
+  uint32_t bound = htonl(index);
+  compare(NFT_CMP_GT, bytesOf(bound));
+  return *this;
+}
+NftRule& NftRule::outGroupIs(uint32_t group) {
+  return metaIs(NFT_META_OIFGROUP, bytesOf(group));
+}
 
 NftRule& NftRule::tcpFlagsAre(uint8_t mask, uint8_t flags) {
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, kTcpFlags, 1);
@@ -249,6 +268,13 @@ NftRule& NftRule::icmpv6TypesAre(uint8_t first, uint8_t last) {
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, 0, 1);
   compare(NFT_CMP_GTE, bytesOf(first));
   compare(NFT_CMP_LTE, bytesOf(last));
+  return *this;
+}
+
+NftRule& NftRule::isMarked() {
+  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_MARK);
+  uint32_t none = 0;
+  compare(NFT_CMP_NEQ, bytesOf(none));
   return *this;
 }
 

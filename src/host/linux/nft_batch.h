@@ -64,6 +64,11 @@ class NftRule {
   NftRule& interfaceIsNot(const std::string& name);
   /// The packet leaves by this interface.
   NftRule& outInterfaceIs(const std::string& name);
+  /// The packet leaves by the interface with this index, or by one with a larger one.
+  NftRule& outIndexIs(uint32_t index);
+  NftRule& outIndexIsAbove(uint32_t index);
+  /// The packet leaves by an interface of this group (`ip link set INTERFACE group`).
+  NftRule& outGroupIs(uint32_t group);
   /// The TCP flags in `mask` have the values in `flags`.
   NftRule& tcpFlagsAre(uint8_t mask, uint8_t flags);
   /// The destination port of TCP or UDP is within the range.
@@ -71,6 +76,8 @@ class NftRule {
   NftRule& sourcePortIs(uint16_t port);
   /// The type of an ICMPv6 message is within the range.
   NftRule& icmpv6TypesAre(uint8_t first, uint8_t last);
+  /// The packet has a mark other than 0.
+  NftRule& isMarked();
   /// The packet's mark has this value in the bits of `mask`.
   NftRule& markIs(uint32_t value, uint32_t mask);
   /// The mark of the packet's connection (conntrack) has this value in the bits of `mask`.

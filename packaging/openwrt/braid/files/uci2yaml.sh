@@ -115,6 +115,7 @@ braid_device() {
 	braid_list "$1" '  ' address addresses
 	braid_list "$1" '  ' route routes
 	braid_list "$1" '  ' network networks
+	braid_list "$1" '  ' bypass_mark bypass-marks
 	braid_list "$1" '  ' ethertype ethertypes
 }
 
