@@ -86,6 +86,13 @@ std::string leftOut(const std::vector<std::string>& networks) {
   return familyLeftOut(routes);
 }
 
+std::vector<FilterRules::Portal> openedFor(const std::vector<Portal>& portals) {
+  std::vector<FilterRules::Portal> out;
+  for (const Portal& portal : portals)
+    for (const Address& address : portal.addresses) out.push_back({portal.interface, address});
+  return out;
+}
+
 void logWarnings(const Config& config) {
   for (const ConfigError& warning : config.warnings) spdlog::warn("{}", warning.toString());
 }
@@ -108,7 +115,8 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
       steering_(host, monitor_, tunnel_, config_, log_, pump_.device().name(), numbers_,
                 [this] {
-                  return TunnelSteering::Needs{uplinks_.replyMarks(), resolver_.asksHere()};
+                  return TunnelSteering::Needs{uplinks_.replyMarks(), resolver_.asksHere(),
+                                               openedFor(portals_.portals())};
                 }),
       listeners_(pump_.sockets(), socketIds_),
       initiators_(tunnel_, listeners_, log_),
@@ -121,10 +129,13 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), host_.network(), socketIds_, numbers_),
       history_(tunnel_, started_),
-      resolver_(host, log_, [this] {
-        updatePeers();
-        steering_.follow();
-      }) {
+      resolver_(host, log_,
+                [this] {
+                  updatePeers();
+                  followPortals();
+                  steering_.follow();
+                }),
+      portals_(host, [this] { steering_.follow(); }) {
   Time now = host_.clock().now();
   makeStateFolders(config_);
   steering_.followMtu(now);
@@ -173,7 +184,7 @@ Time Gateway::nextDeadline() const {
   return std::min({tunnel_.nextDeadline(), uplinkRetryAt_, sourcesAt_, steering_.deadline(),
                    shrinkAt_, monitor_.deadline(), resolver_.deadline(), meters_.deadline(),
                    initiators_.deadline(), joins_.deadline(), history_.deadline(),
-                   proxy_ ? proxy_->deadline() : kNever});
+                   portals_.deadline(), proxy_ ? proxy_->deadline() : kNever});
 }
 
 void Gateway::onTimers(Time now) {
@@ -186,6 +197,11 @@ void Gateway::onTimers(Time now) {
   }
   if (sourcesAt_ <= now) judgeSources(now);
   if (resolver_.deadline() <= now) resolveNames(false);  // a working path keeps its addresses
+  if (portals_.deadline() <= now) portals_.turn();
+  for (const auto& [uplink, text] : portals_.takeNotes()) {
+    spdlog::warn("{}", text);
+    history_.onPortal(uplink, text);
+  }
   if (meters_.deadline() <= now) meters_.keep(config_.uplinks, now);
   if (initiators_.deadline() <= now) initiators_.keep(now);
   if (joins_.deadline() <= now) joins_.turn(now);
@@ -286,6 +302,7 @@ void Gateway::updateUplinks(bool changed) {
     meters_.addTo(specs, config_.uplinks);
     tunnel_.setUplinks(std::move(specs), host_.clock().now());
     resolver_.retryNow();
+    followPortals();
   }
   uplinkRetryAt_ = uplinks_.wantsRetry() ? host_.clock().now() + kUplinkRetry : kNever;
   if (!uplinks_.hasAlternatives(monitor_.table())) {
@@ -306,6 +323,23 @@ void Gateway::judgeSources(Time now) {
   }
   WorkingPaths working = workingPaths(tunnel_, config_.peers, false, now);
   updateUplinks(uplinks_.judgeSources(working.sockets, called, monitor_.table(), now));
+}
+
+void Gateway::followPortals() {
+  std::vector<PortalWatch::Candidate> shut;
+  if (isTun(config_) && config_.portals != PortalCheck::kOff && !config_.uplinks.empty()) {
+    std::set<std::string> working;
+    Time now = host_.clock().now();
+    for (const auto& [peer, uplink] : workingPaths(tunnel_, config_.peers, false, now).uplinks)
+      working.insert(uplink);
+    for (LookupWay& way : uplinks_.ways(config_.dns.servers)) {
+      if (working.contains(way.uplink)) continue;
+      std::vector<Address> found = resolver_.foundOver(way.uplink);
+      std::erase_if(found, [](const Address& a) { return !isPrivate(a); });
+      shut.push_back({std::move(way), std::move(found)});
+    }
+  }
+  portals_.follow(shut, config_.portals == PortalCheck::kAny);
 }
 
 void Gateway::onNetworkChange() {
@@ -332,7 +366,10 @@ void Gateway::handleEvents(Time now) {
   if (changes.failures) resolver_.retryLater();
   if (changes.initiators && proxy_) proxy_->onChange(now);
   if (changes.initiators) initiators_.onChange(now);
-  if (changes.paths) followTunnel(now);
+  if (changes.paths) {
+    followTunnel(now);
+    followPortals();
+  }
   if (!changes.peers) return;
   peersUp_ = tunnel_.peersUp();
   joins_.onPeers(peersUp_);
@@ -431,6 +468,7 @@ GatewayStatus Gateway::status() const {
   out.uplinks = uplinks_.status();
   meters_.addTo(out.uplinks);
   resolver_.addTo(out.uplinks);
+  portals_.addTo(out.uplinks);
   out.drops = pump_.drops();
   out.traffic = pump_.traffic();
   out.recovery = config_.tunnel.recoveryOptions;

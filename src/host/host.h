@@ -77,6 +77,25 @@ class Resolver {
   virtual void request(const LookupWay& way, const HostPort& name) = 0;
 };
 
+/// What a web server answered over an uplink.
+struct WebAnswer {
+  std::string uplink;
+  unsigned status = 0;   ///< of HTTP; 0: there was no answer
+  std::string location;  ///< where it redirects to; empty: nowhere
+  bool operator==(const WebAnswer&) const = default;
+};
+
+/// Asks web servers for their first page, by plain HTTP over single uplinks, past the tunnel.
+class WebProbe {
+ public:
+  using OnAnswer = std::function<void(const WebAnswer&)>;
+
+  virtual ~WebProbe() = default;
+  /// Asks the server at port 80 of an address. A request that is in progress over that uplink is
+  /// given up. The answer may take some seconds.
+  virtual void request(const LookupWay& way, const Address& server) = 0;
+};
+
 /// The most gateways of one host (network namespace) that have marks and routing tables of their
 /// own.
 inline constexpr unsigned kMostGateways = 32;
@@ -115,6 +134,7 @@ class Host {
   /// Must be called only once. Throws SystemError.
   virtual NetworkMonitor& watchNetwork(Callback onChange) = 0;
   virtual std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) = 0;
+  virtual std::unique_ptr<WebProbe> openWebProbe(WebProbe::OnAnswer onAnswer) = 0;
 };
 
 }  // namespace braid

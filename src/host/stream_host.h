@@ -134,11 +134,11 @@ struct StreamApproach {
   bool operator==(const StreamApproach&) const = default;
 };
 
-/// Connections that the host's packet filter would drop if they were intercepted.
+/// Connections that the host would drop if they were intercepted.
 struct StreamBarrier {
   std::string interface;
   bool v6 = false;
-  std::string by;  ///< "chain INPUT of table ip filter, by its policy"
+  std::string by;  ///< "chain INPUT of table ip filter, by its policy", "br_netfilter (...)"
   bool operator==(const StreamBarrier&) const = default;
 };
 

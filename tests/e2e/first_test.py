@@ -175,9 +175,15 @@ class First(PairCase):
         self.drop("tcp dport 8088 reject with icmpx type host-unreachable")
         for address in ADDRESSES:
             with self.subTest(address=address):
-                error, took = refusal(self.client, address, 8088)
-                self.assertEqual(error, errno.EHOSTUNREACH)
-                self.assertLess(took, 0.5)
+                # The far gateway knows the server's MAC address, so that the error arrives within its connect().
+                self.lab.concentrator.run("ping", "-c", "1", "-W", "2", address)
+
+                def experiment(address=address):
+                    error, took = refusal(self.client, address, 8088)
+                    self.assertEqual(error, errno.EHOSTUNREACH)
+                    self.in_time(took < 0.5, f"it took {took:.2f} s")
+
+                self.attempts(experiment)
 
     def test_an_address_that_nobody_has_is_unreachable(self):
         for address in NOBODY.values():

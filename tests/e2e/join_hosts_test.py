@@ -3,8 +3,9 @@ has no carrier, and with a concentrator behind 1:1 NAT."""
 
 import unittest
 
-from join_case import JoinCase, Machine
+from join_case import JoinCase
 from lab import binary
+from lab.bare import Machine
 from lab.lab import tune
 from lab.netns import join
 from pair_case import V4, V6

@@ -1,6 +1,8 @@
 """The peer's host name: asked over each uplink by that uplink's servers, past a tunnel that takes everything."""
 
+import json
 import pathlib
+import subprocess
 import tempfile
 import unittest
 
@@ -12,6 +14,9 @@ from pair_case import V4, EdgeStartsCase
 
 NAME = "hub.example.net"
 PORTAL = "10.66.66.66"  # what a captive portal says of every name
+CAUGHT = 8000  # the port of its web server, to which requests are led
+EVERYTHING = ["0.0.0.0/0", "::/0"]
+LAN = ["192.168.10.0/24", "fd00:0:0:10::/64"]
 
 
 class Names(EdgeStartsCase):
@@ -71,6 +76,133 @@ class Names(EdgeStartsCase):
             del uplink["resolvers"]
         self.up()
         self.assertEqual(self.asked(), {"wifi": ([self.far[0]], "resolvconf"), "lte": ([self.far[1]], "resolvconf")})
+
+
+class Portals(EdgeStartsCase):
+    """The first uplink is behind a captive portal and the second one is dead; the edge takes everything and guards
+    it."""
+
+    def setUp(self):
+        super().setUp()
+        self.hub = self.lab.concentrator
+        config = self.gateway.config
+        self.addCleanup(config.update, json.loads(json.dumps(config)))
+        config["device"] |= {"routes": EVERYTHING, "when-down": "block", "networks": LAN}
+        config["peers"][0]["prefixes"] = EVERYTHING
+        self.addCleanup(self.edge.run, binary("braidctl"), "release", self.gateway.path)
+        self.addCleanup(self.hub.run, "nft", "flush", "ruleset")
+        self.lab.links.set("lte", down=True)
+        self.addCleanup(self.lab.links.set, "lte", down=False)
+
+    def tearDown(self):
+        if self.gateway.process:
+            self.gateway.stop()
+
+    def serve_pages(self, address):
+        """The portal's web server: a page, to which it redirects all others."""
+        folder = self.lab.directory / "portal"
+        folder.mkdir(exist_ok=True)
+        own = f"[{address}]" if ":" in address else address
+        temporary = "".join(f"{name}_temp_path {folder}; " for name in ("client_body", "proxy", "fastcgi", "uwsgi",
+                                                                        "scgi"))
+        (folder / "nginx.conf").write_text(f"""
+            daemon off; master_process off; user root; pid {folder}/pid; error_log stderr; events {{}}
+            http {{
+              access_log {folder}/log; {temporary}
+              server {{
+                listen 0.0.0.0:{CAUGHT}; listen [::]:{CAUGHT};
+                location = /login {{ return 200 log-in; }}
+                location / {{ return 302 http://{own}/login; }}
+              }}
+            }}
+            """, encoding="ascii")
+        (folder / "log").unlink(missing_ok=True)
+        process = self.lab.start(self.hub, "portal", ["nginx", "-e", "stderr", "-c", folder / "nginx.conf"])
+        self.addCleanup(self.lab.stop, process)
+        self.lab.wait_for(lambda: self.hub.run("ss", "-Hltn", f"sport = :{CAUGHT}"), "the portal to listen")
+        length = 128 if ":" in address else 32
+        self.hub.address("lo", f"{address}/{length}")
+        self.addCleanup(self.hub.ip, "address", "del", f"{address}/{length}", "dev", "lo")
+
+    def shut(self, condition):
+        """Web requests that come in by wifi and meet the condition go to the portal; nothing else passes there."""
+        self.hub.run("nft", f"""table inet portal {{
+            chain caught {{
+              type nat hook prerouting priority -100; iifname wifi0 tcp dport 80 {condition} redirect to :{CAUGHT}
+            }}
+            chain shut {{
+              type filter hook input priority 0; iifname wifi0 ct status dnat accept
+              iifname wifi0 udp dport 53 accept; iifname wifi0 meta l4proto ipv6-icmp accept; iifname wifi0 drop
+            }}
+            chain through {{
+              type filter hook forward priority 0; iifname wifi0 drop
+            }}
+        }}""")
+
+    def log_in(self):
+        self.hub.run("nft", "delete", "table", "inet", "portal")
+
+    def loads(self, url):
+        """What a host of the LAN gets of that page; empty: nothing."""
+        return self.lab.client.run("curl", "-sg", "--max-time", "2", url, check=False)
+
+    def portal(self):
+        return {u["name"]: u["portal"] for u in self.gateway.status()["gateway"]["uplinks"]}["wifi"]
+
+    def visitors(self):
+        """The addresses that the portal's web server saw."""
+        log = (self.lab.directory / "portal" / "log").read_text(encoding="ascii")
+        return {line.split()[0] for line in log.splitlines()}
+
+    def is_let_out_until_the_login(self, address, edge):
+        page, other = (f"http://[{a}]/login" if ":" in a else f"http://{a}/login"
+                       for a in (address, address[:-1] + "9"))
+        self.gateway.start()
+        self.assertEqual(self.loads(page), "", "it is not found yet")
+        self.eventually(lambda: self.portal() == page, "the portal is found", 40)
+        self.assertEqual(self.loads(page), "log-in")
+        self.assertIn(edge, self.visitors())
+        self.assertEqual(self.visitors() & set(self.lab.sites[0].client_address), set(), "hosts of the LAN are masked")
+        self.assertEqual(self.loads(other), "", "only the portal's own address")
+        done = subprocess.run(self.edge.words(binary("braidctl"), "doctor", self.gateway.path), text=True,
+                              stdout=subprocess.PIPE, timeout=60, check=False)
+        self.assertIn(f"a captive portal waits for a login at {page}", done.stdout)
+        events = json.loads(self.gateway.ctl("explain", "--json"))["events"]
+        self.assertIn(("portal", "wifi"), {(event["kind"], event["path"]) for event in events})
+        self.log_in()
+
+    def test_a_login_page(self):
+        """The portal's name server gives its address for every name, and nobody answers at another address."""
+        self.gateway.config["peers"][0]["endpoints"] = [f"{NAME}:{PORT}"]
+        far = self.lab.sites[0].link_addresses(0)[0][1]
+        self.gateway.config["uplinks"][0]["resolvers"] = [far]
+        self.serve_pages(PORTAL)
+        self.shut(f"ip daddr {PORTAL}")
+        liar = Dnsmasq(self.lab, {NAME: PORTAL}, namespace=self.hub, listen=far)
+        self.addCleanup(self.lab.stop, liar.process)
+        self.is_let_out_until_the_login(PORTAL, edge="10.0.0.1")
+        self.lab.stop(liar.process)
+        server = Dnsmasq(self.lab, {NAME: PUBLIC[0]}, namespace=self.hub, listen=far)
+        self.addCleanup(self.lab.stop, server.process)
+        self.gateway.wait_up(timeout=60)
+        self.eventually(lambda: self.portal() is None, "no portal any more")
+        self.assertEqual(self.loads(f"http://{PORTAL}/login"), "", "the way is shut again")
+
+    def catches_every_request(self, endpoint, address, edge):
+        self.gateway.config["peers"][0]["endpoints"] = [endpoint]
+        self.serve_pages(address)
+        self.shut("")
+        self.is_let_out_until_the_login(address, edge)
+        self.gateway.wait_up(timeout=30)
+        self.eventually(lambda: self.portal() is None, "no portal any more")
+
+    def test_a_portal_that_catches_every_request(self):
+        self.catches_every_request(f"{PUBLIC[0]}:{PORT}", PORTAL, edge="10.0.0.1")
+
+    def test_a_portal_that_catches_every_request_over_ipv6(self):
+        self.edge.ip("-4", "address", "flush", "dev", "wifi0")
+        self.addCleanup(self.lab.restore_uplink, 0)
+        self.catches_every_request(f"[{PUBLIC[1]}]:{PORT}", "fd66::66", edge="fd01::1")
 
 
 class Handing(unittest.TestCase):

@@ -170,6 +170,14 @@ class Neighbours(NeighbourCase):
 class Proxies(NeighbourCase):
     """Transparent proxies (TPROXY) with a rule for their mark that has no priority, so that it comes after Braid's."""
 
+    @staticmethod
+    def make_transparent(end):
+        if end.family == socket.AF_INET6:
+            end.setsockopt(socket.IPPROTO_IPV6, IPV6_TRANSPARENT, 1)
+            end.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        else:
+            end.setsockopt(socket.IPPROTO_IP, IP_TRANSPARENT, 1)
+
     def proxy(self, everything):
         """A proxy of datagrams to port 5300, whatever their destination: its socket."""
         v6 = ":" in everything
@@ -184,9 +192,7 @@ class Proxies(NeighbourCase):
         self.addCleanup(self.edge.ip, family, "rule", "del", "fwmark", 1, "lookup", 100)
         end = self.edge.inside(socket.socket, socket.AF_INET6 if v6 else socket.AF_INET, socket.SOCK_DGRAM)
         self.addCleanup(end.close)
-        end.setsockopt(*((socket.IPPROTO_IPV6, IPV6_TRANSPARENT) if v6 else (socket.IPPROTO_IP, IP_TRANSPARENT)), 1)
-        if v6:
-            end.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        self.make_transparent(end)
         end.bind(("::" if v6 else "0.0.0.0", 5301))
         end.settimeout(0.5)
         return end
@@ -210,6 +216,25 @@ class Proxies(NeighbourCase):
                 self.assertEqual(server.recv(100), b"for the server")
                 with self.assertRaises(TimeoutError):
                     proxy.recv(100)
+
+    def test_a_listener_for_any_address(self):
+        """Connections to its port that TPROXY has not given it go on to their destinations."""
+        self.up()
+        for address, wildcard in ((V4, "0.0.0.0"), (V6, "::")):
+            with self.subTest(address):
+                kind = socket.AF_INET6 if ":" in address else socket.AF_INET
+                ends = [namespace.inside(socket.socket, kind) for namespace in (self.edge, self.lab.server,
+                                                                                self.lab.client)]
+                for end in ends:
+                    self.addCleanup(end.close)
+                    end.settimeout(3)
+                proxy, server, client = ends
+                self.make_transparent(proxy)
+                for end, own in ((proxy, wildcard), (server, address)):
+                    end.bind((own, 5302))
+                    end.listen()
+                client.connect((address, 5302))
+                server.accept()[0].close()
 
 
 class ProxiesWithoutStreams(Proxies):

@@ -145,6 +145,7 @@ config ack_shim_exclude
 
 config streams
     option enabled 'on'
+    option connect 'first'
     option source 'own'
     option max_connections '1000'
     option max_streams_per_peer '900'
@@ -408,6 +409,12 @@ class Service(Case):
         self.assertEqual(status, 1)
         self.assertNotIn("procd", said)
         self.assertIn("uplinks[0].weight: '300' is outside 1 to 100", errors)
+        self.assertNotIn("ctl guard", said, "no guard has been wanted yet")
+        self.service("start_service", self.good())
+        _, said, _ = self.service('ctl() { echo "ctl $*" >&3; }\nexec 3>&1\nstart_service',
+                                  self.good().replace("weight '3'", "weight '300'"))
+        self.assertIn(f"ctl guard apply {self.folder}/guard.yaml\n", said, "that of the boot did not know the LAN")
+        self.assertNotIn("procd", said)
 
     def test_a_reload_with_mistakes_changes_nothing(self):
         self.service("start_service", self.good())

@@ -62,6 +62,17 @@ class Judge(unittest.TestCase):
         self.assertEqual(self.kind(udp(WIFI, RESOLVER, (4000, 53), query(OTHER_NAME))), LEAK)
         self.assertEqual(self.kind(udp(WIFI, ELSEWHERE[0], (4000, 53), query(ENDPOINT))), LEAK)
 
+    def test_portal_probes(self):
+        def syn(source, target, port):
+            return ip(source, target, socket.IPPROTO_TCP, struct.pack("!HH", 40000, port) + bytes(16))
+
+        self.assertEqual(self.kind(syn(WIFI, "192.0.2.1", 80)), "portal probe")
+        self.assertEqual(self.kind(syn(WIFI6, "3fff::1", 80)), "portal probe")
+        for packet in (syn("192.168.10.2", "192.0.2.1", 80), syn(WIFI, "192.0.2.1", 443), syn(WIFI, "192.0.2.2", 80),
+                       syn(WIFI, ELSEWHERE[0], 80)):
+            self.assertEqual(self.kind(packet), LEAK)
+        self.assertEqual(self.kind(syn(WIFI, "192.0.2.1", 80), "lte0"), LEAK)
+
     def test_replies(self):
         answer = udp(WIFI, STRANGER[0], (_leak_lab.ANSWERING, 50000))
         self.assertEqual(self.kind(answer), REPLY)

@@ -259,7 +259,7 @@ class Machine:
     def told(self, *words):
         """The end of the daemon's journal, or of what these words of journalctl choose."""
         if not self._leader:
-            return self.console.read_text(errors="replace")[-2000:]
+            return self.console.read_text(errors="replace")[-2000:] if self.console.exists() else ""
         return self.run("journalctl", "--no-pager", "-n", "60", *(words or ("-u", f"braid@{self.name}")), check=False)
 
     def power_off(self):
@@ -291,7 +291,8 @@ class ZoneMachine(Machine):
         super().prepare()
         self.write("etc/systemd/network/10-host0.network",
                    f"[Match]\nName=host0\n[Network]\nAddress={self.address}/24\n")
-        self.enable("systemd-networkd.service")
+        # enable() would have what needs a network wait for the other machines.
+        run("systemctl", "--quiet", f"--root={self.tree}", "add-wants", "multi-user.target", "systemd-networkd.service")
 
     def boot(self, *more, wait=True):
         super().boot(f"--network-zone={self._zone}", *more, wait=False)

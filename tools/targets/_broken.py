@@ -76,7 +76,7 @@ class Place:
         return self
 
     def __exit__(self, *error):
-        self._undo.close()
+        self.reset()
         self._at_end.close()
         self.lab.__exit__(*error)
 
@@ -90,11 +90,12 @@ class Place:
     # ---- between two set-ups
 
     def reset(self):
-        """Restores the original state, without running daemons."""
-        self._undo.close()
+        """Restores the original state, without running daemons. These end first, and put back what they found."""
         for gateway in self.lab.gateways():
             if gateway.process:
                 gateway.stop()
+        self._undo.close()
+        for gateway in self.lab.gateways():
             gateway.config = self.fresh(gateway)
             gateway.write_config()
 

@@ -138,9 +138,7 @@ def _mute_router6(p):
 
 # ---- kind 2: guards
 
-def _release(p, gateway, path):
-    if gateway.process:
-        gateway.stop()
+def _release(p, path):
     p.space.run(binary("braidctl"), "release", path)
 
 
@@ -148,7 +146,7 @@ def guarded(p):
     """The edge takes everything and guards it, until the reset."""
     everything(p, **{"when-down": "block"})
     p.edge.write_config()
-    p.undo(_release, p, p.edge, p.edge.path)
+    p.undo(_release, p, p.edge.path)
 
 
 @broken("block, and no guard before the first start", r"when-down is block, and its guard is not there",
@@ -188,7 +186,7 @@ def _old_guard(p):
     old.write_text(json.dumps(p.edge.config), encoding="utf-8")
     p.edge.config = p.fresh(p.edge)
     p.space.run(binary("braidctl"), "guard", "apply", old)
-    p.undo(_release, p, p.edge, old)
+    p.undo(_release, p, old)
     return p.asked(p.edge)
 
 

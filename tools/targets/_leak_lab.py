@@ -36,8 +36,10 @@ IP_FREEBIND, IPV6_FREEBIND = 15, 78
 ARP, IPV4, IPV6 = 0x0806, 0x0800, 0x86DD
 TUNNEL, LEAK = "tunnel", "leak"
 REPLY, OTHER_REPLY = "reply by its uplink", "reply by the other uplink"  # the latter by routes of the host
-# What may leave by an uplink beside the tunnel. Braid sends no portal probes of its own.
-ALLOWED = ("ARP", "neighbour discovery", "multicast listener", "DHCP", "DNS of the endpoint", REPLY, OTHER_REPLY)
+# What may leave by an uplink beside the tunnel.
+ALLOWED = ("ARP", "neighbour discovery", "multicast listener", "DHCP", "DNS of the endpoint", "portal probe", REPLY,
+           OTHER_REPLY)
+NOBODY = ["192.0.2.1", "3fff::1"]  # whom Braid asks for a page, which only a captive portal has
 LISTENER_TYPES, ND_TYPES, ERROR_TYPES = {130, 131, 132, 143}, range(133, 138), {4: {3, 11, 12}, 6: {1, 2, 3, 4}}
 
 
@@ -60,6 +62,7 @@ class Judge:
     def __init__(self, networks):
         self._networks = {device: [ipaddress.ip_network(text) for text in texts] for device, texts in networks.items()}
         self._endpoints, self._strangers, self._resolver = packed(PUBLIC), packed(STRANGER), packed([RESOLVER])
+        self._nobody = packed(NOBODY)
 
     def kind(self, device, ethertype, data):
         """(TUNNEL, one of ALLOWED or LEAK; the Packet, if it is one)."""
@@ -84,6 +87,8 @@ class Judge:
                 return TUNNEL
             if packet.target in self._resolver and packet.ports[1] == 53:
                 return "DNS of the endpoint" if asked_name(packet.payload[8:]) == ENDPOINT else LEAK
+        if packet.protocol == socket.IPPROTO_TCP and packet.target in self._nobody and packet.ports[1] == 80:
+            return "portal probe" if self._near(packet.source, device) else LEAK
         if not self._is_reply(packet):
             return LEAK
         return REPLY if self._near(packet.source, device) else OTHER_REPLY

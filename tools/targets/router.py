@@ -10,10 +10,11 @@ import time
 import yaml
 
 from lab import Lab, Link
+from lab.boot import PROGRAMS, programs_tree
 from lab.neighbours import ALL, Talk, prepare, take_advice
 
 from . import at_least, option, require, target
-from ._builds import ROOT, build_tests
+from ._builds import ROOT, build_tests, dependencies
 from .aid import passes
 
 TABLE = ROOT / "tests" / "situations.yaml"
@@ -79,8 +80,11 @@ def situations_value(rows, run=passes):
         at_most=0, programs=["braidd", "braidctl", "linkemu"],
         options=[option("--kind", type=int, default=0, metavar="N", help="those of this kind only")])
 def situations(kind):
-    """Every test of the table, once. Those of other programs make Debian trees of their own."""
+    """Every test of the table, once."""
     rows = [row for row in read(TABLE.read_text(encoding="utf-8")) if kind in (0, row["kind"])]
+    dependencies("boot")
+    for suite in PROGRAMS:  # else the first tests with machines would make them, within their time
+        programs_tree(suite)
     programs = test_programs(rows)
     folder = build_tests(programs) if programs else None
     return situations_value(rows, lambda file, check: (

@@ -85,6 +85,9 @@ struct Patient {
   std::vector<FoundRule> rules{};  ///< the host's policy routing rules
 };
 
+/// Whether some peer is reached by this uplink, as the daemon says. `daemon`: nullptr: none runs.
+bool isWorking(const RunningDaemon* daemon, const std::string& uplink);
+
 /// Checks TUN device, capabilities and socket buffers.
 void checkHost(const Patient& patient, DoctorReport& report);
 /// Checks settings of the kernel: forwarding, reverse path filter, IPv6, connection tracking.
@@ -138,6 +141,8 @@ void judgeRouters(const Patient& patient, const std::vector<MuteNeighbour>& mute
 /// Judges what a daemon took over as streams, by its answer "status". `isUp`: some peer is.
 void judgeStreams(const Patient& patient, const nlohmann::json& status, bool isUp,
                   DoctorReport& report);
+/// Names the captive portals that a daemon found, by its answer "status".
+void judgePortals(const nlohmann::json& status, DoctorReport& report);
 /// Judges the peers' states and failed handshakes by a daemon's answers "status" and "history".
 void judgePeers(const Patient& patient, const nlohmann::json& status, const nlohmann::json& history,
                 DoctorReport& report);

@@ -248,6 +248,20 @@ bool hasHosts(const Config& config) {
 
 }  // namespace
 
+void judgePortals(const Json& status, DoctorReport& report) {
+  for (const Json& uplink : listOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::uplinks>)) {
+    std::string page = textOf(uplink, kKeyOf<&UplinkStatus::portal>);
+    if (page == "-") continue;
+    report.wrong({"portal",
+                  textOf(uplink, kKeyOf<&UplinkStatus::name>) +
+                      ": a captive portal waits for a login at " + page,
+                  "nothing else gets through by this uplink",
+                  "open " + page +
+                      " at a host of the LAN; where it has a public address, with 'portal-check: "
+                      "any', or with another device of that network"});
+  }
+}
+
 void judgeStreams(const Patient& patient, const Json& status, bool isUp, DoctorReport& report) {
   Json streams = fieldOf(status, "streams");
   if (!flagOf(streams, kKeyOf<&StreamFigures::on>)) return;
@@ -311,6 +325,7 @@ void checkDaemon(const Patient& patient, DoctorReport& report) {
   bool isUp =
       std::ranges::any_of(peers, [](const Json& p) { return flagOf(p, kKeyOf<&PeerStatus::up>); });
   judgeStreams(patient, status, !young && isUp, report);
+  judgePortals(status, report);
   Json trace = fieldOf(status, "trace");
   if (std::string problem = textOf(trace, kKeyOf<&TraceStatus::problem>); problem != "-")
     report.wrong(

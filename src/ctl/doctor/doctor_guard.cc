@@ -4,6 +4,8 @@
 
 #include "ctl/client/client.h"
 #include "ctl/doctor/doctor.h"
+#include "gateway/join/address_plan.h"
+#include "gateway/uplinks/uplink.h"
 #include "host/system.h"
 
 namespace braid {
@@ -37,6 +39,17 @@ void checkUnit(const Patient& patient, DoctorReport& report) {
                 "systemctl enable braid@" + name});
 }
 
+// Whether this host could reach others of the family without the tunnel: no provider gives an
+// address for use inside of a site.
+bool hasFamily(const Patient& patient, Address::Family family) {
+  const std::vector<UplinkConfig>& uplinks = patient.config.uplinks;
+  return uplinks.empty() || std::ranges::any_of(uplinks, [&](const UplinkConfig& uplink) {
+           UplinkDecision found = decideUplink(uplink, {}, patient.table, {}, {});
+           if (family == Address::Family::kV4) return found.v4.bits() != 0;
+           return found.v6.bits() != 0 && !isPrivate(found.v6);
+         });
+}
+
 // With `direct`, hosts take the host's own routes while the tunnel is down.
 void checkOwnWays(const Patient& patient, DoctorReport& report) {
   const std::vector<Prefix>& routes = patient.config.device.routes;
@@ -50,7 +63,7 @@ void checkOwnWays(const Patient& patient, DoctorReport& report) {
       return found.unicast && to.length == 0 && to.address.family == family &&
              !(own && found.device == own->index);
     });
-    if (!isWide || hasWay) continue;
+    if (!isWide || hasWay || !hasFamily(patient, family)) continue;
     std::string name = family == Address::Family::kV4 ? "IPv4" : "IPv6";
     report.wrong({"routes",
                   "device.when-down is direct, and this host has no default route of " + name,
@@ -82,8 +95,8 @@ void judgeGuard(const Patient& patient, const GuardState& state, DoctorReport& r
     }
   }
   for (const StandingGuard& guard : state.standing) {
-    if (guard.isKept || guard.file == file ||
-        (isWanted && guard.device == patient.config.device.name))
+    if (guard.isKept ||
+        (isWanted && (guard.file == file || guard.device == patient.config.device.name)))
       continue;
     std::string name = fs::path(guard.file).stem();
     report.wrong({"guard",

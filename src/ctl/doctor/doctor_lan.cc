@@ -24,7 +24,7 @@ bool takesGlobalV6(const Config& config) {
 }
 
 // What comes in by a port of a bridge belongs to the bridge, and the port's own addresses are dead.
-void checkBridge(const Patient& patient, const Link& link, DoctorReport& report) {
+void checkBridge(const Patient& patient, const Link& link, bool isUplink, DoctorReport& report) {
   auto bridge = patient.table.links().find(static_cast<int>(link.master));
   if (bridge == patient.table.links().end() || bridge->second.kind != "bridge") return;
   const std::string& name = bridge->second.name;
@@ -35,8 +35,41 @@ void checkBridge(const Patient& patient, const Link& link, DoctorReport& report)
         {"bridge", link.name + " has the address " + own + " and is a port of the bridge " + name,
          "what comes in by " + link.name + " goes to the bridge: the address is not reached",
          "ip address del " + own + " dev " + link.name + " && ip address add " + own + " dev " +
-             name + "; and so where the addresses are configured"});
+             name + "; and so where the addresses are configured" +
+             (isUplink ? "; then name " + name +
+                             " as the uplink's interface, and put the default route there"
+                       : "")});
   }
+}
+
+// Whether no other interface leads to the network, and this one to all of it: interfaces of
+// containers without carrier have networks within large ones.
+bool leadsAlone(const Lan& lan, const std::vector<Lan>& all) {
+  bool hasAll = std::ranges::any_of(lan.link->addresses, [&](const LinkAddress& a) {
+    return a.prefixLength <= lan.network.length &&
+           networkOf({a.address, a.prefixLength}).contains(lan.network.address);
+  });
+  return (hasAll || !lan.isOnLink) && std::ranges::none_of(all, [&](const Lan& other) {
+           return other.network == lan.network && other.link->up;
+         });
+}
+
+// Whether the default route leads to the network: the LAN's own router, at one of these interfaces,
+// is the host's, too.
+bool isBehindRouter(const Patient& patient, const Prefix& network,
+                    const std::set<const Link*>& lans) {
+  return std::ranges::any_of(patient.table.defaultRoutes(), [&](const DefaultRoute& route) {
+    return route.via.family == network.address.family &&
+           std::ranges::any_of(lans, [&](const Link* l) { return l->index == route.link; });
+  });
+}
+
+// Whether an address of the network is this host's own, at no LAN.
+bool isOfLoopback(const Patient& patient, const Prefix& network) {
+  const Link* lo = patient.table.find("lo");
+  return lo && std::ranges::any_of(lo->addresses, [&](const LinkAddress& a) {
+           return network.contains(a.address);
+         });
 }
 
 void checkLink(const Lan& lan, DoctorReport& report) {
@@ -58,7 +91,8 @@ void checkPrefixes(const Patient& patient, const Link& link, DoctorReport& repor
   std::set<Prefix> untold;
   for (const LinkAddress& a : link.addresses) {
     bool isTold = std::ranges::any_of(told, [&](const Prefix& p) { return p.contains(a.address); });
-    if (isGlobalV6(a) && !isTold) untold.insert(networkOf({a.address, a.prefixLength}));
+    if (isGlobalV6(a) && a.prefixLength < 128 && !isTold)
+      untold.insert(networkOf({a.address, a.prefixLength}));
   }
   for (const Prefix& network : untold)
     report.wrong(
@@ -74,14 +108,21 @@ void checkPrefixes(const Patient& patient, const Link& link, DoctorReport& repor
 
 void checkLans(const Patient& patient, DoctorReport& report) {
   const Config& config = patient.config;
+  if (config.tunnel.mode != TunnelOptions::Mode::kTun) return;
+  std::vector<std::string> uplinks = interfacesOf(config.uplinks, patient.table);
+  auto isUplink = [&](const Link& link) {
+    return std::ranges::find(uplinks, link.name) != uplinks.end();
+  };
   std::set<const Link*> inside;
   std::vector<Lan> lans = lansOf(config, patient.table, patient.routes);
   for (const Lan& lan : lans) {
-    checkLink(lan, report);
+    if (lan.link->up || leadsAlone(lan, lans)) checkLink(lan, report);
     if (lan.isOnLink) inside.insert(lan.link);
   }
   for (const Prefix& network : config.device.networks) {
-    if (std::ranges::find(lans, network, &Lan::network) != lans.end()) continue;
+    if (std::ranges::find(lans, network, &Lan::network) != lans.end() ||
+        isBehindRouter(patient, network, inside) || isOfLoopback(patient, network))
+      continue;
     report.wrong(
         {"lan",
          network.toString() +
@@ -90,11 +131,11 @@ void checkLans(const Patient& patient, DoctorReport& report) {
          "give the LAN's interface an address of it (ip address add ADDRESS/" +
              std::to_string(network.length) + " dev INTERFACE), or correct device.networks"});
   }
-  for (const Link* link : inside) checkPrefixes(patient, *link, report);
-  std::vector<std::string> uplinks = interfacesOf(config.uplinks, patient.table);
+  for (const Link* link : inside)
+    if (!isUplink(*link)) checkPrefixes(patient, *link, report);
   for (const auto& [index, link] : patient.table.links())
-    if (inside.contains(&link) || std::ranges::find(uplinks, link.name) != uplinks.end())
-      checkBridge(patient, link, report);
+    if (inside.contains(&link) || isUplink(link))
+      checkBridge(patient, link, isUplink(link), report);
 }
 
 }  // namespace braid

@@ -212,17 +212,6 @@ std::string textOfEndpoints(const std::vector<Endpoint>& found) {
 
 using LookupResults = std::map<std::pair<HostPort, std::string>, LookupResult>;
 
-// Whether some peer is reached by this uplink, as the daemon says.
-bool isWorking(const RunningDaemon* daemon, const std::string& uplink) {
-  if (!daemon) return false;
-  return std::ranges::any_of(listOf(daemon->status, "peers"), [&](const nlohmann::json& peer) {
-    return std::ranges::any_of(listOf(peer, "subflows"), [&](const nlohmann::json& subflow) {
-      return textOf(subflow, kKeyOf<&SubflowStatus::uplink>) == uplink &&
-             textOf(subflow, kKeyOf<&SubflowStatus::state>) == "active";
-    });
-  });
-}
-
 // The answer over another uplink that shows this one to be a lie: public addresses, where this one
 // has private ones only. nullptr: there is none.
 const LookupResult* contradictionTo(const LookupResult& result, const LookupResults& all) {
@@ -293,6 +282,16 @@ void checkNetwork(const Patient& patient, DoctorReport& report) {
   checkInClear(patient, report);
   reportNumbers(patient, report);
   checkListen(patient, report);
+}
+
+bool isWorking(const RunningDaemon* daemon, const std::string& uplink) {
+  if (!daemon) return false;
+  return std::ranges::any_of(listOf(daemon->status, "peers"), [&](const nlohmann::json& peer) {
+    return std::ranges::any_of(listOf(peer, "subflows"), [&](const nlohmann::json& subflow) {
+      return textOf(subflow, kKeyOf<&SubflowStatus::uplink>) == uplink &&
+             textOf(subflow, kKeyOf<&SubflowStatus::state>) == "active";
+    });
+  });
 }
 
 void checkOtherTunnels(const Patient& patient, DoctorReport& report) {

@@ -52,7 +52,7 @@ void judgeRouters(const Patient& patient, const std::vector<MuteNeighbour>& mute
                   DoctorReport& report) {
   for (const UplinkConfig& uplink : patient.config.uplinks) {
     UplinkDecision found = decideUplink(uplink, {}, patient.table, {}, {});
-    if (!found.up) continue;
+    if (!found.up || isWorking(patient.daemon, uplink.name)) continue;
     std::set<Address> routers;
     if (uplink.gateway == UplinkConfig::Gateway::kAddress)
       routers.insert(uplink.gateways.begin(), uplink.gateways.end());

@@ -11,7 +11,7 @@
 #include "ctl/firewall/openings.h"
 #include "ctl/views/format.h"
 #include "gateway/uplinks/uplink.h"
-#include "host/datagram_socket.h"
+#include "host/linux/bridge_filter.h"
 #include "host/linux/sockaddr.h"
 #include "host/system.h"
 
@@ -147,16 +147,18 @@ void checkReversePath(const Patient& patient, DoctorReport& report) {
   }
 }
 
-bool isCalledByV6(const Config& config) {
+// Whether a peer has no other addresses than those of IPv6.
+bool needsV6(const Config& config) {
   return std::ranges::any_of(config.peers, [](const PeerConfig& peer) {
-    return std::ranges::any_of(peer.options.endpoints,
-                               [](const Endpoint& e) { return e.address.isV6(); });
+    const std::vector<Endpoint>& all = peer.options.endpoints;
+    return !all.empty() && peer.hosts.empty() &&
+           std::ranges::all_of(all, [](const Endpoint& e) { return e.address.isV6(); });
   });
 }
 
-// Why an uplink has no IPv6, where a peer is called by IPv6.
+// Why an uplink has no IPv6, where a peer is called by nothing else.
 void checkUplinksV6(const Patient& patient, DoctorReport& report) {
-  if (!isCalledByV6(patient.config)) return;
+  if (!needsV6(patient.config)) return;
   for (const UplinkConfig& uplink : patient.config.uplinks) {
     UplinkDecision found = decideUplink(uplink, {}, patient.table, {}, {});
     if (found.link == 0 ||
@@ -202,6 +204,20 @@ void checkDeviceV6(const Patient& patient, DoctorReport& report) {
   }
 }
 
+// Streams of a LAN whose bridge the packet filter sees are carried as packets (StreamBarrier).
+// Where the setting is on, another program may need it, as Docker does.
+void checkBridges(const Patient& patient, DoctorReport& report) {
+  if (!patient.config.tunnel.streams.on) return;
+  for (const Lan& lan : lansOf(patient.config, patient.table, patient.routes)) {
+    bool v6 = lan.network.address.isV6();
+    if (!isFilteredBridge(lan.link->name, v6, patient.machine.path(""))) continue;
+    report.fine("streams", "connections of " + lan.network.toString() + " stay packets: " +
+                               lan.link->name + " is a bridge, and net.bridge.bridge-nf-call-" +
+                               (v6 ? "ip6tables" : "iptables") +
+                               " is 1; streams need 0, if nothing filters between its ports");
+  }
+}
+
 void checkConntrack(const Patient& patient, DoctorReport& report) {
   const char* most = "net.netfilter.nf_conntrack_max";
   std::string folder = "/proc/sys/net/netfilter/nf_conntrack_";
@@ -222,6 +238,7 @@ void checkSysctls(const Patient& patient, DoctorReport& report) {
   if (patient.config.tunnel.mode == TunnelOptions::Mode::kTun) {
     checkForwarding(patient, report);
     checkDeviceV6(patient, report);
+    checkBridges(patient, report);
   }
   checkReversePath(patient, report);
   checkUplinksV6(patient, report);

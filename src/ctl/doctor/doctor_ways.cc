@@ -191,8 +191,9 @@ void tryWays(const Patient& patient, DoctorReport& report) {
     });
     loop.run();
     GatewayStatus status = gateway.status();
-    judgePeers(patient, statusJson(status, gateway.tunnelStatus()),
-               historyObject(gateway.history()).whole(), report);
+    nlohmann::json told = statusJson(status, gateway.tunnelStatus());
+    judgePortals(told, report);
+    judgePeers(patient, told, historyObject(gateway.history()).whole(), report);
     judgeLog(log, report);
     gateway.stop();
   } catch (const std::runtime_error& e) {

@@ -232,7 +232,9 @@ void releaseGuard(const std::string& file, bool json, std::ostream& out) {
 bool isGuarded(const Config& config) {
   const Guard guard = guardOf(config);
   std::vector<FoundRule> rules = rulesOfBraid();
+  const bool hasV6 = ::access("/proc/net/if_inet6", F_OK) == 0;
   auto isThere = [&](const RuleSpec& wanted) {
+    if (wanted.family == Address::Family::kV6 && !hasV6) return true;  // nor is anything guarded
     return std::ranges::any_of(rules, [&](const FoundRule& rule) {
       return rule.spec.family == wanted.family && rule.spec.priority == wanted.priority &&
              rule.spec.table == wanted.table;

@@ -152,6 +152,14 @@ struct RouterConfig {
   std::vector<PortForward> forwards;
 };
 
+/// `portal-check`: whether captive portals are looked for, and which of their web servers hosts of
+/// the LAN reach.
+enum class PortalCheck : uint8_t {
+  kOff,
+  kOn,   ///< those with private addresses
+  kAny,  ///< all
+};
+
 /// `dns`: name servers that are reached through the tunnel. `braidctl dns` hands them to the host.
 struct DnsConfig {
   std::vector<Address> servers;
@@ -191,6 +199,7 @@ struct Config {
   StreamsConfig streams;
   RouterConfig router;
   DnsConfig dns;
+  PortalCheck portals = PortalCheck::kOn;
   /// The cipher to use; nullopt: the one that is fastest on both sides' processors.
   std::optional<AeadKind> cipher;
   /// Folder of further peers, one file each (config_fragments.h); a complete path; empty: none.

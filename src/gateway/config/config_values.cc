@@ -379,6 +379,14 @@ void readNat(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
   }
 }
 
+void readPortalCheck(const ConfigValue& value, Config& config, ConfigDiagnostics& out) {
+  constexpr std::string_view kChoices[] = {"on", "any", "off"};
+  if (std::optional<std::string> check = readChoice(value, kChoices, out))
+    config.portals = *check == "off"   ? PortalCheck::kOff
+                     : *check == "any" ? PortalCheck::kAny
+                                       : PortalCheck::kOn;
+}
+
 void readForwardTarget(const ConfigValue& value, PortForward& forward, ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
   if (!text) return;

@@ -32,6 +32,8 @@ std::optional<uint32_t> readMarkMask(const ConfigValue& value, ConfigDiagnostics
 /// MARK or MARK/MASK, as `ip rule` writes them; no mark of 0.
 std::optional<MarkMatch> readMark(const ConfigValue& value, ConfigDiagnostics& out);
 void readNat(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
+/// `portal-check`.
+void readPortalCheck(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 /// An address, optionally with a port.
 void readForwardTarget(const ConfigValue& value, PortForward& forward, ConfigDiagnostics& out);
 /// `bdp` and `mark-threshold`: only reports mistakes. checkTunnel() takes beta from the two.

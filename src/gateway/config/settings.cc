@@ -64,6 +64,10 @@ std::vector<Setting> hostSettings() {
       {"", "dns", section().withDefault("none"), kReload,
        "name servers behind the tunnel, for this host; `braidctl dns set` hands them to "
        "systemd-resolved or resolvconf, and the unit calls it at start and reload"},
+      {"", "portal-check", into<Config>("`on`, `any`, `off`", "`on`", readPortalCheck), kReload,
+       "a captive portal is looked for at an uplink by which no peer is reached; hosts of the LAN "
+       "then reach its web server by that uplink, past the tunnel. `on`: one with a private "
+       "address only"},
       {"", "forwarding", onOff(BRAID_MEMBER(router.forwarding)), kReload,
        "the host forwards between its interfaces (`net.ipv4.ip_forward`, "
        "`net.ipv6.conf.all.forwarding`) while the daemon runs"},

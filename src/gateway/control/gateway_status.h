@@ -105,6 +105,7 @@ struct UplinkStatus {
   std::optional<MeterPeriodStatus> meter = std::nullopt;
   std::vector<std::string> resolvers{};
   std::string resolversFrom{};
+  std::string portal{};
 };
 template <>
 inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
@@ -123,7 +124,9 @@ inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
     field::text("resolvers", "DNS servers that were asked for the peers' names over it, a list",
                 &UplinkStatus::resolvers),
     field::remark("resolvers_from", "who names them; null: nobody was asked",
-                  &UplinkStatus::resolversFrom));
+                  &UplinkStatus::resolversFrom),
+    field::remark("portal", "page of the captive portal that keeps it shut; null: none was found",
+                  &UplinkStatus::portal));
 
 /// What was lost between the kernel and the tunnel since the daemon started.
 struct HostDrops : SocketDrops, DeviceDrops {

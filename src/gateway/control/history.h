@@ -65,7 +65,7 @@ inline constexpr auto kFieldsOf<PastEvent> = field::table<PastEvent>(
         "`peer_up`, `peer_down`, `handshake_failed`, `path_up`, `path_silent`, `path_gone`, "
         "`path_duty`, "
         "`cap_reached`, `new_period`, `address_changed`, `forged_ack`, `inner_mtu`, `peer_in_use`, "
-        "`peer_replaced`, `portal` (an uplink's name servers lie), `direct`, `routed`",
+        "`peer_replaced`, `portal` (a captive portal), `direct`, `routed`",
         &PastEvent::kind),
     field::text("peer", "name of the peer; empty: of none", &PastEvent::peer),
     field::text("path", "name of the path; empty: of none", &PastEvent::path),

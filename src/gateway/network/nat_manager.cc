@@ -19,7 +19,8 @@ constexpr size_t kMostMemory = 1 << 20;  // names of many thousand interfaces
 constexpr Address::Family kFamilies[] = {Address::Family::kV4, Address::Family::kV6};
 
 Translation translationOf(const Config& config, const std::vector<std::string>& uplinks,
-                          const std::string& device, const HostNumbers& numbers) {
+                          const std::string& device, const HostNumbers& numbers,
+                          const std::vector<FilterRules::Portal>& portals) {
   Translation out;
   out.device = device;
   out.masqueradeV4 = config.router.natV4;
@@ -29,12 +30,15 @@ Translation translationOf(const Config& config, const std::vector<std::string>& 
   for (const PeerConfig& peer : config.peers)
     prefixes.insert(prefixes.end(), peer.options.prefixes.begin(), peer.options.prefixes.end());
   out.sources = joined(rangesOf(std::move(prefixes)));
-  if (config.device.whenDown == DeviceConfig::WhenDown::kDirect) {
-    out.uplinks = uplinks;
-    out.direct = joined(rangesOf(config.device.routes));
-    out.tunnelledMark = numbers.tunnelledMark();
-    out.markMask = numbers.markMask;
-  }
+  std::vector<Prefix> direct;
+  if (config.device.whenDown == DeviceConfig::WhenDown::kDirect) direct = config.device.routes;
+  for (const FilterRules::Portal& portal : portals)
+    direct.push_back({portal.address, portal.address.bits()});
+  if (direct.empty()) return out;
+  out.uplinks = uplinks;
+  out.direct = joined(rangesOf(std::move(direct)));
+  out.tunnelledMark = numbers.tunnelledMark();
+  out.markMask = numbers.markMask;
   return out;
 }
 
@@ -61,7 +65,7 @@ std::string memoryOf(Address::Family family, const std::string& before) {
 }  // namespace
 
 void NatManager::configure(const Config& next, const std::vector<std::string>& uplinks) {
-  Translation wanted = translationOf(next, uplinks, device_, numbers_);
+  Translation wanted = translationOf(next, uplinks, device_, numbers_, portals_);
   bool begins = !wanted.isEmpty() && !translator_;
   if (begins) translator_ = host_.openTranslator(device_);
   if (translator_ && !(wanted == applied_)) translator_->set(wanted);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gateway/config/config.h"
@@ -26,8 +27,10 @@ class NatManager {
   /// `uplinks`: the names of the uplinks' interfaces. Throws SystemError with a remedy; the earlier
   /// settings then stay.
   void configure(const Config& next, const std::vector<std::string>& uplinks);
-  /// The same, but failures are logged.
+  /// As configure(), but failures are logged.
   void configureOrWarn(const Config& config, const std::vector<std::string>& uplinks);
+  /// Hosts of the LAN reach these with the address of the interface, from the next configure() on.
+  void setPortals(std::vector<FilterRules::Portal> portals) { portals_ = std::move(portals); }
   /// Call when what went into the tunnel takes the uplinks: a flow of datagrams that goes on then
   /// gets their addresses, too. Failures are logged.
   void forgetTunnelled();
@@ -46,6 +49,7 @@ class NatManager {
   HostNumbers numbers_;
   std::unique_ptr<Translator> translator_;  ///< null: nothing is translated
   Translation applied_;
+  std::vector<FilterRules::Portal> portals_;
   bool forwards_ = false;
   std::string memory_;      ///< path of the file
   std::string remembered_;  ///< its text

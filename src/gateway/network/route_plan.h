@@ -34,6 +34,7 @@ struct RouteSituation {
   std::vector<FilterRules::Reply> replies;  ///< marks of the uplinks
   /// Peers' names are asked for at a program of this host, which asks others without Braid's mark.
   bool asksHere = false;
+  std::vector<FilterRules::Portal> portals{};  ///< web servers of captive portals
 };
 
 /// The plan of a gateway that runs.

@@ -185,7 +185,7 @@ void InterceptPolicy::listBarred(Time now) {
     log_.warn(LogKind::kNetwork, now,
               std::string("streams: ") + (barrier.v6 ? "IPv6" : "IPv4") + " connections from " +
                   barrier.interface + " stay packets: " + barrier.by +
-                  " would drop them ('braidctl firewall show' has more)");
+                  " would drop them ('braidctl doctor' has more)");
 }
 
 void InterceptPolicy::update(bool room, Time now) {

@@ -38,9 +38,14 @@ bool PendingConnects::repeat(const StreamEnds& ends, Packet& syn, Time now) {
   auto at = entries_.find(ends);
   if (at == entries_.end()) return false;
   Entry& entry = at->second;
+  if (entry.isAnswered && now - entry.givenBack < kEcho) {
+    syn = {};
+    return true;
+  }
   entry.repeated = now;
   setDue(at);
   if (entry.isAnswered) {
+    entry.givenBack = now;
     output_.pushBack({Way::kListener, std::move(syn)});
   } else {
     entry.syn = std::move(syn);
@@ -58,7 +63,7 @@ void PendingConnects::onAnswer(StreamHandle stream, Time now) {
   if (at == entries_.end() || at->second.isAnswered) return;
   Entry& entry = at->second;
   entry.isAnswered = true;
-  entry.begun = entry.repeated = now;
+  entry.begun = entry.repeated = entry.givenBack = now;
   setDue(at);
   output_.pushBack({Way::kListener, std::move(entry.syn)});
 }

@@ -41,6 +41,9 @@ class PendingConnects {
   /// How long the listener may take to accept a connection after its destination has accepted. A
   /// host that has gone meanwhile never completes it.
   static constexpr Duration kJoin = 5s;
+  /// A SYN that comes this soon after the same one went to the listener is that one: the host has
+  /// routed it to the device instead. Clients repeat theirs after a second (RFC 6298 section 2).
+  static constexpr Duration kEcho = 200ms;
 
   /// `pool` must outlive this.
   explicit PendingConnects(PacketPool& pool) : pool_(pool) {}
@@ -91,7 +94,8 @@ class PendingConnects {
     Time begun{};           ///< when the client began, or the destination accepted
     Time repeated{};        ///< when the last SYN came, or the destination accepted
     bool isAnswered = false;
-    Time due{};  ///< when nobody waits for it any more
+    Time givenBack{};  ///< when the listener was last to get the SYN
+    Time due{};        ///< when nobody waits for it any more
   };
   using Entries = std::map<StreamEnds, Entry>;
 

@@ -159,6 +159,16 @@ bool PeerResolver::asksHere() const {
   });
 }
 
+std::vector<Address> PeerResolver::foundOver(const std::string& uplink) const {
+  std::vector<Address> out;
+  for (const auto& [name, answers] : found_) {
+    auto answer = answers.find(uplink);
+    if (answer == answers.end()) continue;
+    for (const Endpoint& e : answer->second.found) out.push_back(e.address);
+  }
+  return out;
+}
+
 void PeerResolver::addTo(std::vector<UplinkStatus>& uplinks) const {
   for (UplinkStatus& uplink : uplinks) {
     auto asked = asked_.find(uplink.name);

@@ -48,6 +48,8 @@ class PeerResolver {
   std::vector<PeerOptions> peers(const std::vector<PeerConfig>& peers) const;
   /// Whether a program of this host, on a loopback address, was asked over one of the uplinks.
   bool asksHere() const;
+  /// What the names are over an uplink, as its name servers say.
+  std::vector<Address> foundOver(const std::string& uplink) const;
   /// Adds the servers that were asked over each uplink.
   void addTo(std::vector<UplinkStatus>& uplinks) const;
 

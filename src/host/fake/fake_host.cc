@@ -307,7 +307,15 @@ void FakeHost::answer(const std::string& uplink, const HostPort& name,
   if (found.empty()) result.problem = "no server answers";
   result.asked = {known->first.resolvers, "configuration", resolverHere_};
   lookups_.erase(known);
-  onResolved_(result);
+  for (const Resolver::OnResult& tell : onResolved_) tell(result);
+}
+
+void FakeHost::answerPage(const std::string& uplink, unsigned status, const std::string& location) {
+  auto known =
+      std::ranges::find_if(pages_, [&](const auto& p) { return p.first.uplink == uplink; });
+  if (known == pages_.end()) throw std::logic_error("nobody has asked for a page there");
+  pages_.erase(known);
+  onPage_({uplink, status, location});
 }
 
 NetworkMonitor& FakeHost::watchNetwork(Callback onChange) {
@@ -317,8 +325,29 @@ NetworkMonitor& FakeHost::watchNetwork(Callback onChange) {
 }
 
 std::unique_ptr<Resolver> FakeHost::openResolver(Resolver::OnResult onResult) {
-  onResolved_ = std::move(onResult);
+  onResolved_.push_back(std::move(onResult));
   return std::make_unique<FakeResolver>(lookups_);
+}
+
+namespace {
+
+class FakeWebProbe final : public WebProbe {
+ public:
+  explicit FakeWebProbe(std::vector<std::pair<LookupWay, Address>>& pages) : pages_(pages) {}
+  void request(const LookupWay& way, const Address& server) override {
+    std::erase_if(pages_, [&](const auto& page) { return page.first.uplink == way.uplink; });
+    pages_.emplace_back(way, server);
+  }
+
+ private:
+  std::vector<std::pair<LookupWay, Address>>& pages_;
+};
+
+}  // namespace
+
+std::unique_ptr<WebProbe> FakeHost::openWebProbe(WebProbe::OnAnswer onAnswer) {
+  onPage_ = std::move(onAnswer);
+  return std::make_unique<FakeWebProbe>(pages_);
 }
 
 }  // namespace braid

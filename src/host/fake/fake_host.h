@@ -198,6 +198,11 @@ class FakeHost final : public Host {
   /// The lookups that were requested and are not answered yet.
   const std::vector<std::pair<LookupWay, HostPort>>& lookups() const { return lookups_; }
 
+  /// The web servers that were asked and have not answered yet, each with the uplink's way.
+  const std::vector<std::pair<LookupWay, Address>>& pages() const { return pages_; }
+  /// Answers the request over an uplink. Throws std::logic_error when there is none.
+  void answerPage(const std::string& uplink, unsigned status, const std::string& location = {});
+
   const Clock& clock() const override { return clock_; }
   RandomKey randomKey() override { return knownKey(seed_); }
   std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
@@ -211,6 +216,7 @@ class FakeHost final : public Host {
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;
   std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;
+  std::unique_ptr<WebProbe> openWebProbe(WebProbe::OnAnswer onAnswer) override;
 
  private:
   const FakeClock& clock_;
@@ -228,9 +234,11 @@ class FakeHost final : public Host {
   std::set<Address> refused_;
   int refusal_ = EADDRNOTAVAIL;
   std::vector<FakeDatagram> sent_;
-  Resolver::OnResult onResolved_;
+  std::vector<Resolver::OnResult> onResolved_;  ///< of each resolver; it skips others' names
   std::vector<std::pair<LookupWay, HostPort>> lookups_;
   bool resolverHere_ = false;
+  WebProbe::OnAnswer onPage_;
+  std::vector<std::pair<LookupWay, Address>> pages_;
 };
 
 }  // namespace braid

@@ -11,6 +11,7 @@
 #include "host/linux/nft_filter.h"
 #include "host/linux/nft_rules.h"
 #include "host/linux/udp_socket.h"
+#include "host/linux/web_probe.h"
 #include "host/system.h"
 
 namespace braid {
@@ -62,6 +63,10 @@ NetworkMonitor& LinuxHost::watchNetwork(Callback onChange) {
 
 std::unique_ptr<Resolver> LinuxHost::openResolver(Resolver::OnResult onResult) {
   return std::make_unique<LinkResolver>(loop_, std::move(onResult));
+}
+
+std::unique_ptr<WebProbe> LinuxHost::openWebProbe(WebProbe::OnAnswer onAnswer) {
+  return std::make_unique<LinuxWebProbe>(loop_, std::move(onAnswer));
 }
 
 }  // namespace braid

@@ -29,6 +29,7 @@ class LinuxHost : public Host {
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;
   std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;
+  std::unique_ptr<WebProbe> openWebProbe(WebProbe::OnAnswer onAnswer) override;
 
  private:
   Loop& loop_;

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "host/linux/bridge_filter.h"
 #include "host/linux/nft_rules.h"
 #include "host/linux/sockaddr.h"
 #include "host/system.h"
@@ -37,6 +38,9 @@ constexpr int kKeepIdle = 120, kKeepInterval = 15, kKeepCount = 8;  // seconds, 
 // waits in the gateway, where it is counted (StreamOptions::mostCredit). Chosen: more than a LAN
 // sends at 1 Gbit/s in a millisecond.
 constexpr int kNotSentBytes = 128 << 10;
+
+constexpr const char* kBridgeFilter4 = "br_netfilter (net.bridge.bridge-nf-call-iptables)";
+constexpr const char* kBridgeFilter6 = "br_netfilter (net.bridge.bridge-nf-call-ip6tables)";
 
 void set(int fd, int level, int name, int value) {
   ::setsockopt(fd, level, name, &value, sizeof value);  // optional: a kernel may lack the option
@@ -94,7 +98,9 @@ int TcpSocket::connectError() {
   tcp_info info{};
   socklen_t length = sizeof info;
   if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return errno;
-  return info.tcpi_state == TCP_SYN_SENT ? EINPROGRESS : 0;
+  if (info.tcpi_state == TCP_SYN_SENT) return EINPROGRESS;
+  set(fd_.get(), SOL_IPV6, IPV6_RECVERR, 0);
+  return 0;
 }
 
 int TcpSocket::takeError() {
@@ -240,6 +246,7 @@ bool LinuxStreamHost::canGiveBack() {
 }
 
 bool LinuxStreamHost::wasLetThrough(const Endpoint& source, const Endpoint& destination) {
+  if (!raw_[destination.address.isV6()]) return false;  // it could not be given back
   return table_.hasElement(passedSet(destination.address.isV6()), passedKey(source, destination));
 }
 
@@ -289,8 +296,15 @@ bool LinuxStreamHost::readFilter() {
 
 std::optional<std::vector<StreamBarrier>> LinuxStreamHost::barriers(
     const Interception& what, const std::vector<StreamApproach>& approaches, bool again) {
-  if (!readFilter() && !again) return std::nullopt;
   std::vector<StreamBarrier> out;
+  for (const StreamApproach& approach : approaches) {
+    bool v6 = approach.source.isV6();
+    if (isFilteredBridge(approach.interface, v6))
+      out.push_back({approach.interface, v6, v6 ? kBridgeFilter6 : kBridgeFilter4});
+  }
+  bool isNew = readFilter();
+  isNew |= std::exchange(atBridges_, out) != out;
+  if (!isNew && !again) return std::nullopt;
   if (!filter_) return out;
   for (const StreamApproach& approach : approaches) {
     std::string by;
@@ -407,6 +421,9 @@ std::unique_ptr<StreamSocket> LinuxStreamHost::connect(const std::optional<Endpo
     }
   }
   socklen_t length = toSocketAddress(destination, address);
+  // An ICMPv6 error may arrive before connect() returns, when the server is a neighbor. The kernel
+  // then reports it only to sockets with this option. For IPv4 it needs none.
+  if (destination.address.isV6()) set(socket->fd(), SOL_IPV6, IPV6_RECVERR, 1);
   if ((::connect(socket->fd(), &address.any, length) != 0 && errno != EINPROGRESS) ||
       !watch(socket->fd(), tag, false)) {
     error = errno;

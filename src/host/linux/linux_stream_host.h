@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "host/linux/loop.h"
 #include "host/linux/nft_firewall.h"
@@ -85,7 +86,8 @@ class LinuxStreamHost final : public StreamHost {
   StreamObserver& observer_;
   std::unique_ptr<NftFirewall> filter_;
   uint32_t filterGeneration_ = 0;
-  Time readAgain_ = Time::min();  ///< not before
+  Time readAgain_ = Time::min();          ///< not before
+  std::vector<StreamBarrier> atBridges_;  ///< of the last call of barriers()
   size_t most_;
   UniqueFd epoll_;
   UniqueFd spare_;         ///< a descriptor in reserve, see turnAway()

@@ -24,6 +24,7 @@ constexpr uint32_t kTcpPorts = 2;   // offset of the destination port (RFC 9293 
 constexpr uint32_t kTcpFlags = 13;  // offset of the flags
 constexpr uint32_t kV4Source = 12, kV6Source = 8;  // RFC 791, RFC 8200
 constexpr uint32_t kV4Destination = 16, kV6Destination = 24;
+constexpr uint8_t kYes = 1;
 
 std::array<uint8_t, 2> network16(uint16_t v) {
   return {static_cast<uint8_t>(v >> 8), static_cast<uint8_t>(v)};
@@ -157,11 +158,12 @@ NftRule::~NftRule() {
   batch_.endNest(list_);
 }
 
-void NftRule::compare(uint32_t op, ByteView value) {
+NftRule& NftRule::compare(uint32_t op, ByteView value) {
   Expression(batch_, "cmp")
       .number(NFTA_CMP_SREG, NFT_REG_1)
       .number(NFTA_CMP_OP, op)
       .value(NFTA_CMP_DATA, value);
+  return *this;
 }
 
 void NftRule::load(uint32_t reg, ByteView value) {
@@ -196,13 +198,11 @@ void NftRule::mask(ByteView mask, ByteView flipped) {
 
 NftRule& NftRule::metaIs(uint32_t key, ByteView value) {
   Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, key);
-  compare(NFT_CMP_EQ, value);
-  return *this;
+  return compare(NFT_CMP_EQ, value);
 }
 NftRule& NftRule::interface(uint32_t key, uint32_t op, const std::string& name) {
   Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, key);
-  compare(op, padded(name));
-  return *this;
+  return compare(op, padded(name));
 }
 NftRule& NftRule::protocolIs(uint8_t ipProtocol) {
   return metaIs(NFT_META_L4PROTO, bytesOf(ipProtocol));
@@ -232,8 +232,7 @@ NftRule& NftRule::outIndexIsAbove(uint32_t index) {
       .number(NFTA_BYTEORDER_LEN, sizeof index)
       .number(NFTA_BYTEORDER_SIZE, sizeof index);
   uint32_t bound = htonl(index);
-  compare(NFT_CMP_GT, bytesOf(bound));
-  return *this;
+  return compare(NFT_CMP_GT, bytesOf(bound));
 }
 NftRule& NftRule::outGroupIs(uint32_t group) {
   return metaIs(NFT_META_OIFGROUP, bytesOf(group));
@@ -242,8 +241,7 @@ NftRule& NftRule::outGroupIs(uint32_t group) {
 NftRule& NftRule::tcpFlagsAre(uint8_t mask, uint8_t flags) {
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, kTcpFlags, 1);
   this->mask(bytesOf(mask));
-  compare(NFT_CMP_EQ, bytesOf(flags));
-  return *this;
+  return compare(NFT_CMP_EQ, bytesOf(flags));
 }
 
 NftRule& NftRule::portsAre(uint16_t first, uint16_t last) {
@@ -259,45 +257,39 @@ NftRule& NftRule::portsAre(uint16_t first, uint16_t last) {
 
 NftRule& NftRule::sourcePortIs(uint16_t port) {
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, 0, 2);
-  compare(NFT_CMP_EQ, network16(port));
-  return *this;
+  return compare(NFT_CMP_EQ, network16(port));
 }
 
 NftRule& NftRule::icmpv6TypesAre(uint8_t first, uint8_t last) {
   protocolIs(IPPROTO_ICMPV6);
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, 0, 1);
   compare(NFT_CMP_GTE, bytesOf(first));
-  compare(NFT_CMP_LTE, bytesOf(last));
-  return *this;
+  return compare(NFT_CMP_LTE, bytesOf(last));
 }
 
 NftRule& NftRule::isMarked() {
   Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_MARK);
   uint32_t none = 0;
-  compare(NFT_CMP_NEQ, bytesOf(none));
-  return *this;
+  return compare(NFT_CMP_NEQ, bytesOf(none));
 }
 
 // Marks are in host byte order.
 NftRule& NftRule::markIs(uint32_t value, uint32_t mask) {
   Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_MARK);
   this->mask(bytesOf(mask));
-  compare(NFT_CMP_EQ, bytesOf(value));
-  return *this;
+  return compare(NFT_CMP_EQ, bytesOf(value));
 }
 
 NftRule& NftRule::connectionMarkIs(uint32_t value, uint32_t mask) {
   Expression(batch_, "ct").number(NFTA_CT_DREG, NFT_REG_1).number(NFTA_CT_KEY, NFT_CT_MARK);
   this->mask(bytesOf(mask));
-  compare(NFT_CMP_EQ, bytesOf(value));
-  return *this;
+  return compare(NFT_CMP_EQ, bytesOf(value));
 }
 
 NftRule& NftRule::isReply(bool reply) {
   uint8_t direction = reply ? IP_CT_DIR_REPLY : IP_CT_DIR_ORIGINAL;
   Expression(batch_, "ct").number(NFTA_CT_DREG, NFT_REG_1).number(NFTA_CT_KEY, NFT_CT_DIRECTION);
-  compare(NFT_CMP_EQ, bytesOf(direction));
-  return *this;
+  return compare(NFT_CMP_EQ, bytesOf(direction));
 }
 
 NftRule& NftRule::addressIn(uint32_t offset, ByteView address, unsigned length) {
@@ -308,8 +300,7 @@ NftRule& NftRule::addressIn(uint32_t offset, ByteView address, unsigned length) 
     bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | 0x80 >> i % 8);
   payload(NFT_PAYLOAD_NETWORK_HEADER, offset, static_cast<uint32_t>(address.size()));
   mask(ByteView(bits).first(address.size()));
-  compare(NFT_CMP_EQ, address);
-  return *this;
+  return compare(NFT_CMP_EQ, address);
 }
 
 NftRule& NftRule::destinationIn(ByteView address, unsigned length) {
@@ -338,8 +329,7 @@ NftRule& NftRule::addressType(uint32_t flags, uint32_t op, uint32_t type) {
       .number(NFTA_FIB_DREG, NFT_REG_1)
       .number(NFTA_FIB_RESULT, NFT_FIB_RESULT_ADDRTYPE)
       .number(NFTA_FIB_FLAGS, flags);
-  compare(op, bytesOf(type));
-  return *this;
+  return compare(op, bytesOf(type));
 }
 
 NftRule& NftRule::destinationIsOfThisHost() {
@@ -347,6 +337,9 @@ NftRule& NftRule::destinationIsOfThisHost() {
 }
 NftRule& NftRule::destinationIsNotOfInputInterface() {
   return addressType(NFTA_FIB_F_DADDR | NFTA_FIB_F_IIF, NFT_CMP_NEQ, RTN_LOCAL);
+}
+NftRule& NftRule::sourceIsOfThisHost() {
+  return addressType(NFTA_FIB_F_SADDR, NFT_CMP_EQ, RTN_LOCAL);
 }
 NftRule& NftRule::sourceIsNotOfThisHost() {
   return addressType(NFTA_FIB_F_SADDR, NFT_CMP_NEQ, RTN_LOCAL);
@@ -356,8 +349,7 @@ NftRule& NftRule::destinationWasChanged() {
   uint32_t changed = IPS_DST_NAT, none = 0;
   Expression(batch_, "ct").number(NFTA_CT_DREG, NFT_REG_1).number(NFTA_CT_KEY, NFT_CT_STATUS);
   mask(bytesOf(changed));
-  compare(NFT_CMP_NEQ, bytesOf(none));
-  return *this;
+  return compare(NFT_CMP_NEQ, bytesOf(none));
 }
 
 NftRule& NftRule::routedTo(const std::string& interface) {
@@ -365,26 +357,28 @@ NftRule& NftRule::routedTo(const std::string& interface) {
       .number(NFTA_FIB_DREG, NFT_REG_1)
       .number(NFTA_FIB_RESULT, NFT_FIB_RESULT_OIFNAME)
       .number(NFTA_FIB_FLAGS, NFTA_FIB_F_DADDR | NFTA_FIB_F_MARK);
-  compare(NFT_CMP_EQ, padded(interface));
-  return *this;
+  return compare(NFT_CMP_EQ, padded(interface));
+}
+
+void NftRule::socket(uint32_t key) {
+  Expression(batch_, "socket").number(NFTA_SOCKET_KEY, key).number(NFTA_SOCKET_DREG, NFT_REG_1);
 }
 
 // The rule ends where the kernel has no mark to load: at a socket that only waits for the end of an
 // old connection (TIME_WAIT).
 NftRule& NftRule::hasFullSocket() {
-  Expression(batch_, "socket")
-      .number(NFTA_SOCKET_KEY, NFT_SOCKET_MARK)
-      .number(NFTA_SOCKET_DREG, NFT_REG_1);
+  socket(NFT_SOCKET_MARK);
   return *this;
 }
 
 NftRule& NftRule::hasTransparentSocket() {
-  Expression(batch_, "socket")
-      .number(NFTA_SOCKET_KEY, NFT_SOCKET_TRANSPARENT)
-      .number(NFTA_SOCKET_DREG, NFT_REG_1);
-  uint8_t yes = 1;
-  compare(NFT_CMP_EQ, bytesOf(yes));
-  return *this;
+  socket(NFT_SOCKET_TRANSPARENT);
+  return compare(NFT_CMP_EQ, bytesOf(kYes));
+}
+
+NftRule& NftRule::hasSocketForAnyAddress() {
+  socket(NFT_SOCKET_WILDCARD);
+  return compare(NFT_CMP_EQ, bytesOf(kYes));
 }
 
 NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {

@@ -93,6 +93,7 @@ class NftRule {
   NftRule& destinationIsOfThisHost();
   /// The interface by which the packet came in does not have its destination address.
   NftRule& destinationIsNotOfInputInterface();
+  NftRule& sourceIsOfThisHost();
   NftRule& sourceIsNotOfThisHost();
   /// The destination of the packet's connection was translated (conntrack).
   NftRule& destinationWasChanged();
@@ -102,6 +103,8 @@ class NftRule {
   NftRule& hasFullSocket();
   /// This host has a transparent socket for the packet.
   NftRule& hasTransparentSocket();
+  /// The packet belongs to a socket that is bound to no address.
+  NftRule& hasSocketForAnyAddress();
 
   // ---- what is done
 
@@ -124,12 +127,13 @@ class NftRule {
 
  private:
   class Expression;
-  void compare(uint32_t op, ByteView value);
+  NftRule& compare(uint32_t op, ByteView value);
   NftRule& interface(uint32_t key, uint32_t op, const std::string& name);
   NftRule& addressIn(uint32_t offset, ByteView address, unsigned length);
   NftRule& addressInSet(uint32_t offset, const std::string& set, bool v6);
   NftRule& addressType(uint32_t flags, uint32_t op, uint32_t type);
   void load(uint32_t reg, ByteView value);
+  void socket(uint32_t key);
   void payload(uint32_t base, uint32_t offset, uint32_t length);
   void payloadTo(uint32_t reg, uint32_t base, uint32_t offset, uint32_t length);
   void mask(ByteView mask, ByteView flipped = {});

@@ -116,11 +116,19 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
   NftRule(batch, table, kLeaving).outInterfaceIs("lo").verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).outInterfaceIs(rules.device).verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).markIs(rules.outside, rules.outsideMask).verdict(NFT_RETURN);
+  // What a tunnel of the kernel sends (WireGuard) has its device as input interface here, so only
+  // the source tells it from what is forwarded; it is not yet translated.
   for (const MarkMatch& mark : rules.bypass) {
     NftRule rule(batch, table, kLeaving);
-    rule.interfaceIs("").markIs(mark.value, mark.mask).verdict(NFT_RETURN);
+    rule.markIs(mark.value, mark.mask).sourceIsOfThisHost().verdict(NFT_RETURN);
   }
   putNeeded(batch, table);
+  for (const FilterRules::Portal& portal : rules.portals)
+    NftRule(batch, table, kLeaving)
+        .outInterfaceIs(portal.interface)
+        .destinationIn(portal.address.view(), portal.address.bits())
+        .protocolIs(IPPROTO_TCP)
+        .verdict(NFT_RETURN);
   for (const std::string& uplink : rules.uplinks)
     NftRule(batch, table, kLeaving).outInterfaceIs(uplink).verdict(NFT_JUMP, kUplink);
   for (uint32_t uplink : rules.uplinkIndices)

@@ -88,6 +88,7 @@ constexpr const char* kFirst = "prerouting";  // called by the kernel for TPROXY
 constexpr const char* kNew = "new";           // jumped to for packets that begin a connection
 // Called by the kernel; for packets of connections that exist already.
 constexpr const char* kOpen = "open";
+constexpr const char* kFound = "found";  // jumped to for those that this host has a socket for
 constexpr const char* kSets[] = {"destinations4", "destinations6"};
 constexpr const char* kClients[] = {"clients4", "clients6"};  // sources of new connections
 constexpr const char* kPassed[] = {"passed4", "passed6"};     // new connections let through
@@ -216,6 +217,7 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
   NftHook first{NF_INET_PRE_ROUTING, kNewPriority, "filter"},
       open{NF_INET_PRE_ROUTING, kOpenPriority, "filter"};
   putChain(batch, table, kNew, nullptr);
+  putChain(batch, table, kFound, nullptr);
   putChain(batch, table, kFirst, &first);
   putChain(batch, table, kOpen, &open);
   putAddressSet(batch, table, kSets[0], 1, false, what.destinations);
@@ -246,9 +248,12 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
     NftRule rule(batch, table, kOpen);
     rule.protocolIs(static_cast<uint8_t>(protocol))
         .hasTransparentSocket()
-        .setMark(what.mark, what.markMask)
-        .verdict(NF_ACCEPT);
+        .verdict(NFT_JUMP, kFound);
   }
+  // Another proxy's listener for any address is found for every packet to its port. TPROXY has
+  // given it only those that are marked.
+  NftRule(batch, table, kFound).markIs(0, UINT32_MAX).hasSocketForAnyAddress().verdict(NFT_RETURN);
+  NftRule(batch, table, kFound).setMark(what.mark, what.markMask).verdict(NF_ACCEPT);
   if (!takeNew) return;
   for (const std::string& interface : what.outside)
     NftRule(batch, table, kNew).interfaceIs(interface).verdict(NFT_RETURN);

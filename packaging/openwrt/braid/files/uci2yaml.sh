@@ -102,7 +102,7 @@ braid_peer() {
 
 braid_gateway() {
 	braid_map "$1" '' identity key:key certificate:certificate
-	braid_options "$1" '' state peers_folder forwarding between_peers nat
+	braid_options "$1" '' state peers_folder portal_check forwarding between_peers nat
 	braid_list "$1" '' listen listen
 	braid_map "$1" '' control socket:socket group:group
 	braid_map "$1" '' log log_level:level

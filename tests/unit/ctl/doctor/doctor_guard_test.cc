@@ -29,7 +29,7 @@ struct DoctorGuardTest : testing::Test {
   std::vector<std::string> found(const GuardState& state,
                                  const RunningDaemon* daemon = nullptr) const {
     DoctorReport report;
-    judgeGuard({config, daemon, Machine(root.path()), {}, routes, "/etc/braid/edge.yaml"}, state,
+    judgeGuard({config, daemon, Machine(root.path()), table, routes, "/etc/braid/edge.yaml"}, state,
                report);
     std::vector<std::string> out;
     for (const Finding& f : report.findings()) out.push_back(f.what + "; " + f.remedy);
@@ -38,6 +38,7 @@ struct DoctorGuardTest : testing::Test {
 
   TemporaryFolder root;
   Config config;
+  NetworkTable table;
   std::vector<FoundRoute> routes;
 };
 
@@ -73,12 +74,28 @@ TEST_F(DoctorGuardTest, AGuardThatAnotherGatewayLeftIsNamed) {
   EXPECT_THAT(found(state),
               ElementsAre(AllOf(HasSubstr("the guard of /etc/braid/old.yaml (braid9) refuses"),
                                 HasSubstr("braidctl release /etc/braid/old.yaml"))));
+  config.device.whenDown = WhenDown::kUnset;
+  state.standing = {{"/etc/braid/edge.yaml", "braid0", false}};
+  EXPECT_THAT(found(state), ElementsAre(HasSubstr("the guard of /etc/braid/edge.yaml")))
+      << "its configuration wants none any more";
 }
 
 TEST_F(DoctorGuardTest, DirectNeedsTheHostsOwnWays) {
   config.device.whenDown = WhenDown::kDirect;
   EXPECT_THAT(found({}), ElementsAre(HasSubstr("no default route of IPv4"),
                                      HasSubstr("ip -6 route add default")));
+  UplinkConfig& uplink = config.uplinks.emplace_back();
+  uplink.name = uplink.interface = "wan0";
+  Link& wan = table.link(4);
+  wan.index = 4;
+  wan.name = "wan0";
+  wan.up = wan.on = true;
+  wan.addresses.insert({*Address::parse("192.0.2.9"), 24});
+  wan.addresses.insert({*Address::parse("fd07::9"), 64});
+  EXPECT_THAT(found({}), ElementsAre(HasSubstr("no default route of IPv4")))
+      << "the provider has no IPv6";
+  wan.addresses.insert({*Address::parse("2001:db8:7::9"), 64});
+  EXPECT_EQ(found({}).size(), 2u);
   for (const char* any : {"0.0.0.0/0", "::/0"}) {
     FoundRoute& route = routes.emplace_back();
     route.spec.destination = *Prefix::parse(any);

@@ -73,6 +73,35 @@ TEST_F(DoctorLanTest, ANetworkThatIsNowhereIsFound) {
   EXPECT_THAT(found(), IsEmpty()) << "a router of the LAN leads there";
 }
 
+TEST_F(DoctorLanTest, IdleInterfacesOfContainersDoNotLeadToALargeNetworkAlone) {
+  config.device.networks = {*Prefix::parse("172.16.0.0/12")};
+  at(kBridge, "docker0", "172.17.0.1", 16).up = false;
+  EXPECT_THAT(found(), IsEmpty()) << "it has a small part of the network";
+  at(kLan, "lan0", "172.16.1.1", 12);
+  EXPECT_THAT(found(), IsEmpty());
+  table.link(kLan).up = false;
+  EXPECT_THAT(found(), ElementsAre(HasSubstr("lan0, which leads to 172.16.0.0/12")));
+}
+
+TEST_F(DoctorLanTest, ANetworkBehindTheLansOwnRouterIsSomewhere) {
+  config.device.networks.push_back(*Prefix::parse("192.168.8.0/24"));
+  table.addDefaultRoute({Address::Family::kV4, kUplink, *Address::parse("192.0.2.1"), 100});
+  EXPECT_EQ(found().size(), 1u) << "the provider's router does not lead there";
+  table.addDefaultRoute({Address::Family::kV4, kLan, *Address::parse("192.168.7.254"), 200});
+  EXPECT_THAT(found(), IsEmpty());
+}
+
+TEST_F(DoctorLanTest, AnAddressOfTheLoopbackInterfaceAndABridgedNetworkAreNowhereElse) {
+  config.device.networks.push_back(*Prefix::parse("192.168.8.1/32"));
+  EXPECT_EQ(found().size(), 1u);
+  at(1, "lo", "192.168.8.1", 32);
+  EXPECT_THAT(found(), IsEmpty());
+  config.device.networks.push_back(*Prefix::parse("192.168.9.0/24"));
+  EXPECT_EQ(found().size(), 1u);
+  config.tunnel.mode = TunnelOptions::Mode::kTap;
+  EXPECT_THAT(found(), IsEmpty()) << "the bridge needs no address";
+}
+
 TEST_F(DoctorLanTest, AnAddressAtAPortOfABridgeIsFound) {
   at(kBridge, "br-lan", "192.168.9.1", 24).kind = "bridge";
   table.link(kLan).master = kBridge;
@@ -86,7 +115,8 @@ TEST_F(DoctorLanTest, AnAddressAtAPortOfABridgeIsFound) {
   table.link(kBridge).kind = "bridge";
   table.link(kLan).master = 0;
   table.link(kUplink).master = kBridge;
-  EXPECT_THAT(found(), ElementsAre(HasSubstr("wan0 has the address 192.0.2.9/24")));
+  EXPECT_THAT(found(), ElementsAre(AllOf(HasSubstr("wan0 has the address 192.0.2.9/24"),
+                                         HasSubstr("name br-lan as the uplink's interface"))));
 }
 
 TEST_F(DoctorLanTest, AnIpv6PrefixThatNobodyWasToldOfIsFound) {
@@ -102,6 +132,11 @@ TEST_F(DoctorLanTest, AnIpv6PrefixThatNobodyWasToldOfIsFound) {
                                 HasSubstr("put \"2001:db8:7::/64\" into device.networks"))));
   config.device.networks.push_back(*Prefix::parse("2001:db8:7::/64"));
   EXPECT_THAT(found(), IsEmpty());
+  config.device.networks.pop_back();
+  uplink("lan0");
+  EXPECT_THAT(found(), IsEmpty()) << "hosts there have a router of their own";
+  config.uplinks.pop_back();
+  EXPECT_EQ(found().size(), 1u);
   config.device.networks.clear();
   EXPECT_THAT(found(), IsEmpty()) << "no LAN is known";
 }

@@ -127,6 +127,9 @@ TEST_F(DoctorSysctlsTest, WhyAnUplinkHasNoIpv6IsSaidWhereAPeerIsCalledByIt) {
   EXPECT_THAT(found("ipv6"), IsEmpty()) << "no peer is called by IPv6";
   config.peers[0].options.endpoints = {*Endpoint::parse("[2001:db8::1]:4433")};
   EXPECT_THAT(found("ipv6"), ElementsAre(HasSubstr("lte0 forwards, and so hears no router")));
+  config.peers[0].options.endpoints.push_back(*Endpoint::parse("192.0.2.1:4433"));
+  EXPECT_THAT(found("ipv6"), IsEmpty()) << "the peer has an IPv4 address, too";
+  config.peers[0].options.endpoints.pop_back();
   EXPECT_THAT(remedies("ipv6"), ElementsAre(HasSubstr("sysctl -w net.ipv6.conf.lte0.accept_ra=2")));
   set("ipv6/conf/lte0/accept_ra", 0);
   EXPECT_THAT(found("ipv6"), IsEmpty()) << "another program reads the advertisements";

@@ -79,8 +79,26 @@ TEST_F(PendingConnectsTest, ARepeatedSynIsTakenAndTheNewestIsGivenBack) {
   connects_.onAnswer(stream(), now_);
   EXPECT_EQ(next(), "listener 8");
   EXPECT_EQ(next(), "");
+  wait(1s);
   EXPECT_TRUE(repeat(8)) << "the listener's answer was lost";
   EXPECT_EQ(next(), "listener 8");
+}
+
+TEST_F(PendingConnectsTest, ASynThatTheHostRoutesToTheDeviceIsNotGivenBackWithoutEnd) {
+  add();
+  connects_.onAnswer(stream(), now_);
+  EXPECT_EQ(next(), "listener 7");
+  for (int i = 0; i < 3; ++i) {
+    wait(1ms);
+    EXPECT_TRUE(repeat());
+    EXPECT_EQ(next(), "");
+  }
+  wait(PendingConnects::kEcho);
+  EXPECT_TRUE(repeat());
+  EXPECT_EQ(next(), "listener 7");
+  wait(1ms);
+  EXPECT_TRUE(repeat());
+  EXPECT_EQ(next(), "");
 }
 
 TEST_F(PendingConnectsTest, TheClientIsToldWhatBecameOfIt) {

@@ -1,0 +1,160 @@
+#include "host/linux/web_probe.h"
+
+#include <strings.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "host/linux/sockaddr.h"
+#include "host/system.h"
+
+namespace braid {
+
+namespace {
+
+constexpr uint16_t kHttp = 80;
+constexpr Duration kPatience = 5s;
+constexpr size_t kMostHead = 4096;     // bytes of an answer that are read
+constexpr size_t kMostLocation = 512;  // a longer one is left out
+
+std::string_view withoutBlanks(std::string_view text) {
+  size_t first = text.find_first_not_of(" \t\r"), last = text.find_last_not_of(" \t\r");
+  return first == std::string_view::npos ? "" : text.substr(first, last - first + 1);
+}
+
+bool isName(std::string_view text, std::string_view name) {
+  return text.size() == name.size() && ::strncasecmp(text.data(), name.data(), name.size()) == 0;
+}
+
+}  // namespace
+
+WebAnswer readWebAnswer(std::string_view text) {
+  WebAnswer out;
+  constexpr std::string_view kBegin = "HTTP/1.";
+  if (!text.starts_with(kBegin) || text.size() < kBegin.size() + 6) return out;
+  std::string_view code = text.substr(kBegin.size() + 2, 3);
+  unsigned status = 0;
+  if (std::from_chars(code.data(), code.data() + 3, status).ptr != code.data() + 3 || status < 100)
+    return out;
+  out.status = status;
+  for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+    std::string_view line = text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+    if (withoutBlanks(line).empty()) break;
+    size_t colon = line.find(':');
+    if (colon == std::string_view::npos || !isName(line.substr(0, colon), "location")) continue;
+    std::string_view value = withoutBlanks(line.substr(colon + 1));
+    bool isPlain = value.size() <= kMostLocation;
+    for (char c : value) isPlain &= c > ' ' && c < 0x7f;
+    if (isPlain) out.location = value;
+    break;
+  }
+  return out;
+}
+
+// A request and its answer. A socket's callback may not destroy its watcher, so the owner removes a
+// call that has ended later.
+class LinuxWebProbe::Call {
+ public:
+  Call(LinuxWebProbe& owner, const LookupWay& way, const Address& server)
+      : owner_(owner), until_(monotonicNow() + kPatience) {
+    answer_.uplink = way.uplink;
+    fd_ = UniqueFd(::socket(server.isV4() ? AF_INET : AF_INET6,
+                            SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!fd_ || !connect(way, {server, kHttp})) {
+      end();
+      return;
+    }
+    std::string host = server.isV4() ? server.toString() : "[" + server.toString() + "]";
+    request_ = "GET / HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n";
+    watcher_.emplace(
+        owner_.loop_, fd_.get(), [this] { read(); }, [this] { write(); });
+    watcher_->wantWrite(true);
+  }
+  bool isDone() const { return done_; }
+  /// When it is given up.
+  Time until() const { return until_; }
+  const WebAnswer& answer() const { return answer_; }
+
+ private:
+  bool connect(const LookupWay& way, const Endpoint& to) const {
+    int fd = fd_.get();
+    const Address& own = to.address.isV4() ? way.v4 : way.v6;
+    SocketAddress local{}, remote{};
+    socklen_t localSize = toSocketAddress({own, 0}, local),
+              remoteSize = toSocketAddress(to, remote);
+    auto length = static_cast<socklen_t>(way.interface.size());
+    if (::setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, way.interface.c_str(), length) != 0)
+      return false;
+    if (way.mark && ::setsockopt(fd, SOL_SOCKET, SO_MARK, &way.mark, sizeof way.mark) != 0)
+      return false;
+    if (own.bits() == 0 || ::bind(fd, &local.any, localSize) != 0) return false;
+    return ::connect(fd, &remote.any, remoteSize) == 0 || errno == EINPROGRESS;
+  }
+
+  void write() {
+    if (done_) return;
+    watcher_->wantWrite(false);
+    ssize_t sent = ::send(fd_.get(), request_.data(), request_.size(), MSG_NOSIGNAL);
+    if (sent != static_cast<ssize_t>(request_.size())) end();
+  }
+
+  void read() {
+    char part[1024];
+    while (!done_) {
+      ssize_t got = ::recv(fd_.get(), part, sizeof part, 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) return;
+      if (got > 0) text_.append(part, static_cast<size_t>(got));
+      bool isWhole = text_.find("\r\n\r\n") != std::string::npos || text_.size() >= kMostHead;
+      if (got <= 0 || isWhole) end();
+    }
+  }
+
+  void end() {
+    if (std::exchange(done_, true)) return;
+    WebAnswer found = readWebAnswer(text_);
+    answer_.status = found.status;
+    answer_.location = std::move(found.location);
+    owner_.done_.arm(monotonicNow());
+  }
+
+  LinuxWebProbe& owner_;
+  WebAnswer answer_;
+  UniqueFd fd_;
+  std::string request_, text_;
+  bool done_ = false;
+  Time until_;
+  std::optional<IoWatcher> watcher_;
+};
+
+LinuxWebProbe::LinuxWebProbe(Loop& loop, OnAnswer onAnswer)
+    : loop_(loop), onAnswer_(std::move(onAnswer)), done_(loop, [this] { deliver(); }) {}
+
+LinuxWebProbe::~LinuxWebProbe() = default;
+
+void LinuxWebProbe::request(const LookupWay& way, const Address& server) {
+  calls_.erase(way.uplink);
+  Call& call =
+      *calls_.emplace(way.uplink, std::make_unique<Call>(*this, way, server)).first->second;
+  if (!call.isDone()) done_.arm(std::min(done_.deadline(), call.until()));
+}
+
+void LinuxWebProbe::deliver() {
+  std::vector<WebAnswer> answers;
+  Time now = monotonicNow(), next = kNever;
+  std::erase_if(calls_, [&](const auto& entry) {
+    const Call& call = *entry.second;
+    bool isOver = call.isDone() || call.until() <= now;
+    if (isOver) answers.push_back(call.answer());
+    if (!isOver) next = std::min(next, call.until());
+    return isOver;
+  });
+  done_.arm(next);
+  for (const WebAnswer& answer : answers) onAnswer_(answer);
+}
+
+}  // namespace braid

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/host.h"
+#include "host/linux/loop.h"
+
+namespace braid {
+
+/// The status and the redirection of the answer that begins so (RFC 9110). Status 0: it is none of
+/// HTTP.
+WebAnswer readWebAnswer(std::string_view text);
+
+/// Asks over sockets that are bound to the uplink's interface and address, and marked, so that no
+/// route into the tunnel leads them away.
+class LinuxWebProbe final : public WebProbe {
+ public:
+  /// `onAnswer` is called on the loop, never from within request(). Throws SystemError.
+  LinuxWebProbe(Loop& loop, OnAnswer onAnswer);
+  /// Gives up the requests in progress.
+  ~LinuxWebProbe() override;
+  LinuxWebProbe(const LinuxWebProbe&) = delete;
+  LinuxWebProbe& operator=(const LinuxWebProbe&) = delete;
+
+  void request(const LookupWay& way, const Address& server) override;
+
+ private:
+  class Call;
+  void deliver();
+
+  Loop& loop_;
+  OnAnswer onAnswer_;
+  std::map<std::string, std::unique_ptr<Call>> calls_;  ///< by uplink
+  Timer done_;  ///< set when a call has its answer, or is to be given up
+};
+
+}  // namespace braid
