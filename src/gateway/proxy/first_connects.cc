@@ -7,23 +7,27 @@
 
 namespace braid {
 
+// A connection that the host's rules have not let through stays packets. They may have changed
+// since, so a copy of a SYN that they have let through is known by its sequence number.
 std::optional<StreamEnds> FirstConnects::take(Packet& packet, bool hasRoom, Time now) {
   if (!policy_.waits() || !isTcpConnect(packet.view())) return std::nullopt;
   std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
   // The listener would not take data that comes with a SYN (RFC 7413).
   if (!ip || !ip->tcp || ip->payloadLength > 0) return std::nullopt;
   const StreamEnds ends{{ip->src, ip->sport}, {ip->dst, ip->dport}};
-  if (pending_.repeat(ends, packet, now)) return ends;
-  if (!hasRoom || pending_.isFull() || !policy_.takes(ip->dst) || !lanes_.canOpen(ip->dst) ||
-      !host_.wasLetThrough(ends.source, ends.destination))
+  const PendingConnects::Beginning begun{ends, ip->tcp->seq};
+  if (!pending_.isCopy(begun) &&
+      !(policy_.takes(ip->dst) && host_.wasLetThrough(ends.source, ends.destination)))
     return std::nullopt;
+  if (pending_.repeat(begun, packet, now)) return ends;
+  if (!hasRoom || pending_.isFull() || !lanes_.canOpen(ip->dst)) return std::nullopt;
   if (!lanes_.canAsk(ip->dst)) {
     host_.giveBack(packet.view());
     return ends;
   }
   StreamHandle stream = lanes_.openAsking(ends, now);
   if (!stream) return std::nullopt;
-  pending_.add(stream, ends, std::move(packet), now);
+  pending_.add(stream, begun, std::move(packet), now);
   return ends;
 }
 
@@ -39,11 +43,12 @@ bool FirstConnects::onEvent(const StreamEvent& event, Time now) {
   return true;
 }
 
-void FirstConnects::expire(Time then, Time now) {
-  while (std::optional<StreamHandle> stream = pending_.expire(then)) {
-    if (!*stream) continue;
-    figures_.count(StreamCause::kReset);
-    lanes_.reset(*stream, StreamCause::kReset, now);
+void FirstConnects::giveUp(Time then, StreamCause cause, Time now) {
+  while (std::optional<PendingConnects::Expired> over = pending_.expire(then)) {
+    if (!over->stream) continue;
+    figures_.declined += cause == StreamCause::kTimedOut && !over->isAnswered;
+    figures_.count(cause);
+    lanes_.reset(over->stream, cause, now);
   }
 }
 

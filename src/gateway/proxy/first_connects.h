@@ -29,9 +29,13 @@ class FirstConnects {
   /// Returns false, and does nothing, when the event's stream is not of a connection that waits.
   bool onEvent(const StreamEvent& event, Time now);
   /// As PendingConnects::join().
-  std::optional<StreamHandle> join(const StreamEnds& ends) { return pending_.join(ends); }
-  /// Gives up the connections that nobody waits for any more at `then`.
-  void expire(Time then, Time now);
+  std::optional<StreamHandle> join(const StreamEnds& ends, Time now) {
+    return pending_.join(ends, now);
+  }
+  /// Gives up the connections that nobody waits for any more.
+  void expire(Time now) { giveUp(now, StreamCause::kTimedOut, now); }
+  /// Gives up all connections.
+  void clear(Time now) { giveUp(kNever, StreamCause::kReset, now); }
   Time deadline() const { return pending_.deadline(); }
   /// Takes the next packet for the device or the tunnel; nullopt when there is none.
   std::optional<PendingConnects::Output> poll();
@@ -40,6 +44,8 @@ class FirstConnects {
   size_t size() const { return pending_.size(); }
 
  private:
+  void giveUp(Time then, StreamCause cause, Time now);
+
   StreamHost& host_;
   StreamApi& lanes_;
   InterceptPolicy& policy_;

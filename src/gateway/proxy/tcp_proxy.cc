@@ -61,7 +61,7 @@ void TcpProxy::configure(const Config& config, const std::vector<std::string>& u
   policy_.follow(monitor_.table());
   watchRoom(now);
   policy_.update(!full_, now);
-  if (!policy_.waits()) first_.expire(kNever, now);
+  if (!policy_.waits()) first_.clear(now);
 }
 
 size_t TcpProxy::most(const Config& config) const {
@@ -84,7 +84,7 @@ void TcpProxy::stop() {
   host_->wantAccept(false);
   pumps_.clear();
   waiting_.clear();
-  first_.expire(kNever, clock_.now());
+  first_.clear(clock_.now());
   lookAgain_ = kNever;
   open_ = 0;
 }
@@ -148,17 +148,19 @@ void TcpProxy::noteRoom(const Address& destination) {
 // When a connection is turned away, its socket is closed at the end of this function, which resets
 // the connection.
 void TcpProxy::take(StreamHost::Accepted&& accepted, Time now) {
-  std::optional<StreamHandle> opened = first_.join({accepted.source, accepted.destination});
+  std::optional<StreamHandle> opened = first_.join({accepted.source, accepted.destination}, now);
   if (opened && !*opened) return;  // the destination has ended it
   if (opened || hasRoom()) {
     if (open(accepted, opened.value_or(StreamHandle{}), now)) {
       if (opened) list(*find(*opened));  // it may have bytes already
       return;
     }
-    if (waiting_.size() < kMostWaiting) {
-      lookAgain_ = std::min(lookAgain_, now + kLookAgain);
-      return waiting_.push_back({std::move(accepted), std::min(now + kPatience, roomBy_)});
-    }
+  }
+  // Without room, others than those in `first_` were accepted with them. They wait here instead of
+  // in the kernel's queue.
+  if (waiting_.size() < kMostWaiting && (hasRoom() || now < roomBy_)) {
+    lookAgain_ = std::min(lookAgain_, now + kLookAgain);
+    return waiting_.push_back({std::move(accepted), std::min(now + kPatience, roomBy_)});
   }
   ++figures_.refusedHere;
 }
@@ -177,9 +179,11 @@ bool TcpProxy::open(StreamHost::Accepted& accepted, StreamHandle stream, Time no
 // Tries the waiting connections again. None of them waits behind those to another peer. Works in
 // place, because this runs in every turn.
 void TcpProxy::takeWaiting(Time now) {
+  size_t room = bound_ - std::min(bound_, open_ + first_.size());
   auto left = waiting_.begin();
   for (Waiting& each : waiting_) {
-    if (open(each.accepted, {}, now)) {
+    if (room > 0 && open(each.accepted, {}, now)) {
+      --room;
       acted_ = true;
     } else if (each.until <= now) {
       ++figures_.refusedHere;
@@ -279,7 +283,7 @@ void TcpProxy::expire(Time now) {
     refuse(stream, StreamCause::kTimedOut, now);
     drop(stream);
   }
-  first_.expire(now, now);
+  first_.expire(now);
 }
 
 // ---- all connections

@@ -37,10 +37,10 @@ class TcpProxy : private StreamObserver {
   /// How long a connection that was taken over waits for room, in the kernel's queue or here; then
   /// it is reset. Even on a busy machine, the connections of a burst have made room by then.
   static constexpr Duration kPatience = 5s;
-  /// Most connections that wait here because their peer has no room. There is a limit because each
-  /// turn looks at all of them. Further connections stay in the kernel's queue until half of these
-  /// have left, and connections to other peers wait behind them. New connections are carried as
-  /// packets meanwhile.
+  /// Most connections that wait here because their peer, or this gateway, has no room. There is a
+  /// limit because each turn looks at all of them. Further connections stay in the kernel's queue
+  /// until half of these have left, and connections to other peers wait behind them. New
+  /// connections are carried as packets meanwhile.
   static constexpr size_t kMostWaiting = 512;
   /// The waiting connections are tried again after this time, if nothing happens before.
   static constexpr Duration kLookAgain = 10ms;
@@ -134,8 +134,7 @@ class TcpProxy : private StreamObserver {
   std::vector<std::unique_ptr<ProxyConnection>> pumps_;  ///< by StreamHandle::place
   std::vector<StreamHandle> ready_, moving_;  ///< streams whose connections have something to do
   std::deque<Attempt> attempts_;              ///< connections being opened, oldest first
-  std::vector<Waiting>
-      waiting_;  ///< taken over, but their peers have no room for them now; oldest first
+  std::vector<Waiting> waiting_;  ///< taken over, and not yet opened for want of room; oldest first
   size_t open_ = 0, most_ = 0;
   size_t connects_ = 0;  ///< opened in this turn
   size_t bound_ = 0;     ///< at most `most_`; less when the process ran out of descriptors
