@@ -160,6 +160,10 @@ struct Interception {
   /// New connections that match are not intercepted at once: their packets go on to the device, and
   /// the host remembers which connections these are (StreamHost::wasLetThrough()).
   bool waits = false;
+  /// With `waits`: connections that are intercepted after that lose their connection mark in the
+  /// bits of `markMask`, which says that they began through the device
+  /// (Translation::tunnelledMark).
+  bool clearsConnectionMark = false;
   bool operator==(const Interception&) const = default;
 };
 
@@ -182,7 +186,8 @@ class StreamHost {
   /// filter has not changed since the last call, and `again` is false.
   virtual std::optional<std::vector<StreamBarrier>> barriers(
       const Interception& what, const std::vector<StreamApproach>& approaches, bool again) = 0;
-  /// Whether giveBack() works here. The first call asks the system for what it takes.
+  /// Whether giveBack() works here. Asks the system for what it takes. Where the loopback interface
+  /// does not carry an address family, wasLetThrough() is false for it.
   virtual bool canGiveBack() = 0;
   /// Whether a connection with these ends was let through to the device within the last seconds
   /// only because of Interception::waits.

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import errno
 import random
+import re
 import socket
 import struct
 import threading
@@ -14,7 +15,7 @@ import unittest
 from lab import Link
 from lab.services import HTTP_PORT
 from pair_case import V4, V6, PairCase
-from streams_test import ADDRESSES, CLIENT, PORT, connect, family, listen, receive, rest
+from streams_test import ADDRESSES, CLIENT, PACKETS, PORT, connect, family, listen, receive, rest
 
 FIRST = {"streams": {"enabled": "on", "connect": "first", "new-streams-per-peer": 2048,
                      "match": [{"ports": 80}, {"ports": "8000-8199"}]}}
@@ -356,6 +357,68 @@ class First(PairCase):
         gateway.reload()
         self.eventually(lambda: "passed4" in self.edge.run("nft", "list", "ruleset"), "reloaded")
         self.eventually(lambda: refusal(self.client, V4, CLOSED)[0] == errno.ECONNREFUSED, "it is refused")
+
+    def carries(self, address=V4, port=PORT):
+        """A connection is made, without a SYN that is sent again, and carries bytes. Whether it was a stream."""
+        before, began = self.figures()["accepted"], time.monotonic()
+        client, server = self.pair(address, port)
+        took = time.monotonic() - began
+        with client, server:
+            client.sendall(b"question")
+            self.assertEqual(receive(server, 8), b"question")
+            server.sendall(b"answer")
+            self.assertEqual(receive(client, 6), b"answer")
+        self.assertLess(took, 0.8, "no SYN was sent again")
+        return self.figures()["accepted"] > before
+
+    def test_a_family_that_lo_does_not_have_stays_packets(self):
+        gateway = self.lab.edge_gateway
+
+        def switch(off):
+            gateway.stop()
+            self.edge.sysctl(net__ipv6__conf__lo__disable_ipv6=int(off))
+            gateway.start()
+            gateway.wait_up(subflows=2)
+            self.wait_taking()
+
+        self.addCleanup(switch, False)
+        switch(True)
+        self.assertFalse(self.carries(V6))
+        self.assertTrue(self.carries(V4))
+
+    def test_a_lan_that_the_host_translates_before_the_device_stays_packets(self):
+        self.edge.run("nft", "add table inet own; add chain inet own out { type nat hook postrouting priority 90; }; "
+                      "add rule inet own out oifname braid0 masquerade")
+        self.addCleanup(self.edge.run, "nft", "delete table inet own")
+        self.assertFalse(self.carries())
+
+    def test_with_when_down_direct_a_stream_is_not_marked_as_what_went_into_the_device(self):
+        """The kernel is made to forget what is marked when the LAN's hosts take the host's own way."""
+        gateway = self.lab.edge_gateway
+        before = dict(gateway.config["device"])
+
+        def restore():
+            gateway.config["device"] = before
+            gateway.restart()
+
+        self.addCleanup(restore)
+        gateway.config["device"] = before | {"when-down": "direct"}
+        gateway.reload()
+        self.eventually(lambda: "ct mark set" in self.edge.run("nft", "list", "table", "inet", "braid_nat-braid0"),
+                        "reloaded")
+        ports = {PACKETS: False, PORT: True}
+        self.edge.run("nft", "add table inet look; add chain inet look in { type filter hook prerouting priority 0; }")
+        self.addCleanup(self.edge.run, "nft", "delete table inet look")
+        for port in ports:
+            self.edge.run("nft", f"add rule inet look in iifname lan0 tcp dport {port} "
+                          "tcp flags & (syn | ack) == ack ct mark != 0 counter")
+        for address in ADDRESSES:
+            for port, is_stream in ports.items():
+                with self.subTest(address=address, port=port):
+                    self.assertEqual(self.carries(address, port), is_stream)
+        packets, stream = re.findall(r"counter packets (\d+)", self.edge.run("nft", "list", "table", "inet", "look"))
+        self.assertGreater(int(packets), 0)
+        self.assertEqual(int(stream), 0)
 
     # ---- what no stream may reach
 

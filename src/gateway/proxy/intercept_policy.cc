@@ -72,6 +72,8 @@ void InterceptPolicy::configure(const Config& config, const std::string& device,
   wanted_.waits = config.streams.connect == StreamsConfig::Connect::kFirst && host_.canGiveBack();
   if (!wanted_.waits && config.streams.connect == StreamsConfig::Connect::kFirst)
     spdlog::warn("streams.connect: first needs CAP_NET_RAW; connections are accepted at once");
+  wanted_.clearsConnectionMark =
+      wanted_.waits && config.device.whenDown == DeviceConfig::WhenDown::kDirect;
   std::vector<Prefix> prefixes;
   for (const PeerConfig& peer : config.peers)
     prefixes.insert(prefixes.end(), peer.options.prefixes.begin(), peer.options.prefixes.end());

@@ -1,6 +1,7 @@
 #include "gateway/proxy/pending_connects.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "inet/icmp.h"
 #include "inet/tcp.h"
@@ -15,33 +16,47 @@ PendingConnects::Entries::iterator PendingConnects::at(StreamHandle stream) {
 void PendingConnects::setDue(Entries::iterator at) {
   Entry& entry = at->second;
   due_.erase({entry.due, at->first});
-  Time patience =
-      entry.repeated + (entry.isAnswered ? kJoin : kPause + 2 * (entry.repeated - entry.begun));
-  entry.due = std::min(patience, entry.begun + kLongest);
+  Duration patience = entry.isJoined     ? kEcho
+                      : entry.isAnswered ? kJoin
+                                         : kPause + 2 * (entry.repeated - entry.begun);
+  entry.due = std::min(entry.repeated + patience, entry.begun + kLongest);
   due_.insert({entry.due, at->first});
 }
 
 void PendingConnects::remove(Entries::iterator at) {
   due_.erase({at->second.due, at->first});
   byStream_.erase(at->second.stream);
+  joined_ -= at->second.isJoined;
   entries_.erase(at);
 }
 
-void PendingConnects::add(StreamHandle stream, const StreamEnds& ends, Packet syn, Time now) {
-  auto at = entries_.try_emplace(ends).first;
-  at->second = {.stream = stream, .syn = std::move(syn), .begun = now, .repeated = now};
+void PendingConnects::add(StreamHandle stream, const Beginning& of, Packet syn, Time now) {
+  auto at = entries_.try_emplace(of.ends).first;
+  at->second = {.stream = stream,
+                .syn = std::move(syn),
+                .sequence = of.sequence,
+                .begun = now,
+                .repeated = now};
   byStream_[stream] = at;
   setDue(at);
 }
 
-bool PendingConnects::repeat(const StreamEnds& ends, Packet& syn, Time now) {
-  auto at = entries_.find(ends);
+bool PendingConnects::isCopy(const Beginning& of) const {
+  auto at = entries_.find(of.ends);
+  return at != entries_.end() && at->second.sequence == of.sequence;
+}
+
+bool PendingConnects::repeat(const Beginning& of, Packet& syn, Time now) {
+  auto at = entries_.find(of.ends);
   if (at == entries_.end()) return false;
   Entry& entry = at->second;
-  if (entry.isAnswered && now - entry.givenBack < kEcho) {
+  const bool isCopy = entry.sequence == of.sequence;
+  if (entry.isJoined && !isCopy) return remove(at), false;
+  if (entry.isJoined || (entry.isAnswered && isCopy && now - entry.givenBack < kEcho)) {
     syn = {};
     return true;
   }
+  entry.sequence = of.sequence;
   entry.repeated = now;
   setDue(at);
   if (entry.isAnswered) {
@@ -98,30 +113,36 @@ bool PendingConnects::refuse(Entry& entry, StreamCause cause) {
       break;
     case StreamCause::kLimit:
     case StreamCause::kForbidden:
+    case StreamCause::kGone:  // the far gateway has connected nothing, or has reset it
       output_.pushBack({Way::kTunnel, std::move(entry.syn)});
       return false;
     case StreamCause::kTimedOut:
-    case StreamCause::kGone:  // the client's next SYN finds out what is possible then
       break;
   }
   if (answer) output_.pushBack({Way::kHost, std::move(answer)});
   return true;
 }
 
-std::optional<StreamHandle> PendingConnects::join(const StreamEnds& ends) {
+std::optional<StreamHandle> PendingConnects::join(const StreamEnds& ends, Time now) {
   auto at = entries_.find(ends);
-  if (at == entries_.end()) return std::nullopt;
-  StreamHandle stream = at->second.stream;
-  remove(at);
+  if (at == entries_.end() || at->second.isJoined) return std::nullopt;
+  Entry& entry = at->second;
+  StreamHandle stream = std::exchange(entry.stream, {});
+  byStream_.erase(stream);
+  entry.syn = {};
+  entry.isJoined = true;
+  ++joined_;
+  entry.repeated = now;
+  setDue(at);
   return stream;
 }
 
-std::optional<StreamHandle> PendingConnects::expire(Time now) {
+std::optional<PendingConnects::Expired> PendingConnects::expire(Time now) {
   if (due_.empty() || deadline() > now) return std::nullopt;
   auto at = entries_.find(due_.begin()->second);
-  StreamHandle stream = at->second.stream;
+  Expired out{at->second.stream, at->second.isAnswered};
   remove(at);
-  return stream;
+  return out;
 }
 
 std::optional<PendingConnects::Output> PendingConnects::poll() {

@@ -24,6 +24,7 @@ namespace braid {
 ///     it cannot be reached       an ICMP error
 ///     it does not answer         nothing; the client repeats its SYN, and gives up some time
 ///     the peer takes no stream   the SYN is to cross the tunnel as a packet
+///     its session ends           likewise
 ///     the client gives up        the stream is to be reset; see expire()
 ///
 /// Does no I/O: the owner polls packets and delivers them.
@@ -41,22 +42,33 @@ class PendingConnects {
   /// How long the listener may take to accept a connection after its destination has accepted. A
   /// host that has gone meanwhile never completes it.
   static constexpr Duration kJoin = 5s;
-  /// A SYN that comes this soon after the same one went to the listener is that one: the host has
-  /// routed it to the device instead. Clients repeat theirs after a second (RFC 6298 section 2).
+  /// A SYN that comes this soon after the same one was given to the listener, or after its
+  /// connection was joined, begins nothing. The host has routed it to the device instead, or it was
+  /// repeated just before and has waited in the device's queue. Clients repeat theirs after a
+  /// second (RFC 6298 section 2).
   static constexpr Duration kEcho = 200ms;
 
   /// `pool` must outlive this.
   explicit PendingConnects(PacketPool& pool) : pool_(pool) {}
 
-  size_t size() const { return entries_.size(); }
+  /// The connections that wait.
+  size_t size() const { return entries_.size() - joined_; }
   bool isFull() const { return size() >= kMost; }
 
+  /// What a SYN begins. A client that repeats its SYN keeps the sequence number. One that begins
+  /// again, with the same ends, takes another.
+  struct Beginning {
+    StreamEnds ends;
+    uint32_t sequence = 0;
+  };
+  /// Whether such a SYN repeats one of a connection here.
+  bool isCopy(const Beginning& of) const;
   /// Keeps a new connection. `stream`: opened by StreamApi::openAsking(). isFull() must be false,
-  /// and `ends` unknown.
-  void add(StreamHandle stream, const StreamEnds& ends, Packet syn, Time now);
+  /// and repeat() has returned false.
+  void add(StreamHandle stream, const Beginning& of, Packet syn, Time now);
   /// A client's SYN has come. Returns true, and has taken it, when it repeats one of a connection
-  /// here.
-  bool repeat(const StreamEnds& ends, Packet& syn, Time now);
+  /// here, or begins one again that waits.
+  bool repeat(const Beginning& of, Packet& syn, Time now);
 
   /// The ends of the connection that waits with this stream; nullptr: none does.
   const StreamEnds* find(StreamHandle stream) const;
@@ -67,10 +79,14 @@ class PendingConnects {
 
   /// The listener has accepted a connection. Returns its stream, empty when that has ended since
   /// the destination accepted; nullopt: the connection is unknown here.
-  std::optional<StreamHandle> join(const StreamEnds& ends);
-  /// Forgets a connection that nobody waits for any more. Returns its stream, which is to be reset;
-  /// empty when it has ended; nullopt: there is none. Call again until then, at deadline().
-  std::optional<StreamHandle> expire(Time now);
+  std::optional<StreamHandle> join(const StreamEnds& ends, Time now);
+  /// A connection that nobody waits for any more.
+  struct Expired {
+    StreamHandle stream;      ///< is to be reset; empty: there is none
+    bool isAnswered = false;  ///< its destination has accepted
+  };
+  /// Forgets such a connection; nullopt: there is none. Call again until then, at deadline().
+  std::optional<Expired> expire(Time now);
   Time deadline() const { return due_.empty() ? kNever : due_.begin()->first; }
 
   /// To which one a packet is to be delivered.
@@ -89,13 +105,15 @@ class PendingConnects {
 
  private:
   struct Entry {
-    StreamHandle stream{};  ///< empty: it has ended after the destination had accepted
+    StreamHandle stream{};  ///< empty: it was joined, or ended after the destination had accepted
     Packet syn{};           ///< the client's last one; empty once the listener has it
+    uint32_t sequence = 0;  ///< its number
     Time begun{};           ///< when the client began, or the destination accepted
-    Time repeated{};        ///< when the last SYN came, or the destination accepted
+    Time repeated{};        ///< when the last SYN came, the destination accepted, or it was joined
     bool isAnswered = false;
-    Time givenBack{};  ///< when the listener was last to get the SYN
-    Time due{};        ///< when nobody waits for it any more
+    bool isJoined = false;  ///< kept only to know late copies of the SYN
+    Time givenBack{};       ///< when the listener was last to get the SYN
+    Time due{};             ///< when nobody waits for it any more
   };
   using Entries = std::map<StreamEnds, Entry>;
 
@@ -107,6 +125,7 @@ class PendingConnects {
 
   PacketPool& pool_;
   Entries entries_;
+  size_t joined_ = 0;  ///< of them
   std::map<StreamHandle, Entries::iterator> byStream_;
   std::set<std::pair<Time, StreamEnds>> due_;
   Ring<Output> output_;

@@ -6,7 +6,6 @@
 
 #include "inet/icmp.h"
 #include "inet/inner_packet.h"
-#include "inet/tcp.h"
 
 namespace braid {
 
@@ -48,7 +47,7 @@ TcpProxy::TcpProxy(Host& host, const NetworkMonitor& monitor, const std::string&
       host_(host.openStreams(device, *this)),
       policy_(*host_, host.network(), lanes, log),
       accept_(host.network(), monitor, device, log),
-      pending_(pool) {}
+      first_(*host_, lanes, policy_, pool, figures_) {}
 
 TcpProxy::~TcpProxy() = default;
 
@@ -62,7 +61,7 @@ void TcpProxy::configure(const Config& config, const std::vector<std::string>& u
   policy_.follow(monitor_.table());
   watchRoom(now);
   policy_.update(!full_, now);
-  if (!policy_.waits()) dropPending(kNever, now);
+  if (!policy_.waits()) first_.clear(now);
 }
 
 size_t TcpProxy::most(const Config& config) const {
@@ -77,7 +76,7 @@ void TcpProxy::onChange(Time now) {
 Time TcpProxy::deadline() const {
   return std::min(
       {policy_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until,
-       waiting_.empty() ? kNever : waiting_.front().until, lookAgain_, pending_.deadline()});
+       waiting_.empty() ? kNever : waiting_.front().until, lookAgain_, first_.deadline()});
 }
 
 void TcpProxy::stop() {
@@ -85,8 +84,7 @@ void TcpProxy::stop() {
   host_->wantAccept(false);
   pumps_.clear();
   waiting_.clear();
-  while (pending_.expire(kNever)) {
-  }
+  first_.clear(clock_.now());
   lookAgain_ = kNever;
   open_ = 0;
 }
@@ -96,56 +94,17 @@ StreamFigures TcpProxy::figures() const {
   out.on = true;
   out.taking = policy_.open();
   out.open = open_;
-  out.connecting = pending_.size();
+  out.connecting = first_.size();
   out.most = most_;
   out.lifts = policy_.lifts();
   return out;
 }
 
-// ---- connections of local hosts that wait until their destination has accepted
-
 bool TcpProxy::onPacket(Packet& packet, Time now) {
   if (onUnreachable(packet.view(), now)) return true;
-  if (!policy_.waits() || !isTcpConnect(packet.view())) return false;
-  std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
-  // The listener would not take data that comes with a SYN (RFC 7413).
-  if (!ip || !ip->tcp || ip->payloadLength > 0) return false;
-  const StreamEnds ends{{ip->src, ip->sport}, {ip->dst, ip->dport}};
-  if (pending_.repeat(ends, packet, now)) return true;
-  if (!policy_.takes(ip->dst) || !hasRoom() || pending_.isFull() || !lanes_.canOpen(ip->dst) ||
-      !host_->wasLetThrough(ends.source, ends.destination))
-    return false;
-  if (!lanes_.canAsk(ip->dst)) {
-    host_->giveBack(packet.view());
-    return true;
-  }
-  StreamHandle stream = lanes_.openAsking(ends, now);
-  if (!stream) return false;
-  pending_.add(stream, ends, std::move(packet), now);
-  noteRoom(ip->dst);
-  return true;
-}
-
-std::optional<PendingConnects::Output> TcpProxy::pollPacket() {
-  while (std::optional<PendingConnects::Output> out = pending_.poll()) {
-    if (out->way != PendingConnects::Way::kListener) return out;
-    host_->giveBack(out->packet.view());
-  }
-  return std::nullopt;
-}
-
-void TcpProxy::onPending(const StreamEvent& event, const StreamEnds& ends, Time now) {
-  if (event.answered) pending_.onAnswer(event.stream, now);
-  if (!event.reset) return;
-  figures_.count(*event.reset);
-  if (*event.reset == StreamCause::kForbidden)
-    policy_.avoid({ends.source.address, ends.destination.address}, now);
-  figures_.declined += pending_.onReset(event.stream, *event.reset, now);
-}
-
-void TcpProxy::dropPending(Time then, Time now) {
-  while (std::optional<StreamHandle> stream = pending_.expire(then))
-    if (*stream) refuse(*stream, StreamCause::kReset, now);
+  std::optional<StreamEnds> begun = first_.take(packet, hasRoom(), now);
+  if (begun) noteRoom(begun->destination.address);
+  return begun.has_value();
 }
 
 // ---- connections of local hosts
@@ -189,42 +148,42 @@ void TcpProxy::noteRoom(const Address& destination) {
 // When a connection is turned away, its socket is closed at the end of this function, which resets
 // the connection.
 void TcpProxy::take(StreamHost::Accepted&& accepted, Time now) {
-  if (auto stream = pending_.join({accepted.source, accepted.destination})) {
-    if (!*stream) return;
-    begin(*stream, accepted);
-    return list(*find(*stream));  // the stream may have bytes already
-  }
-  if (hasRoom()) {
-    if (open(accepted, now)) return;
-    if (waiting_.size() < kMostWaiting) {
-      lookAgain_ = std::min(lookAgain_, now + kLookAgain);
-      return waiting_.push_back({std::move(accepted), std::min(now + kPatience, roomBy_)});
+  std::optional<StreamHandle> opened = first_.join({accepted.source, accepted.destination}, now);
+  if (opened && !*opened) return;  // the destination has ended it
+  if (opened || hasRoom()) {
+    if (open(accepted, opened.value_or(StreamHandle{}), now)) {
+      if (opened) list(*find(*opened));  // it may have bytes already
+      return;
     }
+  }
+  // Without room, others than those in `first_` were accepted with them. They wait here instead of
+  // in the kernel's queue.
+  if (waiting_.size() < kMostWaiting && (hasRoom() || now < roomBy_)) {
+    lookAgain_ = std::min(lookAgain_, now + kLookAgain);
+    return waiting_.push_back({std::move(accepted), std::min(now + kPatience, roomBy_)});
   }
   ++figures_.refusedHere;
 }
 
-// False: the peer has no room for it.
-bool TcpProxy::open(StreamHost::Accepted& accepted, Time now) {
-  StreamHandle stream = lanes_.open({accepted.source, accepted.destination}, now);
+// `stream`: of the connection; empty: it is opened now. False: the peer has no room for it.
+bool TcpProxy::open(StreamHost::Accepted& accepted, StreamHandle stream, Time now) {
+  if (!stream) stream = lanes_.open({accepted.source, accepted.destination}, now);
   if (!stream) return false;
-  begin(stream, accepted);
-  return true;
-}
-
-void TcpProxy::begin(StreamHandle stream, StreamHost::Accepted& accepted) {
   ++figures_.accepted;
   host_->retag(*accepted.socket, tagOf(stream));  // and reports what has come meanwhile
   add(stream, std::move(accepted.socket),
       StreamPair{accepted.source.address, accepted.destination.address});
+  return true;
 }
 
 // Tries the waiting connections again. None of them waits behind those to another peer. Works in
 // place, because this runs in every turn.
 void TcpProxy::takeWaiting(Time now) {
+  size_t room = bound_ - std::min(bound_, open_ + first_.size());
   auto left = waiting_.begin();
   for (Waiting& each : waiting_) {
-    if (open(each.accepted, now)) {
+    if (room > 0 && open(each.accepted, {}, now)) {
+      --room;
       acted_ = true;
     } else if (each.until <= now) {
       ++figures_.refusedHere;
@@ -253,16 +212,15 @@ void TcpProxy::acceptAgain(Time now) {
 // Starts and stops taking connections over. New connections are carried as packets before the bound
 // is reached, so that those that already wait to be accepted still find room.
 void TcpProxy::watchRoom(Time now) {
+  auto isNearly = [&](size_t count, size_t most) {
+    return full_ ? count > enough(most) : count >= almost(most);
+  };
   bool full = acceptAgain_ != kNever || isNearly(used(), bound_) ||
-              isNearly(pending_.size(), PendingConnects::kMost);
+              isNearly(first_.size(), PendingConnects::kMost);
   if (full == full_) return;
   full_ = full;
   if (!full) bound_ = most_;
   policy_.update(!full_, now);
-}
-
-bool TcpProxy::isNearly(size_t count, size_t most) const {
-  return full_ ? count > enough(most) : count >= almost(most);
 }
 
 // ---- connections to local hosts
@@ -325,7 +283,7 @@ void TcpProxy::expire(Time now) {
     refuse(stream, StreamCause::kTimedOut, now);
     drop(stream);
   }
-  dropPending(now, now);
+  first_.expire(now);
 }
 
 // ---- all connections
@@ -363,7 +321,7 @@ void TcpProxy::onReady(uint64_t tag, Ready ready) {
 }
 
 void TcpProxy::onEvent(const StreamEvent& event, Time now) {
-  if (const StreamEnds* ends = pending_.find(event.stream)) return onPending(event, *ends, now);
+  if (first_.onEvent(event, now)) return;
   if (event.opened) connect(event.stream, now);
   ProxyConnection* pump = find(event.stream);
   if (!pump) return;
@@ -401,7 +359,7 @@ bool TcpProxy::turn(Time now) {
     if (ProxyConnection* pump = find(stream)) move(*pump, now);
   moving_.clear();
   bool all = takeEvents(now);
-  acted_ |= pending_.hasOutput();
+  acted_ |= first_.hasOutput();
   takeWaiting(now);
   acceptAgain(now);
   watchRoom(now);

@@ -12,8 +12,8 @@
 #include "gateway/control/gateway_status.h"
 #include "gateway/log/log.h"
 #include "gateway/proxy/accept_policy.h"
+#include "gateway/proxy/first_connects.h"
 #include "gateway/proxy/intercept_policy.h"
-#include "gateway/proxy/pending_connects.h"
 #include "gateway/proxy/proxy_connection.h"
 #include "host/host.h"
 #include "tunnel/api/streams.h"
@@ -37,10 +37,10 @@ class TcpProxy : private StreamObserver {
   /// How long a connection that was taken over waits for room, in the kernel's queue or here; then
   /// it is reset. Even on a busy machine, the connections of a burst have made room by then.
   static constexpr Duration kPatience = 5s;
-  /// Most connections that wait here because their peer has no room. There is a limit because each
-  /// turn looks at all of them. Further connections stay in the kernel's queue until half of these
-  /// have left, and connections to other peers wait behind them. New connections are carried as
-  /// packets meanwhile.
+  /// Most connections that wait here because their peer, or this gateway, has no room. There is a
+  /// limit because each turn looks at all of them. Further connections stay in the kernel's queue
+  /// until half of these have left, and connections to other peers wait behind them. New
+  /// connections are carried as packets meanwhile.
   static constexpr size_t kMostWaiting = 512;
   /// The waiting connections are tried again after this time, if nothing happens before.
   static constexpr Duration kLookAgain = 10ms;
@@ -72,7 +72,7 @@ class TcpProxy : private StreamObserver {
   bool onPacket(Packet& packet, Time now);
   /// Takes the next packet for the device or the tunnel; nullopt when there is none. Call until
   /// then after each turn().
-  std::optional<PendingConnects::Output> pollPacket();
+  std::optional<PendingConnects::Output> pollPacket() { return first_.poll(); }
   /// Does what is due. Returns true when more is left: call again at once.
   bool turn(Time now);
   /// Whether the last turn used the streams, so that the tunnel may have datagrams to send.
@@ -98,17 +98,13 @@ class TcpProxy : private StreamObserver {
   void onReady(uint64_t tag, Ready ready) override;
 
   void take(StreamHost::Accepted&& accepted, Time now);
-  bool open(StreamHost::Accepted& accepted, Time now);
-  void begin(StreamHandle stream, StreamHost::Accepted& accepted);
+  bool open(StreamHost::Accepted& accepted, StreamHandle stream, Time now);
   void takeWaiting(Time now);
   void acceptAgain(Time now);
   /// False: events that open connections are left for the next turn.
   bool takeEvents(Time now);
   void onEvent(const StreamEvent& event, Time now);
   bool onUnreachable(ByteView packet, Time now);
-  void onPending(const StreamEvent& event, const StreamEnds& ends, Time now);
-  /// Gives up the connections that wait for their destinations and that nobody waits for at `then`.
-  void dropPending(Time then, Time now);
   void connect(StreamHandle stream, Time now);
   void refuse(StreamHandle stream, StreamCause cause, Time now);
   void add(StreamHandle stream, std::unique_ptr<StreamSocket> socket,
@@ -119,13 +115,12 @@ class TcpProxy : private StreamObserver {
   void drop(StreamHandle stream);
   void expire(Time now);
   void pause(Time until);
-  size_t used() const { return open_ + waiting_.size() + pending_.size(); }
+  size_t used() const { return open_ + waiting_.size() + first_.size(); }
   bool hasRoom() const { return used() < bound_; }
-  /// The connections in `pending_` have room already.
-  bool mayTake() const { return hasRoom() || pending_.size() > 0; }
+  /// The connections in `first_` have room already.
+  bool mayTake() const { return hasRoom() || first_.size() > 0; }
   bool mayAccept() const { return mayTake() && waiting_.size() < kMostWaiting; }
   bool mayAcceptAgain() const { return mayTake() && waiting_.size() <= kMostWaiting / 2; }
-  bool isNearly(size_t count, size_t most) const;
   void watchRoom(Time now);
   void noteRoom(const Address& destination);
 
@@ -136,12 +131,10 @@ class TcpProxy : private StreamObserver {
   std::unique_ptr<StreamHost> host_;
   InterceptPolicy policy_;
   AcceptPolicy accept_;
-  PendingConnects pending_;
   std::vector<std::unique_ptr<ProxyConnection>> pumps_;  ///< by StreamHandle::place
   std::vector<StreamHandle> ready_, moving_;  ///< streams whose connections have something to do
   std::deque<Attempt> attempts_;              ///< connections being opened, oldest first
-  std::vector<Waiting>
-      waiting_;  ///< taken over, but their peers have no room for them now; oldest first
+  std::vector<Waiting> waiting_;  ///< taken over, and not yet opened for want of room; oldest first
   size_t open_ = 0, most_ = 0;
   size_t connects_ = 0;  ///< opened in this turn
   size_t bound_ = 0;     ///< at most `most_`; less when the process ran out of descriptors
@@ -155,6 +148,7 @@ class TcpProxy : private StreamObserver {
   /// there then are turned away until the queue is empty. kNever: none waits for room.
   Time roomBy_ = kNever;
   StreamFigures figures_;
+  FirstConnects first_;
 };
 
 }  // namespace braid

@@ -80,6 +80,8 @@ class FakeStreamHost final : public StreamHost {
   void letThrough(const Endpoint& source, const Endpoint& destination) {
     letThrough_.emplace(source, destination);
   }
+  /// The packet filter remembers none of them any more.
+  void forgetLetThrough() { letThrough_.clear(); }
   bool wasLetThrough(const Endpoint& source, const Endpoint& destination) override {
     return letThrough_.contains({source, destination});
   }

@@ -232,6 +232,19 @@ void LinuxStreamHost::intercept(const Interception& what, bool takeNew) {
   });
 }
 
+namespace {
+
+// Whether the loopback interface carries IPv6. It may be switched off there alone, and the kernel
+// then drops what is sent by that interface.
+bool hasLoopbackV6() {
+  UniqueFd fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  SocketAddress address;
+  socklen_t length = toSocketAddress({*Address::parse("::1"), 0}, address);
+  return fd && ::bind(fd.get(), &address.any, length) == 0;
+}
+
+}  // namespace
+
 // A packet that such a socket sends with the mark is routed to the loopback interface, so that
 // neither reverse path filters nor rules for other interfaces see it.
 bool LinuxStreamHost::canGiveBack() {
@@ -241,13 +254,14 @@ bool LinuxStreamHost::canGiveBack() {
       raw_[v6] = UniqueFd(
           ::socket(v6 ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_RAW));
     if (!raw_[v6]) return false;
+    givesBack_[v6] = !v6 || hasLoopbackV6();
   }
   return true;
 }
 
 bool LinuxStreamHost::wasLetThrough(const Endpoint& source, const Endpoint& destination) {
-  if (!raw_[destination.address.isV6()]) return false;  // it could not be given back
-  return table_.hasElement(passedSet(destination.address.isV6()), passedKey(source, destination));
+  const bool v6 = destination.address.isV6();
+  return givesBack_[v6] && table_.hasElement(passedSet(v6), passedKey(source, destination));
 }
 
 // When the system has no memory for the packet, the client repeats it.

@@ -90,9 +90,10 @@ class LinuxStreamHost final : public StreamHost {
   std::vector<StreamBarrier> atBridges_;  ///< of the last call of barriers()
   size_t most_;
   UniqueFd epoll_;
-  UniqueFd spare_;         ///< a descriptor in reserve, see turnAway()
-  Listener listeners_[2];  ///< IPv4, IPv6
-  UniqueFd raw_[2];        ///< IPv4, IPv6: send whole IP packets; of giveBack()
+  UniqueFd spare_;                      ///< a descriptor in reserve, see turnAway()
+  Listener listeners_[2];               ///< IPv4, IPv6
+  UniqueFd raw_[2];                     ///< IPv4, IPv6: send whole IP packets; of giveBack()
+  bool givesBack_[2] = {false, false};  ///< IPv4, IPv6: wasLetThrough() may be true
   NftTable table_;
   IoWatcher watcher_;
 };

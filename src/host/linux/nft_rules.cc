@@ -200,14 +200,15 @@ void putNew(NftBatch& batch, const std::string& table, const Interception& what,
 void putGivenBack(NftBatch& batch, const std::string& table, const Interception& what, bool v6,
                   uint16_t port) {
   putPassed(batch, table, kPassedId + v6, v6);
-  NftRule(batch, table, kFirst)
-      .interfaceIs("lo")
+  NftRule rule(batch, table, kFirst);
+  rule.interfaceIs("lo")
       .markIs(what.mark, what.markMask)
       .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
       .protocolIs(IPPROTO_TCP)
       .tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn)
-      .proxyTo(loopbackOf(v6), port)
-      .verdict(NF_ACCEPT);
+      .proxyTo(loopbackOf(v6), port);
+  if (what.clearsConnectionMark) rule.setConnectionMark(0, what.markMask);
+  rule.verdict(NF_ACCEPT);
 }
 
 }  // namespace

@@ -46,7 +46,11 @@ void StreamRegistry::end(StreamHandle handle, std::optional<StreamCause> reset) 
   if (!find(handle)) return;
   Slot& slot = slots_[handle.place];
   slot.stream = nullptr;
-  slot.next = {.stream = {}, .opened = slot.next.opened, .done = !reset, .reset = reset};
+  slot.next = {.stream = {},
+               .opened = slot.next.opened,
+               .answered = slot.next.answered,
+               .done = !reset,
+               .reset = reset};
   queue(handle.place);
 }
 

@@ -30,6 +30,11 @@ class LoopLanes final : public StreamApi {
   bool answers = true;
   /// The causes of resets that the gateway requested, in order.
   std::vector<StreamCause> resets;
+  /// Simulates that the session ends.
+  void lose() {
+    for (const auto& [stream, end] : std::exchange(ends_, {}))
+      tell(stream).reset = StreamCause::kGone;
+  }
   /// Ends of streams that are alive.
   size_t alive() const { return ends_.size(); }
 

@@ -53,9 +53,12 @@ class FirstConnects : public testing::Test {
     settle();
   }
   Packet syn(uint16_t port, uint8_t flags = TcpFields::kSyn, ByteView data = {}) {
+    return syn(port, flags, data, 7);
+  }
+  Packet syn(uint16_t port, uint8_t flags, ByteView data, uint32_t number) {
     sim::TcpSegment segment{.sport = port,
                             .dport = server_.port,
-                            .seq = 7,
+                            .seq = number,
                             .flags = flags,
                             .window = 1000,
                             .payload = data};
@@ -71,6 +74,8 @@ class FirstConnects : public testing::Test {
     tcp().letThrough({client_, port}, server_);
     return comesOut(syn(port));
   }
+  /// The client begins again with the same port.
+  bool knockAgain() { return comesOut(syn(50'000, TcpFields::kSyn, {}, 8)); }
   void answer(const Connection& server, int error = 0) {
     server->connectError = error;
     tcp().tell(*server, {.writable = error == 0, .failed = error != 0});
@@ -157,6 +162,36 @@ TEST_F(FirstConnects, ARepeatedSynOpensNoSecondStream) {
   EXPECT_TRUE(comesOut(syn(50'000)));
   EXPECT_THAT(tcp().opened(), SizeIs(1));
   EXPECT_EQ(lanes_.alive(), 2u);
+}
+
+TEST_F(FirstConnects, ALateCopyOfASynOpensNoSecondStream) {
+  start();
+  knock();
+  answer(tcp().opened()[0]);
+  arrive();
+  EXPECT_TRUE(comesOut(syn(50'000))) << "it was repeated just before";
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
+  EXPECT_THAT(tcp().takeGivenBack(), SizeIs(1));
+  EXPECT_TRUE(knockAgain());
+  EXPECT_THAT(tcp().opened(), SizeIs(2));
+}
+
+// The rules may be lifted while it waits, for want of room.
+TEST_F(FirstConnects, ACopyOfASynIsTakenWhateverTheRulesAreByThen) {
+  start();
+  knock();
+  tcp().forgetLetThrough();
+  wait(1s);
+  EXPECT_TRUE(comesOut(syn(50'000)));
+  EXPECT_FALSE(knockAgain()) << "somebody else's may be";
+  answer(tcp().opened()[0]);
+  std::vector<std::vector<uint8_t>> given = tcp().takeGivenBack();
+  ASSERT_THAT(given, SizeIs(1));
+  const Packet expected = syn(50'000);
+  EXPECT_EQ(given[0], std::vector<uint8_t>(expected.view().begin(), expected.view().end()));
+  wait(1s);
+  EXPECT_FALSE(knockAgain());
+  EXPECT_THAT(tcp().takeGivenBack(), IsEmpty());
 }
 
 TEST_F(FirstConnects, OtherPacketsAreLeftToTheTunnel) {
@@ -250,6 +285,16 @@ TEST_F(FirstConnects, WhatThePeerForbidsCrossesAsPackets) {
   EXPECT_EQ(tcp().taking()->avoid[0], (StreamPair{client_, server_.address}));
 }
 
+TEST_F(FirstConnects, WhenTheSessionIsLostASynCrossesAsAPacket) {
+  start();
+  knock();
+  lanes_.lose();
+  settle();
+  EXPECT_EQ(onlyWay(), Way::kTunnel);
+  EXPECT_EQ(figures().declined, 0u);
+  EXPECT_EQ(figures().connecting, 0u);
+}
+
 TEST_F(FirstConnects, WithoutRoomAConnectionStaysPackets) {
   start();
   for (bool* isFull : {&lanes_.full, &lanes_.nearlyFull}) {
@@ -290,6 +335,41 @@ TEST_F(FirstConnects, TheBoundOfConnectionsHoldsForThoseThatWait) {
   EXPECT_EQ(figures().accepted, 1u);
 }
 
+// The host may accept another one first, as one that begins again in TIME_WAIT.
+TEST_F(FirstConnects, AnotherConnectionWaitsForTheRoomOfThoseThatWait) {
+  start();
+  tcp().setMost(2);
+  configure();
+  EXPECT_TRUE(knock(1));
+  Connection server = tcp().opened().back();
+  Connection other = arrive(2);
+  EXPECT_FALSE(other->reset);
+  wait(1s);
+  EXPECT_FALSE(other->reset);
+  EXPECT_EQ(figures().accepted, 0u);
+  answer(server, ECONNREFUSED);
+  settle();
+  EXPECT_FALSE(other->reset);
+  EXPECT_EQ(figures().accepted, 1u);
+  EXPECT_EQ(figures().refusedHere, 0u);
+}
+
+TEST_F(FirstConnects, AnotherConnectionIsResetWhenNoRoomComes) {
+  start();
+  tcp().setMost(2);
+  configure();
+  EXPECT_TRUE(knock(1));
+  Connection other = arrive(2);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(other->reset);
+    wait(1s);
+    comesOut(syn(1));
+  }
+  EXPECT_TRUE(other->reset);
+  EXPECT_EQ(figures().refusedHere, 1u);
+  EXPECT_EQ(figures().connecting, 1u);
+}
+
 TEST_F(FirstConnects, AServerThatHasGoneBeforeTheClientWasAcceptedResetsIt) {
   start();
   knock();
@@ -312,6 +392,19 @@ TEST_F(FirstConnects, AClientThatHasGivenUpLetsItsServerGo) {
   wait(1ms);
   EXPECT_TRUE(tcp().opened()[0]->reset);
   EXPECT_EQ(lanes_.alive(), 0u);
+  EXPECT_EQ(figures().declined, 1u) << "its server has not accepted";
+  EXPECT_EQ(figures().timedOut, 2u) << "at both ends";
+  EXPECT_EQ(figures().reset, 0u) << "nobody has reset it";
+}
+
+TEST_F(FirstConnects, AClientThatNeverCompletesItsConnectionIsNotDeclined) {
+  start();
+  knock();
+  answer(tcp().opened()[0]);
+  wait(PendingConnects::kJoin);
+  EXPECT_TRUE(tcp().opened()[0]->reset);
+  EXPECT_EQ(figures().declined, 0u);
+  EXPECT_EQ(figures().timedOut, 2u);
 }
 
 TEST_F(FirstConnects, AReloadToEarlyLetsThoseThatWaitGo) {
@@ -321,7 +414,19 @@ TEST_F(FirstConnects, AReloadToEarlyLetsThoseThatWaitGo) {
   configure();
   settle();
   EXPECT_EQ(figures().connecting, 0u);
+  EXPECT_EQ(figures().declined, 0u);
   EXPECT_TRUE(tcp().opened()[0]->reset);
+}
+
+TEST_F(FirstConnects, WhenDownDirectClearsConnectionMarks) {
+  start();
+  EXPECT_FALSE(tcp().taking()->clearsConnectionMark) << "they cost the host connection tracking";
+  config_.device.whenDown = DeviceConfig::WhenDown::kDirect;
+  configure();
+  EXPECT_TRUE(tcp().taking()->clearsConnectionMark);
+  config_.streams.connect = StreamsConfig::Connect::kEarly;
+  configure();
+  EXPECT_FALSE(tcp().taking()->clearsConnectionMark);
 }
 
 TEST_F(FirstConnects, TheEndLetsThoseThatWaitGo) {

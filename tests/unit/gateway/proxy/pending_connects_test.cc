@@ -32,10 +32,12 @@ class PendingConnectsTest : public testing::Test {
     return pool_.copy(sim::tcpPacket({e.source.address, e.destination.address, ip::kTcp}, segment));
   }
   static StreamHandle stream(uint16_t port = 50'000) { return {port, 1}; }
-  void add(uint16_t port = 50'000) { connects_.add(stream(port), ends(port), syn(7, port), now_); }
+  void add(uint16_t port = 50'000) {
+    connects_.add(stream(port), {ends(port), 7}, syn(7, port), now_);
+  }
   bool repeat(uint32_t number = 7) {
     Packet packet = syn(number);
-    return connects_.repeat(ends(), packet, now_);
+    return connects_.repeat({ends(), number}, packet, now_);
   }
   void wait(Duration time) { now_ += time; }
   /// The next output: "listener 7" (the SYN with this number), "host reset", "host icmp"; "" none.
@@ -52,6 +54,12 @@ class PendingConnectsTest : public testing::Test {
            what;
   }
   bool expires() { return connects_.expire(now_).has_value(); }
+  /// The stream of the connection that expires now; empty: none does, or it has none.
+  StreamHandle expired(bool isAnswered) {
+    auto out = connects_.expire(now_);
+    EXPECT_TRUE(!out || out->isAnswered == isAnswered);
+    return out ? out->stream : StreamHandle{};
+  }
 
   PacketPool pool_{2048, 16};
   PendingConnects connects_{pool_};
@@ -64,15 +72,45 @@ TEST_F(PendingConnectsTest, TheListenerGetsTheSynWhenTheDestinationHasAccepted) 
   connects_.onAnswer(stream(), now_);
   EXPECT_EQ(next(), "listener 7");
   EXPECT_EQ(next(), "");
-  EXPECT_EQ(connects_.join(ends()), stream());
+  EXPECT_EQ(connects_.join(ends(), now_), stream());
   EXPECT_EQ(connects_.size(), 0u);
+  EXPECT_EQ(connects_.join(ends(), now_), std::nullopt) << "only once";
+}
+
+TEST_F(PendingConnectsTest, ALateCopyOfASynBeginsNothing) {
+  add();
+  connects_.onAnswer(stream(), now_);
+  EXPECT_EQ(next(), "listener 7");
+  wait(1s);
+  EXPECT_EQ(connects_.join(ends(), now_), stream());
+  EXPECT_EQ(connects_.find(stream()), nullptr);
+  wait(PendingConnects::kEcho - 1ms);
+  EXPECT_TRUE(connects_.isCopy({ends(), 7}));
+  EXPECT_TRUE(repeat());
+  EXPECT_EQ(next(), "");
+  EXPECT_EQ(connects_.size(), 0u);
+  wait(1ms);
+  EXPECT_EQ(expired(true), StreamHandle{});
+  EXPECT_FALSE(repeat());
   EXPECT_EQ(connects_.deadline(), kNever);
-  EXPECT_EQ(connects_.join(ends()), std::nullopt) << "only once";
+}
+
+TEST_F(PendingConnectsTest, AConnectionThatBeginsAgainAfterItWasJoinedIsNew) {
+  add();
+  connects_.onAnswer(stream(), now_);
+  EXPECT_EQ(connects_.join(ends(), now_), stream());
+  EXPECT_FALSE(connects_.isCopy({ends(), 8}));
+  EXPECT_FALSE(repeat(8));
+  add();
+  EXPECT_EQ(connects_.size(), 1u);
 }
 
 TEST_F(PendingConnectsTest, ARepeatedSynIsTakenAndTheNewestIsGivenBack) {
   EXPECT_FALSE(repeat());
   add();
+  EXPECT_TRUE(connects_.isCopy({ends(), 7}));
+  EXPECT_FALSE(connects_.isCopy({ends(), 8}));
+  EXPECT_FALSE(connects_.isCopy({ends(1), 7}));
   EXPECT_TRUE(repeat(8)) << "the client has begun anew, with the same port";
   EXPECT_EQ(next(), "");
   connects_.onAnswer(stream(), now_);
@@ -99,6 +137,8 @@ TEST_F(PendingConnectsTest, ASynThatTheHostRoutesToTheDeviceIsNotGivenBackWithou
   wait(1ms);
   EXPECT_TRUE(repeat());
   EXPECT_EQ(next(), "");
+  EXPECT_TRUE(repeat(8)) << "another one is no echo";
+  EXPECT_EQ(next(), "listener 8");
 }
 
 TEST_F(PendingConnectsTest, TheClientIsToldWhatBecameOfIt) {
@@ -106,7 +146,7 @@ TEST_F(PendingConnectsTest, TheClientIsToldWhatBecameOfIt) {
                              {StreamCause::kReset, "host reset"},
                              {StreamCause::kUnreachable, "host icmp"},
                              {StreamCause::kTimedOut, ""},
-                             {StreamCause::kGone, ""},
+                             {StreamCause::kGone, "tunnel 7"},
                              {StreamCause::kLimit, "tunnel 7"},
                              {StreamCause::kForbidden, "tunnel 7"}}) {
     add();
@@ -126,7 +166,7 @@ TEST_F(PendingConnectsTest, AConnectionWhoseStreamHasEndedBeforeItWasAcceptedIsK
   connects_.onReset(stream(), StreamCause::kReset, now_);
   EXPECT_EQ(connects_.find(stream()), nullptr);
   EXPECT_EQ(next(), "") << "the client knows it as accepted";
-  EXPECT_EQ(connects_.join(ends()), StreamHandle{});
+  EXPECT_EQ(connects_.join(ends(), now_), StreamHandle{});
 }
 
 TEST_F(PendingConnectsTest, AClientThatRepeatsNothingHasGivenUp) {
@@ -135,8 +175,8 @@ TEST_F(PendingConnectsTest, AClientThatRepeatsNothingHasGivenUp) {
   wait(PendingConnects::kPause - 1ms);
   EXPECT_FALSE(expires());
   wait(1ms);
-  EXPECT_EQ(connects_.expire(now_), stream());
-  EXPECT_EQ(connects_.expire(now_), std::nullopt);
+  EXPECT_EQ(expired(false), stream());
+  EXPECT_FALSE(expires());
   EXPECT_EQ(next(), "");
 }
 
@@ -162,7 +202,7 @@ TEST_F(PendingConnectsTest, AHostThatNeverCompletesItsConnectionIsGivenUp) {
   wait(PendingConnects::kJoin - 1ms);
   EXPECT_FALSE(expires());
   wait(1ms);
-  EXPECT_EQ(connects_.expire(now_), stream());
+  EXPECT_EQ(expired(true), stream());
 }
 
 TEST_F(PendingConnectsTest, EachConnectionHasItsOwnTime) {
@@ -174,7 +214,7 @@ TEST_F(PendingConnectsTest, EachConnectionHasItsOwnTime) {
   wait(2s + 1ms);
   EXPECT_FALSE(expires());
   wait(1s);
-  EXPECT_EQ(connects_.expire(now_), stream(2));
+  EXPECT_EQ(expired(false), stream(2));
   EXPECT_FALSE(expires());
   EXPECT_EQ(connects_.find(stream(1))->source.port, 1);
 }

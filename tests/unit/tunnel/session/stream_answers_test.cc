@@ -144,6 +144,18 @@ TEST_F(StreamAnswers, ARefusalIsAReset) {
   EXPECT_EQ(ends[near], StreamCause::kRefused);
 }
 
+// A server that accepts a connection and resets it at once.
+TEST_F(StreamAnswers, AnAnswerIsToldTogetherWithTheResetThatFollowsIt) {
+  begin();
+  StreamHandle near = open(true);
+  answer(far);
+  run(5ms);
+  of(far).of().reset(of(far), StreamCause::kReset, now);
+  listen();
+  EXPECT_EQ(answers[near], 1);
+  EXPECT_EQ(ends[near], StreamCause::kReset);
+}
+
 TEST_F(StreamAnswers, APeerOfAnEarlierReleaseIsNotAsked) {
   begin();
   Params earlier;
