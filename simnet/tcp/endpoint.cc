@@ -129,6 +129,7 @@ void Endpoint::onPacket(ByteView packet, const InnerPacket& ip) {
 }
 
 void Endpoint::onTooBig(ByteView packet, const InnerPacket& ip) {
+  ++tooBigs_;
   size_t mtu = ip.isV4() ? load16(&packet[ip.l4Offset + 6]) : load32(&packet[ip.l4Offset + 4]);
   size_t headers = ip::kTcpHeader + (ip.isV4() ? ip::kV4Header : ip::kV6Header) +
                    (agreed_.timestamps ? kTimestampsSize : 0);

@@ -180,8 +180,10 @@ void Sender::beginFastRecovery() {
 
 // ---- what may be sent
 
+// Outside a recovery, repairs are those of segments that were too large for the path.
 bool Sender::fits(uint64_t bytes) const {
-  uint64_t onItsWay = options_.limitedTransmit || recovering() ? pipe() : board_.flight();
+  bool limited = !options_.limitedTransmit && !recovering();
+  uint64_t onItsWay = limited ? board_.flight() : pipe();
   return static_cast<double>(onItsWay + bytes) <= window_->size() || onItsWay == 0;
 }
 
