@@ -42,7 +42,7 @@ struct Side {
     config.tunnel.streams.on = true;
     config.streams.match = {{std::nullopt, 443, 443}};
     config.peers.emplace_back().options.prefixes = {*Prefix::parse(network)};
-    streams = std::make_unique<TcpProxy>(host, host.net(), "braid0", lanes, log);
+    streams = std::make_unique<TcpProxy>(host, host.net(), "braid0", lanes, pool, log);
     host.streams()->setMost(60'000);
     streams->configure(config, 5, now);
   }
@@ -54,6 +54,7 @@ struct Side {
   FakeClock clock;
   FakeHost host{clock, 1};
   LogLimiter log;
+  PacketPool pool{2048, 64};
   std::unique_ptr<TcpProxy> streams;
 };
 

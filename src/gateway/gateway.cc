@@ -158,6 +158,7 @@ bool Gateway::runOnce() {
   Time now = host_.clock().now();
   onTimers(now);
   bool more = proxy_ && proxy_->turn(now);
+  takeFromProxy(now);
   more |= pump_.turn(now);
   // Packets that were just sent may have made room for more. What the streams add now is sent in
   // the next turn.
@@ -227,14 +228,28 @@ void Gateway::removeStale() {
 void Gateway::openProxy() {
   if (!config_.tunnel.streams.on) return;
   try {
-    proxy_ =
-        std::make_unique<TcpProxy>(host_, monitor_, pump_.device().name(), tunnel_.streams(), log_);
+    proxy_ = std::make_unique<TcpProxy>(host_, monitor_, pump_.device().name(), tunnel_.streams(),
+                                        pool_, log_);
     proxy_->configure(config_, steering_.names(), numbers_, host_.clock().now());
+    pump_.setFilter([this](Packet& packet, Time now) { return proxy_->onPacket(packet, now); });
   } catch (const SystemError& e) {
     spdlog::warn("no streams: {}; all connections are carried as packets", e.what());
     proxy_.reset();
   }
   tunnel_.setTunables(tunnelOptions());
+}
+
+// Takes the answers to hosts whose connections are not accepted, and packets that are not to become
+// streams.
+void Gateway::takeFromProxy(Time now) {
+  if (!proxy_) return;
+  while (std::optional<PendingConnects::Output> out = proxy_->pollPacket()) {
+    if (out->way == PendingConnects::Way::kTunnel) {
+      pump_.toTunnel(std::move(out->packet), now);
+    } else {
+      pump_.toDevice(std::move(out->packet));
+    }
+  }
 }
 
 // A new session's peer is told of at most as many streams as this gateway can have connections,

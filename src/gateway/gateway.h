@@ -123,6 +123,7 @@ class Gateway {
   void followTunnel(Time now);
   void removeStale();
   void openProxy();
+  void takeFromProxy(Time now);
   void configureUplinks();
   TunnelOptions tunnelOptions() const;
   void updatePeers();

@@ -2,9 +2,19 @@
 
 #include <bit>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace braid {
+
+/// A condition on the packet mark: it has this value in the bits of `mask`. No bit of `value` is
+/// outside of them.
+struct MarkMatch {
+  uint32_t value = 0, mask = UINT32_MAX;
+  /// "0xca6c", "0x80000/0xff0000"
+  std::string toString() const;
+  bool operator==(const MarkMatch&) const = default;
+};
 
 /// The packet marks, routing tables and rule priorities by which a gateway steers packets at its
 /// host. Marks are values of one field of the packet mark, eight bits wide; nothing else of a mark
@@ -33,6 +43,14 @@ struct HostNumbers {
   /// has not.
   uint32_t outsideMask() const { return field(0xe0); }
   uint32_t outsideMark() const { return field(0x40); }
+  /// Whether packets of a gateway of this host may have such a mark.
+  bool mayBeOwn(const MarkMatch& mark) const {
+    auto may = [&](uint32_t value, uint32_t mask) {
+      return ((mark.value ^ value) & mark.mask & mask) == 0;
+    };
+    return (mark.mask & markMask) != 0 &&
+           (may(outsideMark(), outsideMask()) || may(anyInterceptedMark(), anyInterceptedMask()));
+  }
 
   // Routing tables.
 

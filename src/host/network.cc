@@ -24,6 +24,10 @@ std::string hexadecimal(uint32_t value) {
   return text;
 }
 
+std::string MarkMatch::toString() const {
+  return hexadecimal(value) + (mask == UINT32_MAX ? "" : "/" + hexadecimal(mask));
+}
+
 std::string InterfaceAddress::toString() const {
   return address.toString() + "/" + std::to_string(length);
 }
@@ -48,14 +52,28 @@ std::string RuleSpec::toString() const {
   if (from.length) out += " from " + from.toString();
   if (!outInterface.empty()) out += " oif " + outInterface;
   if (localOnly) out += " iif lo";
-  if (mark) out += " fwmark " + hexadecimal(mark);
-  if (mark && markMask != UINT32_MAX) out += "/" + hexadecimal(markMask);
+  if (mark) out += " fwmark " + MarkMatch{mark, markMask}.toString();
   if (protocol) out += " ipproto " + std::to_string(protocol);
   if (sourcePort) out += " sport " + std::to_string(sourcePort);
   if (destinationPort) out += " dport " + std::to_string(destinationPort);
   out += " lookup " + std::to_string(table);
   if (suppressPrefixLength)
     out += " suppress_prefixlength " + std::to_string(*suppressPrefixLength);
+  return out;
+}
+
+LocalDelivery localDelivery(Address::Family family, const std::string& device,
+                            const HostNumbers& numbers) {
+  LocalDelivery out;
+  out.route.destination.address.family = family;
+  out.route.device = device;
+  out.route.table = numbers.interceptedTable();
+  out.route.kind = RouteSpec::Kind::kLocal;
+  out.rule.family = family;
+  out.rule.priority = numbers.interceptedRule();
+  out.rule.table = out.route.table;
+  out.rule.mark = numbers.interceptedMark();
+  out.rule.markMask = numbers.markMask;
   return out;
 }
 

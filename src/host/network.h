@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "host/host_numbers.h"
 #include "inet/addresses.h"
 
 namespace braid {
@@ -69,6 +70,16 @@ struct RuleSpec {
   std::string toString() const;
   bool operator==(const RuleSpec&) const = default;
 };
+
+/// What has the kernel deliver packets with HostNumbers::interceptedMark() to this host, whatever
+/// their destination.
+struct LocalDelivery {
+  RouteSpec route;
+  RuleSpec rule;
+};
+/// `device`: the gateway's interface; the route disappears with it.
+LocalDelivery localDelivery(Address::Family family, const std::string& device,
+                            const HostNumbers& numbers);
 
 /// Changes links, addresses, routes and rules of the host, remembers each change, and undoes all of
 /// them in the end. Errors are SystemErrors with a remedy. If something to be added exists already,

@@ -1,17 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "host/host_numbers.h"
 #include "host/stream_host.h"
 #include "inet/addresses.h"
 
 namespace braid {
 
 /// What the host's packet filter does for the routes into the tunnel: it keeps replies on the
-/// uplink by which their connection came in, and, as a guard, drops what would leave past the
-/// tunnel.
+/// uplink by which their connection came in, leaves to other programs what they take over, and, as
+/// a guard, drops what would leave past the tunnel.
 struct FilterRules {
   /// An uplink's interface, and the mark of replies to what came in by it.
   struct Reply {
@@ -26,18 +28,33 @@ struct FilterRules {
   /// With replies: the mark of what a DHCP client sends to renew its lease, so that it leaves by an
   /// uplink.
   uint32_t renewal = 0;
+  /// The mark of packets that another program of this host takes over (TPROXY) and that the routes
+  /// would lead into the tunnel, so that they are delivered to that program; 0: none are marked.
+  uint32_t localMark = 0;
 
   bool guard = false;
-  std::vector<std::string> uplinks;  ///< interfaces by which nothing guarded may leave
+  /// Interfaces by which nothing guarded may leave: names, and indices of those that are there.
+  std::vector<std::string> uplinks;
+  std::vector<uint32_t> uplinkIndices{};
+  /// Interfaces by which nothing guarded may leave but to `here`. So it is with those that have a
+  /// larger index than `newest`; 0: all, nullopt: none.
+  std::vector<std::string> outward{};
+  std::optional<uint32_t> newest{};
   /// Packets may pass if their mark has this value in the bits of `outsideMask`.
   uint32_t outside = 0, outsideMask = 0;
-  /// Destinations that may be reached by the tunnel only. Like `here`: in ascending order, not
+  /// So may those that this host itself sends, with one of these marks.
+  std::vector<MarkMatch> bypass{};
+  /// Destinations that may be reached by the tunnel only. Like those below: in ascending order, not
   /// adjacent.
   std::vector<AddressRange> guarded;
-  /// Guarded destinations that may be reached by interfaces other than the uplinks: the LAN.
-  std::vector<AddressRange> here;
+  /// Guarded destinations that may be reached by interfaces other than the uplinks: the LAN, and
+  /// what may belong to it.
+  std::vector<AddressRange> here{}, maybeHere{};
+  /// Guarded destinations that may not be reached by the devices of other gateways of this host
+  /// either; the rest may.
+  std::vector<AddressRange> ownOnly{};
 
-  bool isEmpty() const { return replies.empty() && !guard; }
+  bool isEmpty() const { return replies.empty() && !guard && localMark == 0; }
   bool operator==(const FilterRules&) const = default;
 };
 

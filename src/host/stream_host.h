@@ -156,6 +156,9 @@ struct Interception {
   std::vector<StreamRule> exclude;         ///< none may match
   std::vector<StreamPair> avoid;           ///< nor connections between these hosts
   std::vector<StreamBarrier> barred;       ///< nor those that would be dropped
+  /// New connections that match are not intercepted at once: their packets go on to the device, and
+  /// the host remembers which connections these are (StreamHost::wasLetThrough()).
+  bool waits = false;
   bool operator==(const Interception&) const = default;
 };
 
@@ -178,6 +181,14 @@ class StreamHost {
   /// filter has not changed since the last call, and `again` is false.
   virtual std::optional<std::vector<StreamBarrier>> barriers(
       const Interception& what, const std::vector<StreamApproach>& approaches, bool again) = 0;
+  /// Whether giveBack() works here. The first call asks the system for what it takes.
+  virtual bool canGiveBack() = 0;
+  /// Whether a connection with these ends was let through to the device within the last seconds
+  /// only because of Interception::waits.
+  virtual bool wasLetThrough(const Endpoint& source, const Endpoint& destination) = 0;
+  /// Intercepts a connection that was let through: `syn`, the IP packet that begins it, arrives at
+  /// this host's listener as if it had come in now.
+  virtual void giveBack(ByteView syn) = 0;
   /// Ends the interception. Open connections receive no more packets.
   virtual void stopIntercepting() = 0;
 

@@ -145,4 +145,31 @@ Packet buildUnreachable(PacketPool& pool, ByteView offender, Unreachable why) {
   return build(pool, offender, *p, unreachable(p->isV4(), why));
 }
 
+std::optional<FlowKey> unreachableTcp(ByteView packet) {
+  constexpr size_t kV4Protocol = 9, kV6NextHeader = 6;  // RFC 791 section 3.1, RFC 8200 section 3
+  if (packet.size() < ip::kV4Header) return std::nullopt;
+  const bool v6 = ip::version(packet.data()) == 6;
+  const size_t protocol = v6 ? kV6NextHeader : kV4Protocol;
+  if (packet[protocol] != (v6 ? ip::kIcmpV6 : ip::kIcmp)) return std::nullopt;
+  std::optional<InnerPacket> error = parseInnerPacket(packet);
+  const size_t fixed = v6 ? ip::kV6Header : ip::kV4Header;
+  if (!error || error->isFragment || error->l4Length < kIcmpHeader + fixed) return std::nullopt;
+  ByteView message = packet.subspan(error->l4Offset, error->l4Length);
+  if (message[0] != (v6 ? kV6Unreachable : kV4Unreachable)) return std::nullopt;
+  if (!v6 && message[1] == kV4FragmentationNeeded) return std::nullopt;
+  ByteView quote = message.subspan(kIcmpHeader);
+  const size_t header = v6 ? fixed : size_t{4} * (quote[0] & 0xf);
+  const bool isTcp = ip::version(quote.data()) == (v6 ? 6u : 4u) && quote[protocol] == ip::kTcp;
+  if (!isTcp || header < fixed || quote.size() < header + 4) return std::nullopt;
+  FlowKey key;
+  key.family = error->src.family;
+  key.protocol = ip::kTcp;
+  key.sport = load16(&quote[header]);
+  key.dport = load16(&quote[header + 2]);
+  const size_t length = v6 ? 16 : 4, at = fixed - 2 * length;
+  std::copy_n(&quote[at], length, key.src.begin());
+  std::copy_n(&quote[at + length], length, key.dst.begin());
+  return key;
+}
+
 }  // namespace braid

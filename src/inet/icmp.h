@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/packet.h"
 #include "inet/addresses.h"
+#include "inet/flow_key.h"
 
 namespace braid {
 
@@ -42,5 +44,10 @@ enum class Unreachable : uint8_t {
 /// Builds Destination Unreachable: IPv4 type 3 (RFC 792, RFC 1812 section 5.2.7.1), IPv6 type 1
 /// (RFC 4443 section 3.1).
 Packet buildUnreachable(PacketPool& pool, ByteView offender, Unreachable why);
+
+/// The flow of the TCP segment that a Destination Unreachable error quotes; nullopt: the packet is
+/// something else, or says that fragmentation is needed. Little is done for a packet of another
+/// protocol.
+std::optional<FlowKey> unreachableTcp(ByteView packet);
 
 }  // namespace braid

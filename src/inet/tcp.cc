@@ -81,13 +81,13 @@ void writeV6(Writer& w, const TcpAck& ack, size_t segment) {
   w.bytes(ack.key.destination().view());
 }
 
-void writeTcp(Writer& w, const TcpAck& ack, size_t segment) {
+void writeTcp(Writer& w, const TcpAck& ack, uint8_t flags, size_t segment) {
   w.u16(ack.key.sport);
   w.u16(ack.key.dport);
   w.u32(ack.seq.value);
   w.u32(ack.ack.value);
   w.u8(static_cast<uint8_t>(segment / 4 << 4));
-  w.u8(TcpFields::kAck);
+  w.u8(flags);
   w.u16(ack.window);
   w.u32(0);  // checksum, urgent pointer
   if (ack.timestamps) {
@@ -106,9 +106,7 @@ void writeTcp(Writer& w, const TcpAck& ack, size_t segment) {
   }
 }
 
-}  // namespace
-
-Packet buildTcpAck(PacketPool& pool, const TcpAck& ack) {
+Packet build(PacketPool& pool, const TcpAck& ack, uint8_t flags) {
   bool v4 = ack.key.family == Address::Family::kV4;
   if (!v4 && ack.key.family != Address::Family::kV6) return {};
   size_t ipHeader = v4 ? ip::kV4Header : ip::kV6Header;
@@ -119,12 +117,47 @@ Packet buildTcpAck(PacketPool& pool, const TcpAck& ack) {
   packet.append(ipHeader + segment);
   Writer w(packet.span());
   v4 ? writeV4(w, ack, segment) : writeV6(w, ack, segment);
-  writeTcp(w, ack, segment);
+  writeTcp(w, ack, flags, segment);
   if (v4) store16(packet.data() + ip::kV4Checksum, internetChecksum(packet.view().first(ipHeader)));
   ByteView tcp = packet.view().subspan(ipHeader);
   store16(packet.data() + ipHeader + ip::kTcpChecksum,
           transportChecksum(ack.key.source(), ack.key.destination(), ip::kTcp, tcp));
   return packet;
+}
+
+}  // namespace
+
+Packet buildTcpAck(PacketPool& pool, const TcpAck& ack) {
+  return build(pool, ack, TcpFields::kAck);
+}
+
+Packet buildTcpRefusal(PacketPool& pool, ByteView syn) {
+  std::optional<InnerPacket> ip = parseInnerPacket(syn);
+  if (!ip || !ip->tcp) return {};
+  TcpAck answer;
+  answer.key = ip->flowKey().reversed();
+  answer.ack = Seq{ip->tcp->seq} + uint32_t{ip->tcp->isSyn()} + ip->tcp->payloadLength;
+  answer.dscp = ip->dscp;
+  return build(pool, answer, TcpFields::kRst | TcpFields::kAck);
+}
+
+bool isTcpConnect(ByteView packet) {
+  constexpr size_t kV4Protocol = 9, kV6NextHeader = 6;  // RFC 791 section 3.1, RFC 8200 section 3
+  constexpr uint8_t kLooked = TcpFields::kSyn | TcpFields::kAck | TcpFields::kRst | TcpFields::kFin;
+  if (packet.size() < ip::kV4Header + ip::kTcpHeader) return false;
+  const uint8_t* at = packet.data();
+  size_t header = 0;
+  uint8_t protocol = 0;
+  if (ip::version(at) == 4) {
+    if (load16(at + ip::kV4Fragment) & ip::kV4FragmentOffset) return false;
+    header = size_t{4} * (at[0] & 0xf);
+    protocol = at[kV4Protocol];
+  } else if (ip::version(at) == 6) {
+    header = ip::kV6Header;
+    protocol = at[kV6NextHeader];
+  }
+  if (protocol != ip::kTcp || packet.size() <= header + ip::kTcpFlags) return false;
+  return (at[header + ip::kTcpFlags] & kLooked) == TcpFields::kSyn;
 }
 
 namespace {

@@ -108,6 +108,15 @@ struct TcpAck {
 /// has no IP family.
 Packet buildTcpAck(PacketPool& pool, const TcpAck& ack);
 
+/// Whether the packet, of which nothing is known, is a TCP segment that begins a connection: SYN
+/// without ACK, RST and FIN. False for one behind IPv6 extension headers, and for a later fragment.
+bool isTcpConnect(ByteView packet);
+
+/// Builds the segment that refuses a connection (RFC 9293 section 3.10.7.1): RST and ACK in answer
+/// to `syn`, the whole IP packet that begins it. An empty handle when that is not a TCP packet, or
+/// as for buildTcpAck().
+Packet buildTcpRefusal(PacketPool& pool, ByteView syn);
+
 /// Lowers the MSS option (RFC 9293 section 3.7.1) of a TCP SYN or SYN-ACK to what fits an inner MTU
 /// of `mtu` bytes without IP options: mtu - 40 for IPv4, mtu - 60 for IPv6. Updates the TCP
 /// checksum. True when the packet was changed.

@@ -34,7 +34,10 @@ class TunnelStreams final : public StreamApi {
 
   // StreamApi
   bool canOpen(const Address& destination) const override;
+  bool canAsk(const Address& destination) const override;
   StreamHandle open(const StreamEnds& ends, Time now) override;
+  StreamHandle openAsking(const StreamEnds& ends, Time now) override;
+  void answer(StreamHandle stream) override;
   const StreamEnds* ends(StreamHandle stream) const override;
   size_t writable(StreamHandle stream, size_t wanted) override;
   size_t room(StreamHandle stream, std::span<ByteSpan> buffers) override;
@@ -49,6 +52,7 @@ class TunnelStreams final : public StreamApi {
   bool pollStream(StreamEvent& out) override;
 
  private:
+  StreamHandle open(const StreamEnds& ends, Time now, bool asks);
   Session* sessionFor(const Address& destination) const;
   bool isAllowed(const Stream& stream) const;
 
@@ -75,9 +79,26 @@ inline bool TunnelStreams::canOpen(const Address& destination) const {
 }
 
 inline StreamHandle TunnelStreams::open(const StreamEnds& ends, Time now) {
+  return open(ends, now, false);
+}
+
+inline StreamHandle TunnelStreams::open(const StreamEnds& ends, Time now, bool asks) {
   if (ends.source.address.family != ends.destination.address.family) return {};
   Session* session = sessionFor(ends.destination.address);
-  return session ? session->streams().open(ends, now) : StreamHandle{};
+  return session ? session->streams().open(ends, now, asks) : StreamHandle{};
+}
+
+inline bool TunnelStreams::canAsk(const Address& destination) const {
+  Session* session = sessionFor(destination);
+  return session && session->streams().canAsk();
+}
+
+inline StreamHandle TunnelStreams::openAsking(const StreamEnds& ends, Time now) {
+  return canAsk(ends.destination.address) ? open(ends, now, true) : StreamHandle{};
+}
+
+inline void TunnelStreams::answer(StreamHandle stream) {
+  if (Stream* s = registry_.find(stream)) s->of().answer(*s);
 }
 
 inline const StreamEnds* TunnelStreams::ends(StreamHandle stream) const {

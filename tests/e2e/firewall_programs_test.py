@@ -1,22 +1,17 @@
 """firewalld and Docker themselves, from a Debian tree of their own, as users have them: what `braidctl firewall allow`
 tells them lasts over their reload. With --nightly: the tree has to be made first ($BRAID_BOOT_TREES)."""
 
-import os
 import pathlib
-import shutil
 import subprocess
 import time
 import unittest
 
 from firewall_case import CLIENT, OTHER, FirewallCase
-from lab.boot import MIRROR, TREES
+from lab.boot import programs_tree
 from lab.gateway import binary
 from lab.netns import run
 from pair_case import V4, V6
 
-PACKAGES = ("firewalld,dbus,docker.io,iptables,nftables,iproute2,procps,"
-            # what braidctl needs
-            "libev4,libmnl0,libjerasure2,libyaml-cpp0.7,libspdlog1.10,libfmt9,libssl3,libsystemd0")
 PREPARE = """set -e
 mount -t overlay overlay -o lowerdir={tree},upperdir={root}/upper,workdir={root}/work {root}/all
 mkdir -p {root}/all{bin} {root}/all{lab}
@@ -34,25 +29,10 @@ exec sleep infinity
 """
 
 
-def tree():
-    """A Debian 12 with the programs, made if it does not exist yet."""
-    made = TREES / "bookworm-firewalls"
-    if made.exists():
-        return made
-    partial = TREES / "bookworm-firewalls.new"
-    shutil.rmtree(partial, ignore_errors=True)
-    TREES.mkdir(parents=True, exist_ok=True)
-    extra = [f"--include={PACKAGES}" + (",libipsec-mb1" if os.uname().machine == "x86_64" else "")]
-    run("mmdebstrap", "--quiet", "--variant=apt", '--aptopt=APT::Install-Recommends "false"', *extra, "bookworm",
-        partial, MIRROR, timeout=1800)
-    partial.rename(made)
-    return made
-
-
 class Programs(FirewallCase):
     @classmethod
     def setUpClass(cls):
-        cls.tree = tree()
+        cls.tree = programs_tree("bookworm")
         super().setUpClass()
 
     def setUp(self):

@@ -239,5 +239,23 @@ class Firewalls(FirewallCase):
                 hub.run("nft", "delete", "table", table, "filter")
 
 
+class Legacy(FirewallCase):
+    """Rules that the older interface of the kernel has. Its tables stay with the namespace once they are used."""
+
+    def test_a_drop_policy(self):
+        for version, address in (("", V4), ("6", V6)):
+            with self.subTest(version=version):
+                self.assertEqual(self.ping(address), 5)
+                self.edge.run(f"ip{version}tables-legacy", "-P", "FORWARD", "DROP")
+                self.assertEqual(self.ping(address, count=1, wait=0.3), 0)
+                _, said = self.host(binary("braidctl"), "doctor", self.gateway.path, check=False)
+                self.assertIn(f"rules of ip{version}tables-legacy are not read: ip{version}tables-legacy -S shows them",
+                              " ".join(said.split()))
+                self.firewall("allow", "--into-chains")
+                self.assertEqual(self.ping(address, count=1, wait=0.3), 0, "nothing can be done about what is not read")
+                self.edge.run(f"ip{version}tables-legacy", "-P", "FORWARD", "ACCEPT")
+                self.assertEqual(self.ping(address), 5)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -2,11 +2,11 @@
 
 import unittest
 
-import guard_test
+from guard_case import GuardCase
 from pair_case import V4, V6
 
 
-class Guard(guard_test.GuardCase):
+class Guard(GuardCase):
     def test_ipv4_as_the_other_family(self):
         self.gateway.config["device"]["routes"] = ["::/0"]
         self.braidctl("guard", "apply")

@@ -844,16 +844,13 @@ TEST_F(Config, WhatIsToStayOutlivesTheProcess) {
 }
 
 TEST_F(Config, AFilterThatStaysIsTold) {
-  FilterRules guard{.device = "braid0",
-                    .markMask = 0xff,
-                    .replies = {},
-                    .renewal = 0,
-                    .guard = true,
-                    .uplinks = {"eth1"},
-                    .outside = 0x40,
-                    .outsideMask = 0xe0,
-                    .guarded = {},
-                    .here = {}};
+  FilterRules guard;
+  guard.device = "braid0";
+  guard.markMask = 0xff;
+  guard.guard = true;
+  guard.uplinks = {"eth1"};
+  guard.outside = 0x40;
+  guard.outsideMask = 0xe0;
   NftFilter(std::string("braid0")).set(guard);
   NftFilter after("braid0");
   after.set({});

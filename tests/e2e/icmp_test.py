@@ -4,6 +4,7 @@ unreachable destinations, and the hops of a traceroute. No kernel settings are c
 import errno
 import json
 import re
+import select
 import socket
 import time
 import unittest
@@ -24,6 +25,7 @@ IPV6_FILTER = ("add table ip6 rpfilter; add chain ip6 rpfilter in { type filter 
 ETHERNET_HEADER = 14
 AT_ONCE = 3  # seconds: packets for a peer wait for one second; a connection without a refusal takes minutes
 IP_MTU, IPV6_MTU = 14, 24  # linux/in.h, in6.h
+SYN_SENT = 2  # net/tcp_states.h
 PROBE_ALWAYS = 2  # IP_PMTUDISC_DO, IPV6_PMTUDISC_DO
 
 
@@ -69,17 +71,23 @@ class ErrorsCase(PairCase):
         return namespace.inside(send)
 
     def refused(self, namespace, address):
-        """The error that ends an attempt to connect, or None if it does not end at once."""
+        """The error that ends an attempt to connect, None if it does not end at once, or with whom it was connected.
+        The kernel has been seen to call a socket writable whose SYN is not answered yet; this waits on then."""
         def connect():
+            deadline = time.monotonic() + AT_ONCE
             with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as end:
-                end.settimeout(AT_ONCE)
-                try:
-                    end.connect((address, 80))
-                except TimeoutError:
-                    return None
-                except OSError as error:
-                    return error.errno
-            return 0
+                end.setblocking(False)
+                error = end.connect_ex((address, 80))
+                writable = select.poll()
+                writable.register(end, select.POLLOUT)
+                while error in (0, errno.EINPROGRESS) and time.monotonic() < deadline:
+                    writable.poll(1000 * AT_ONCE)
+                    error = end.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                    state = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+                    if error == 0 and state != SYN_SENT:
+                        return f"TCP state {state}, from {end.getsockname()} to {end.getpeername()}"
+                    time.sleep(0.01)
+                return error or None
 
         return namespace.inside(connect)
 

@@ -3,7 +3,7 @@ has no carrier, and with a concentrator behind 1:1 NAT."""
 
 import unittest
 
-import join_test
+from join_case import JoinCase, Machine
 from lab import binary
 from lab.lab import tune
 from lab.netns import join
@@ -12,7 +12,7 @@ from pair_case import V4, V6
 INNER, OUTER = "172.31.0.2", "203.0.113.50"  # of a cloud's host: its own address, and that by which it is reached
 
 
-class Hosts(join_test.Joining):
+class Hosts(JoinCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -29,7 +29,7 @@ class Hosts(join_test.Joining):
             add rule ip cloud first iifname != cloud0 ip daddr {INNER} drop
             add rule ip cloud in ip daddr {OUTER} dnat to {INNER}
             add rule ip cloud out ip saddr {INNER} snat to {OUTER}""")
-        cls.cloud = join_test.Machine(cls.lab, "cloud", cls.cloud_space)
+        cls.cloud = Machine(cls.lab, "cloud", cls.cloud_space)
         cls.addClassCleanup(cls.cloud.stop)
         cls.cloud.ctl("setup", "--yes", "--tunnel", "10.98.0.1/24", "--network", "none")
 
@@ -47,6 +47,23 @@ class Hosts(join_test.Joining):
         self.leave()
         after = [self.edge.call("ip", family, "route").stdout for family in ("-4", "-6")]
         self.assertEqual(after, before)
+
+    def test_another_tunnel(self):
+        """Rules as tailscaled has them. The new gateway's guard would cut that tunnel."""
+        for family in ("-4", "-6"):
+            rule = ("priority", "5210", "fwmark", "0x80000/0xff0000", "lookup", "main")
+            self.edge.call("ip", family, "rule", "add", *rule)
+            self.addCleanup(self.edge.call, "ip", family, "rule", "del", *rule)
+        everything = ("--network", "0.0.0.0/0", "--network", "::/0")
+        told = self.join(self.invite("van", *everything))
+        self.assertIn("note: IPv4 rule 5210: fwmark 0x80000/0xff0000 lookup 254", told)
+        self.assertIn('bypass-marks: ["0x80000/0xff0000"]', self.edge.call("cat", "/etc/braid/edge.yaml").stdout)
+        self.assertNotIn("bypass-marks", self.edge.ctl("check", "/etc/braid/edge.yaml"))
+        self.leave()
+        line = self.invite("boat", *everything)
+        told = self.edge.ctl("join", "--keep-router", "--network", "none", given=line + "\n")
+        self.assertIn("Remedy: add 'bypass-marks: [0x80000/0xff0000]' to device", told, "nobody has agreed")
+        self.assertNotIn("bypass-marks", self.edge.call("cat", "/etc/braid/edge.yaml").stdout)
 
     def test_no_carrier(self):
         line = self.invite("van")
@@ -74,9 +91,6 @@ class Hosts(join_test.Joining):
         self.cloud.call("rm", "/var/lib/braid/concentrator.peers.d/van.yaml")
         self.cloud.ctl("reload")
 
-
-for inherited in [name for name in dir(join_test.Joining) if name.startswith("test_")]:
-    setattr(Hosts, inherited, None)
 
 if __name__ == "__main__":
     unittest.main()

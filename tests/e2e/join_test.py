@@ -7,158 +7,23 @@ import hashlib
 import json
 import os
 import pathlib
-import pty
 import re
 import signal
 import struct
 import subprocess
-import time
 import unittest
 
-from lab import Link, binary, run
+from join_case import JoinCase
+from lab import binary
 from lab.gateway import flatten_subflows
 from lab.services import Dnsmasq
 from lab.site import PUBLIC, SERVER_LAN
-from pair_case import V4, V6, PairCase
+from pair_case import V4, V6
 
 TUNSETIFF, IFF_TUN, IFF_TAP, IFF_NO_PI = 0x400454ca, 1, 2, 0x1000  # linux/if_tun.h
 
-# Replaces systemd's systemctl: starts the daemon as the unit does; returns when the daemon answers or has ended.
-SYSTEMCTL = """#!/bin/sh
-for word; do case $word in enable|disable) verb=$word;; braid@*) name=${word#braid@};; esac; done
-pid={directory}/{machine}-$name.pid
-if [ $verb = enable ]; then
-  {guard}
-  setsid {braidd} --config /etc/braid/$name.yaml >>{directory}/logs/{machine}.log 2>&1 </dev/null &
-  echo $! >$pid
-  for try in $(seq 200); do
-    [ -S /run/braid/$name.sock ] && exit 0
-    kill -0 $(cat $pid) 2>/dev/null || exit 1
-    sleep 0.05
-  done
-  exit 1
-fi
-[ -f $pid ] || exit 0
-{pause}
-kill $(cat $pid)
-for try in $(seq 200); do
-  grep -qs '^State:.[^Z]' /proc/$(cat $pid)/status || break
-  sleep 0.05
-done
-rm $pid
-exit 0
-"""
 
-# Gives the machine its own folders instead of the host's.
-PREPARE = """set -e
-mount -t tmpfs tmpfs /run
-mkdir -p /run/systemd/system /run/braid
-for folder in etc var/lib; do
-  mkdir -p {root}/$folder.upper {root}/$folder.work
-  mount -t overlay overlay -o lowerdir=/$folder,upperdir={root}/$folder.upper,workdir={root}/$folder.work /$folder
-done
-rm -rf /etc/braid /var/lib/braid
-mkdir -p /etc/braid /var/lib/braid
-exec sleep infinity
-"""
-
-
-class Machine:
-    """A network namespace of the lab with its own folders and service manager."""
-
-    def __init__(self, lab, name, namespace):
-        self.lab, self.name = lab, name
-        root = lab.directory / f"{name}-root"
-        root.mkdir()
-        run("mount", "-t", "tmpfs", "tmpfs", root)  # an overlay's upper folder must not be on another overlay
-        (root / "bin").mkdir()
-        self.systemctl = root / "bin" / "systemctl"
-        self.systemctl.touch(0o755)
-        self.starts(True)
-        self.path = f"{root}/bin:{os.environ['PATH']}"
-        self.root = root
-        self.holder = lab.start(namespace, f"{name}-machine", ["sh", "-c", PREPARE.replace("{root}", str(root))])
-        lab.wait_for(lambda: self.call("test", "-d", "/etc/braid", "-a", "!", "-e", "/run/netns").returncode == 0,
-                     f"the machine {name}")
-
-    def starts(self, on, guard=":", braidd=None, pause=":"):
-        """Whether the service manager starts services. `guard`, `pause`: what it does before a start and a stop;
-        `braidd`: another program instead of the daemon."""
-        text = SYSTEMCTL if on else "#!/bin/sh\nexit 0\n"
-        self.systemctl.write_text(text.replace("{guard}", guard).replace("{pause}", pause)
-                                  .replace("{directory}", str(self.lab.directory)).replace("{machine}", self.name)
-                                  .replace("{braidd}", braidd or binary("braidd")))
-
-    def words(self, *command):
-        return ["nsenter", "-t", str(self.holder.pid), "-m", "-n", "--", *[str(word) for word in command]]
-
-    def call(self, *command, given=None, timeout=60):
-        """The finished process, whatever its exit status."""
-        return subprocess.run(self.words(*command), input=given, stdin=None if given else subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout,
-                              env={**os.environ, "PATH": self.path}, start_new_session=True)
-
-    def ctl(self, *command, given=None, timeout=60):
-        """Runs braidctl and returns its output. An error contains the output."""
-        done = self.call(binary("braidctl"), *command, given=given, timeout=timeout)
-        if done.returncode != 0:
-            raise RuntimeError(f"braidctl {' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}"
-                               f"{done.stderr}")
-        return done.stdout
-
-    def files(self, folder):
-        return sorted(self.call("ls", "-A", folder).stdout.split())
-
-    def stop(self):
-        for file in self.lab.directory.glob(f"{self.name}-*.pid"):
-            with contextlib.suppress(OSError, ValueError):
-                os.kill(int(file.read_text()), signal.SIGTERM)
-        time.sleep(0.2)
-        run("umount", "-l", self.root, check=False)
-
-
-class Joining(PairCase):
-    LINKS = [Link("wifi", 20, 10), Link("lte", 20, 25)]
-    GATEWAYS = False
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.hub, cls.edge = (Machine(cls.lab, "hub", cls.lab.concentrator), Machine(cls.lab, "edge", cls.lab.edge))
-        for machine in (cls.hub, cls.edge):
-            cls.addClassCleanup(machine.stop)
-        networks = [word for network in SERVER_LAN for word in ("--network", network)]
-        cls.told_by_setup = cls.hub.ctl("setup", "--yes", *networks)
-
-    def leave(self):
-        """Makes the edge a bare machine again."""
-        self.edge.call("systemctl", "disable", "--now", "braid@edge")
-        self.edge.call(binary("braidctl"), "release", "edge")
-        self.edge.call("sh", "-c", "rm -f /etc/braid/*")
-
-    def tearDown(self):
-        super().tearDown()
-        if self.edge.files("/etc/braid"):
-            self.leave()
-        for name in self.hub.files("/var/lib/braid/concentrator.peers.d"):
-            self.hub.call("rm", f"/var/lib/braid/concentrator.peers.d/{name}")
-        self.hub.ctl("reload")
-
-    def invite(self, name, *words):
-        return self.hub.ctl("invite", name, "--address", f"{PUBLIC[0]}:4433", *words).strip()
-
-    def join(self, line, *words):
-        return self.edge.ctl("join", "--yes", *words, given=line + "\n")
-
-    def refused(self, line, *words, timeout=60):
-        """Expects that braidctl fails and changes nothing at either side. Returns its one line of output."""
-        done = self.edge.call(binary("braidctl"), "join", "--yes", *words, given=line + "\n", timeout=timeout)
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertEqual(self.edge.files("/etc/braid"), [])
-        self.assertEqual(self.hub.files("/var/lib/braid/concentrator.peers.d"), [])
-        return done.stderr
-
+class Joining(JoinCase):
     def test_three_commands_make_a_pair_that_downloads_over_both_uplinks(self):
         self.assertIn("braidctl invite NAME", self.told_by_setup)
         line = self.invite("van")
@@ -209,87 +74,6 @@ class Joining(PairCase):
         self.assertNotIn("in clear", self.join(both.stdout))
         for family, to in (("-4", "198.51.100.1"), ("-6", "2001:db8:77::1")):
             self.assertIn("dev braid0", self.lab.edge.ip(family, "route", "get", to))
-
-    def at_a_terminal(self, line, *words, answer, then=None):
-        """(exit status, output) of a join at a terminal of its own, at which `answer` is given to the question whether
-        the machine is still reached. b"": none. `then`: is called with the terminal after that."""
-        ours, theirs = pty.openpty()
-        joining = subprocess.Popen(self.edge.words("setsid", "--ctty", "--wait", binary("braidctl"), "join", line,
-                                                   "--keep-router", "--network", "none", *words),
-                                   stdin=theirs, stdout=theirs, stderr=theirs,
-                                   env={**os.environ, "PATH": self.edge.path}, start_new_session=True)
-        os.close(theirs)
-        told = b""
-        try:
-            with contextlib.suppress(OSError):  # that the other side is closed
-                while part := os.read(ours, 4096):
-                    told += part
-                    if answer and b"still reached?" in told:
-                        os.write(ours, answer)
-                        answer = b""
-                        if then:
-                            then(ours)
-            return joining.wait(60), told.decode()
-        finally:
-            joining.kill()
-            os.close(ours)
-
-    def test_what_cuts_its_user_off_is_taken_back(self):
-        whole, parts = ("0.0.0.0/0", "::/0"), ("0.0.0.0/1", "128.0.0.0/1", "2000::/3")
-        for name, networks, answer, words in (("van", whole, b"", ("--confirm-within", "1s")),
-                                              ("boat", whole, b"n\n", ()), ("tram", parts, b"n\n", ())):
-            line = self.invite(name, *(word for network in networks for word in ("--network", network)))
-            status, told = self.at_a_terminal(line, *words, answer=answer)
-            self.assertEqual(status, 1, told)
-            self.assertIn("first packet went through", told)
-            self.assertIn("nothing of this attempt is left here", told)
-            self.assertEqual(self.edge.files("/etc/braid"), [])
-            self.assertNotIn("braid", self.edge.call("nft", "list", "tables").stdout)
-            self.assertNotIn("braid0", self.edge.call("ip", "-6", "rule", "list").stdout +
-                             self.edge.call("ip", "route", "get", "198.51.100.1").stdout)
-        line = self.invite("bus", "--network", "0.0.0.0/0", "--network", "::/0")
-        status, told = self.at_a_terminal(line, answer=b"y\n")
-        self.assertEqual(status, 0, told)
-        self.assertIn("dev braid0", self.lab.edge.ip("route", "get", "198.51.100.1"))
-
-    def test_a_second_control_c_does_not_end_what_takes_it_back(self):
-        stopping = self.lab.directory / "edge.stopping"
-        self.edge.starts(True, pause=f"touch {stopping}; sleep 1")
-        self.addCleanup(self.edge.starts, True)
-
-        def again(terminal):
-            self.lab.wait_for(stopping.exists, "the service manager to be stopping it")
-            os.write(terminal, b"\x03")
-
-        status, told = self.at_a_terminal(self.invite("van", "--network", "0.0.0.0/0"), answer=b"\x03", then=again)
-        self.assertEqual(status, 1, told)
-        self.assertIn("interrupted", told)
-        self.assertEqual(self.edge.files("/etc/braid"), [])
-        self.assertNotIn("edge.sock", self.edge.files("/run/braid"), "the daemon has ended")
-        self.assertNotIn("braid", self.edge.call("nft", "list", "tables").stdout)
-
-    def rules(self):
-        return [self.edge.call("ip", family, "rule", "list").stdout for family in ("-4", "-6")]
-
-    def test_a_gateway_that_does_not_start_leaves_no_guard(self):
-        before = self.rules()
-        guard = f"{binary('braidctl')} guard apply /etc/braid/$name.yaml >>{{directory}}/logs/{{machine}}.log 2>&1"
-        self.edge.starts(True, guard=guard, braidd="false")
-        self.addCleanup(self.edge.starts, True)
-        line = self.invite("van", "--network", "0.0.0.0/0")
-        done = self.edge.call(binary("braidctl"), "join", "--yes", "--network", "none", given=line + "\n")
-        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
-        self.assertIn("braid@edge does not start", done.stderr)
-        self.assertIn("Nothing of this attempt is left", done.stderr)
-        self.assertIn("or not at all", self.lab.log("edge").read_text(), "there was a guard")
-        self.assertEqual(self.edge.files("/etc/braid"), [])
-        self.assertNotIn("braid", self.edge.call("nft", "list", "tables").stdout)
-        self.assertEqual(self.rules(), before)
-
-    def test_who_keeps_his_own_ways_is_not_asked(self):
-        status, told = self.at_a_terminal(self.invite("van"), answer=b"")
-        self.assertEqual(status, 0, told)
-        self.assertNotIn("still reached", told)
 
     def test_an_invitation_is_good_once_and_its_secret_is_nowhere_to_be_seen(self):
         line = self.invite("van")
@@ -352,44 +136,6 @@ class Joining(PairCase):
     def sealed(parts):
         text = "/".join(parts[:5])
         return f"{text}/{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-    def ended_in_the_middle(self, line, how):
-        """A join in which the daemon does not start, ended by that signal while it waits for the first packet."""
-        self.edge.starts(False)
-        joining = subprocess.Popen(self.edge.words(binary("braidctl"), "join", "--yes"), stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env={**os.environ, "PATH": self.edge.path}, start_new_session=True)
-        try:
-            joining.stdin.write(line + "\n")
-            joining.stdin.close()
-            while "joined as" not in (said := joining.stdout.readline()):
-                self.assertNotEqual(said, "", joining.stderr)
-            time.sleep(0.3)
-            joining.send_signal(how)
-            return joining.wait(20), joining.stderr.read()
-        finally:
-            joining.kill()
-            joining.stdout.close()
-            joining.stderr.close()
-            self.edge.starts(True)
-
-    def test_who_interrupts_it_leaves_nothing(self):
-        line = self.invite("van")
-        status, told = self.ended_in_the_middle(line, signal.SIGINT)
-        self.assertEqual(status, 1)
-        self.assertIn("interrupted", told)
-        self.assertEqual(self.edge.files("/etc/braid"), [])
-        self.assertIn("first packet went through", self.join(line))
-
-    def test_what_was_killed_in_the_middle_is_done_by_the_next_attempt(self):
-        line = self.invite("van")
-        status, _ = self.ended_in_the_middle(line, signal.SIGKILL)
-        self.assertEqual(status, -signal.SIGKILL)
-        self.assertIn("edge.yaml", self.edge.files("/etc/braid"))
-        self.hub.call("systemctl", "disable", "--now", "braid@concentrator")
-        self.hub.call("systemctl", "enable", "--now", "braid@concentrator")
-        self.assertIn("first packet went through", self.join(line))
-        self.assertNotIn("NOT FINISHED", self.edge.call("cat", "/etc/braid/edge.yaml").stdout)
 
     def test_a_name_is_found_behind_the_guard_of_an_earlier_gateway(self):
         line = self.hub.ctl("invite", "van", "--address", "hub.example:4433").strip()
@@ -507,66 +253,6 @@ class Joining(PairCase):
         told = offered("join", self.invite("van"))
         self.assertEqual(re.findall(r'interface: "?(\w+)', told), ["wan"], told)
         self.assertIn("10.1.0.0/24", told)
-
-    def test_a_dropped_port_is_named(self):
-        line = self.invite("van")
-        rules = "table inet wall { chain arrivals { type filter hook input priority 0; udp dport 4433 drop; }; }"
-        self.lab.concentrator.run("nft", rules)
-        try:
-            self.assertIn("UDP is blocked on the way", self.refused(line))
-        finally:
-            self.lab.concentrator.run("nft", "delete", "table", "inet", "wall")
-        self.assertRegex(self.join(line), re.compile("first packet went through"))
-
-    def ufw(self, verb):
-        done = self.edge.call("ufw", *verb.split())
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
-
-    def block(self):
-        """ufw with its defaults at the edge, until the test ends."""
-        self.ufw("--force enable")
-
-        def unblock():
-            self.ufw("disable")
-            for program in ("iptables", "ip6tables"):
-                for words in ("-P FORWARD ACCEPT", "-F", "-X"):
-                    self.edge.call(program, *words.split())
-
-        self.addCleanup(unblock)
-
-    def test_the_hosts_firewall_is_asked_to_let_the_lan_through(self):
-        self.block()
-        told = self.join(self.invite("van"))
-        for family, table in (("IPv4", "ip"), ("IPv6", "ip6")):
-            self.assertRegex(told, rf"{family} packets from lan0 .*dropped by chain FORWARD of table {table} filter, "
-                                   "by its policy")
-        self.assertIn("ufw lets them through", told)
-        for address in (V4, V6):
-            with self.subTest(address=address):
-                self.verify(self.download(self.file(100_000), address))
-        for network in (r"192\.168\.10\.0/24", "fd00:0:0:10::/64"):
-            self.assertRegex(self.ufw("status verbose"), rf"on braid0 +(\(v6\) +)?ALLOW FWD +{network} on lan0")
-        self.edge.ctl("firewall", "remove", "edge")
-        self.assertNotIn("braid0", self.ufw("status verbose"))
-
-    def test_who_wants_the_router_kept_hears_of_the_command(self):
-        self.block()
-        told = self.join(self.invite("van"), "--keep-router")
-        for table in ("ip", "ip6"):
-            self.assertRegex(told, "warning: this host's firewall: .*dropped by chain FORWARD of table "
-                                   rf"{table} filter.*braidctl firewall allow /etc/braid/edge.yaml")
-        self.assertNotIn("braid0", self.ufw("status verbose"))
-
-    def test_a_join_that_fails_leaves_the_firewall_as_it_was(self):
-        self.block()
-        self.edge.starts(False)
-        self.addCleanup(self.edge.starts, True)
-        done = self.edge.call(binary("braidctl"), "join", "--yes", given=self.invite("van") + "\n", timeout=90)
-        self.assertIn("was not reached", done.stderr)
-        self.assertEqual(self.edge.files("/etc/braid"), [])
-        self.assertNotIn("braid0", self.ufw("status verbose"))
-        self.assertNotIn("braid", self.edge.call("cat", "/etc/ufw/before.rules", "/etc/ufw/before6.rules").stdout)
 
 
 if __name__ == "__main__":

@@ -4,24 +4,29 @@ connections survive what Braid does, and their marks, rules and tables stay."""
 import collections
 import re
 import signal
+import socket
 import unittest
 
 from lab import Link
-from lab.neighbours import Mwan3, SecondBraid, Squid, Tailscale, Talk, WgQuick, prepare
-from pair_case import PairCase
+from lab.gateway import binary
+from lab.neighbours import Mwan3, SecondBraid, Squid, Tailscale, Talk, WgQuick, prepare, take_advice
+from pair_case import V4, V6, PairCase
 
-STREAMS = {"streams": {"enabled": "on"}}
+IP_TRANSPARENT, IPV6_TRANSPARENT = 19, 75
 
 
-class Neighbours(PairCase):
+class NeighbourCase(PairCase):
     LINKS = [Link("wifi", 100, 4), Link("lte", 100, 4)]
     GATEWAYS = False
+    WHEN_DOWN = None
+    STREAMS = "on"
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.lab.make_gateways(STREAMS, STREAMS)
-        prepare(cls.lab)
+        streams = {"streams": {"enabled": cls.STREAMS}}
+        cls.lab.make_gateways(streams, streams)
+        prepare(cls.lab, cls.WHEN_DOWN)
         cls.lab.gateway.start()
 
     def setUp(self):
@@ -65,7 +70,8 @@ class Neighbours(PairCase):
     def up(self):
         self.gateway.start()
         self.gateway.wait_up(subflows=2)
-        self.eventually(lambda: self.gateway.status()["streams"]["intercepting"], "connections are taken over")
+        self.eventually(lambda: self.gateway.status()["streams"]["intercepting"] == (self.STREAMS == "on"),
+                        "connections are taken over, with streams")
 
     def reload(self):
         log = self.lab.log(self.gateway.name)
@@ -89,6 +95,14 @@ class Neighbours(PairCase):
             self.assertEqual(talk.breaks(), 0, talk.told())
             self.assertIsNone(neighbour.reachable(talk), talk.name)
 
+    def passed(self):
+        """What look() counted was right."""
+        right, wrong = self.seen()
+        self.assertGreater(right, 20)
+        self.assertEqual(wrong, 0)
+
+
+class Neighbours(NeighbourCase):
     def survives(self, neighbour, *more, ):
         """Connections from before the start and from while Braid runs go on, and what is the neighbour's stays."""
         own = self.host()
@@ -113,26 +127,29 @@ class Neighbours(PairCase):
         with Mwan3(self.lab) as neighbour:
             self.look(f"tcp dport {Mwan3.POLICY}", "oifname lte0 meta mark and 0x3f00 == 0x200")
             self.survives(neighbour)
-            right, wrong = self.seen()
-        self.assertGreater(right, 20)
-        self.assertEqual(wrong, 0)
+            self.passed()
 
     def test_wg(self):
+        """Its connections go on. Whether its own datagrams take the tunnel is open: wg-quick's rules come after
+        Braid's, and wireguard-go goes on using the interface by which its peer's last datagram came."""
+        with WgQuick(self.lab) as neighbour:
+            self.survives(neighbour)
+
+    def test_wg_past_the_tunnel(self):
+        device = self.gateway.config["device"]
+        device["bypass-marks"] = ["0xca6c"]
+        self.addCleanup(device.pop, "bypass-marks")
         with WgQuick(self.lab) as neighbour:
             self.look(f"udp dport {WgQuick.PEER_PORT}", 'oifname { "wifi0", "lte0" } meta mark 0xca6c')
             self.survives(neighbour)
-            right, wrong = self.seen()
-        self.assertGreater(right, 20)
-        self.assertEqual(wrong, 0)
+            self.passed()
 
     def test_tailscale(self):
         with Tailscale(self.lab) as neighbour:
             self.look(f"meta l4proto {{ tcp, udp }} th dport {{ {Tailscale.PEER_PORT}, 7001 }}",
                       'oifname { "wifi0", "lte0" } meta mark 0x80000')
             self.survives(neighbour)
-            right, wrong = self.seen()
-        self.assertGreater(right, 20)
-        self.assertEqual(wrong, 0)
+            self.passed()
 
     def test_another_proxy(self):
         """Connections that squid has taken stay squid's, though they match `streams`."""
@@ -148,6 +165,107 @@ class Neighbours(PairCase):
                 second.wait_up()
 
             self.survives(neighbour, restart_of_the_second)
+
+
+class Proxies(NeighbourCase):
+    """Transparent proxies (TPROXY) with a rule for their mark that has no priority, so that it comes after Braid's."""
+
+    def proxy(self, everything):
+        """A proxy of datagrams to port 5300, whatever their destination: its socket."""
+        v6 = ":" in everything
+        family, iptables = ("-6", "ip6tables") if v6 else ("-4", "iptables")
+        for words in (f"ip {family} rule add fwmark 1 lookup 100",
+                      f"ip {family} route add local {everything} dev lo table 100",
+                      f"{iptables} -t mangle -A PREROUTING -i lan0 -p udp --dport 5300 -j TPROXY "
+                      "--tproxy-mark 0x1/0x1 --on-port 5301"):
+            self.edge.run(*words.split())
+        self.addCleanup(self.edge.run, iptables, "-t", "mangle", "-F")
+        self.addCleanup(self.edge.ip, family, "route", "flush", "table", 100)
+        self.addCleanup(self.edge.ip, family, "rule", "del", "fwmark", 1, "lookup", 100)
+        end = self.edge.inside(socket.socket, socket.AF_INET6 if v6 else socket.AF_INET, socket.SOCK_DGRAM)
+        self.addCleanup(end.close)
+        end.setsockopt(*((socket.IPPROTO_IPV6, IPV6_TRANSPARENT) if v6 else (socket.IPPROTO_IP, IP_TRANSPARENT)), 1)
+        if v6:
+            end.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        end.bind(("::" if v6 else "0.0.0.0", 5301))
+        end.settimeout(0.5)
+        return end
+
+    def test_of_datagrams(self):
+        """What it has taken gets there; what nobody has taken goes through the tunnel, also to the proxy's port."""
+        for address, everything in ((V4, "0.0.0.0/0"), (V6, "::/0")):
+            with self.subTest(address):
+                proxy, kind = self.proxy(everything), socket.AF_INET6 if ":" in address else socket.AF_INET
+                client = self.lab.client.inside(socket.socket, kind, socket.SOCK_DGRAM)
+                server = self.lab.server.inside(socket.socket, kind, socket.SOCK_DGRAM)
+                for end in (client, server):
+                    self.addCleanup(end.close)
+                server.bind((address, 5301))
+                server.settimeout(3)
+                if not self.gateway.process:
+                    self.up()
+                client.sendto(b"for the proxy", (address, 5300))
+                self.assertEqual(proxy.recv(100), b"for the proxy")
+                client.sendto(b"for the server", (address, 5301))
+                self.assertEqual(server.recv(100), b"for the server")
+                with self.assertRaises(TimeoutError):
+                    proxy.recv(100)
+
+
+class ProxiesWithoutStreams(Proxies):
+    STREAMS = "off"
+
+    def test_of_connections(self):
+        with Squid(self.lab) as neighbour:
+            own = self.host()
+            self.up()
+            self.talk(neighbour)
+            self.check(neighbour)
+            self.reload()
+            self.check(neighbour)
+            self.gateway.stop()
+            self.assertEqual(self.host(), own)
+
+
+class BesideAGuard(NeighbourCase):
+    """Other tunnels of the host go on past the guard by the marks that doctor names."""
+
+    WHEN_DOWN = "block"
+
+    def tearDown(self):
+        super().tearDown()
+        self.gateway.config["device"].pop("bypass-marks", None)
+        self.braidctl("release")
+
+    def braidctl(self, *words):
+        self.gateway.write_config()
+        return self.edge.run(binary("braidctl"), *words, self.gateway.path)
+
+    def goes_on(self, neighbour, marks):
+        self.assertIn(f"add 'bypass-marks: [{', '.join(marks)}]'", self.braidctl("check"))
+        self.assertEqual(take_advice(self.gateway), marks)
+        self.assertNotIn("bypass-marks", self.braidctl("check"))
+        self.assertEqual(take_advice(self.gateway), [], "nothing is wrong any more")
+        self.talk(neighbour)
+        self.check(neighbour)
+        for name, act in (("guard", lambda: self.braidctl("guard", "apply")), ("start", self.up),
+                          ("reload", self.reload), ("kill", lambda: self.gateway.stop(signal.SIGKILL)),
+                          ("start again", self.up), ("stop", self.gateway.stop)):
+            with self.subTest(name):
+                act()
+                self.check(neighbour)
+        self.passed()
+
+    def test_wg(self):
+        with WgQuick(self.lab) as neighbour:
+            self.look(f"udp dport {WgQuick.PEER_PORT}", 'oifname { "wifi0", "lte0" } meta mark 0xca6c')
+            self.goes_on(neighbour, ["0xca6c"])
+
+    def test_tailscale(self):
+        with Tailscale(self.lab) as neighbour:
+            self.look(f"meta l4proto {{ tcp, udp }} th dport {{ {Tailscale.PEER_PORT}, 7001 }}",
+                      'oifname { "wifi0", "lte0" } meta mark 0x80000')
+            self.goes_on(neighbour, ["0x80000/0xff0000"])
 
 
 if __name__ == "__main__":

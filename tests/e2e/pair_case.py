@@ -106,12 +106,23 @@ class EdgeStartsCase(PairCase):
         self.gateway.start()
         self.gateway.wait_up(subflows=2)
 
+    def files_of(self, namespace):
+        """A folder for files that programs in the namespace see in /etc (ip-netns(8)), until the test ends. Other tests
+        may have theirs beside it."""
+        folder = pathlib.Path("/etc/netns") / namespace.name
+
+        def remove_parent():
+            with contextlib.suppress(OSError):
+                folder.parent.rmdir()
+
+        folder.mkdir(parents=True)
+        self.addCleanup(remove_parent)
+        self.addCleanup(folder.rmdir)
+        return folder
+
     def name_the_hub(self):
         """Gives the hub's endpoint as a name, which the edge's name server knows: until the test ends."""
-        folder = pathlib.Path("/etc/netns") / self.edge.name
-        folder.mkdir(parents=True)
-        self.addCleanup(folder.parent.rmdir)
-        self.addCleanup(folder.rmdir)
+        folder = self.files_of(self.edge)
         (folder / "resolv.conf").write_text(f"nameserver {PUBLIC[0]}\n", encoding="ascii")
         self.addCleanup((folder / "resolv.conf").unlink)
         server = Dnsmasq(self.lab, {"hub.example": PUBLIC[0]}, namespace=self.lab.concentrator, listen=PUBLIC[0])

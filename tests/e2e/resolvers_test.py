@@ -1,7 +1,6 @@
 """Name servers of the host that the tunnel makes unreachable are named by doctor: those of the provider, and the
 uplink's router itself."""
 
-import pathlib
 import subprocess
 import unittest
 
@@ -14,10 +13,7 @@ PROVIDERS, ROUTERS, LANS = "198.51.100.53", "10.0.0.77", "192.168.10.2"
 class Resolvers(EverythingCase):
     def setUp(self):
         super().setUp()
-        self.folder = pathlib.Path("/etc/netns") / self.edge.name
-        self.folder.mkdir(parents=True)
-        self.addCleanup(self.folder.parent.rmdir)
-        self.addCleanup(self.folder.rmdir)
+        self.folder = self.files_of(self.edge)
         self.addCleanup((self.folder / "resolv.conf").unlink)
 
     def findings(self, *servers):

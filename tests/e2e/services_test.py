@@ -1,12 +1,21 @@
 """Unmodified programs through a pair of gateways over a lossy WiFi and an LTE link."""
 
 import hashlib
+import json
 import subprocess
+import time
 import unittest
 
+from lab import Wire
+from lab.gateway import PORT, binary
 from lab.measure import iperf3
+from lab.offloads import REFUSES_RUNS, damage_merged
 from lab.services import Dnsmasq, Iperf3, Sshd, make_file
+from lab.site import PUBLIC
 from pair_case import V4, V6, PairCase
+
+
+SETTLED = 11  # seconds that a daemon runs before doctor trusts its status
 
 
 class Services(PairCase):
@@ -90,6 +99,107 @@ class Services(PairCase):
             for size in (0, 56, 1200, 1400, 1472, 3000):
                 with self.subTest(address=address, size=size):
                     self.assertGreaterEqual(self.ping(address, count=10, size=size, interval=0.02), 8)
+
+
+class Offloads(PairCase):
+    """Kernels and network cards on which segmentation offload does not work: it is noticed, switched off, and told."""
+
+    LINKS = [Wire("dsl")]
+    OFFLOADS = True
+    GATEWAYS = False
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab.make_gateways()
+        cls.hub, cls.edge = cls.lab.gateway, cls.lab.edge_gateway
+
+    def tearDown(self):
+        super().tearDown()
+        self.end()
+
+    def end(self):
+        for gateway in (self.hub, self.edge):
+            if gateway.process:
+                gateway.stop()
+            gateway.wrapper = []
+        self.lab.concentrator.run("nft", "flush", "ruleset")
+
+    def up(self):
+        self.told_before = self.log()
+        self.hub.start()
+        self.edge.start()
+        self.edge.wait_up()
+
+    def log(self):
+        log = self.lab.log(self.hub.name)
+        return log.read_text(errors="replace") if log.exists() else ""
+
+    def told(self, words):
+        """How often the hub's log says so since up()."""
+        return self.log()[len(self.told_before):].count(words)
+
+    def upload(self, address, size=3_000_000):
+        source = self.lab.directory / "upload"
+        digest = make_file(source, size, seed=size)
+        self.lab.client.run("curl", "-sSgf", "--max-time", "60", "-T", source, self.url("/uploaded", address))
+        self.assertEqual(self.nginx.received("uploaded"), digest)
+
+    def traffic(self, name):
+        return self.hub.status()["host_traffic"][name]
+
+    def findings(self):
+        """What doctor says of the hub's offloads, when it trusts the daemon's status."""
+        time.sleep(SETTLED)
+        done = subprocess.run(self.hub.namespace.words(binary("braidctl"), "doctor", self.hub.path, "--json"),
+                              stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+        return [f["what"] + "; " + f["remedy"] for f in json.loads(done.stdout)["findings"] if f["check"] == "offloads"]
+
+    def merging_is_given_up(self, endpoint):
+        self.edge.config["peers"][0]["endpoints"] = [endpoint]
+        self.up()
+        damage_merged(self.lab.edge, self.lab.concentrator, "dsl0", PORT)
+        deadline = time.monotonic() + 30
+        while self.traffic("socket_merging_stopped") == 0:
+            self.assertLess(time.monotonic(), deadline, self.hub.status()["host_traffic"])
+            self.upload(V4)
+        damaged, lost = self.traffic("socket_merged_damaged"), self.hub.drops()["decrypt_failed"]
+        self.assertGreaterEqual(damaged, 16)
+        for address in (V4, V6):
+            self.upload(address)
+        self.assertEqual(self.traffic("socket_merged_damaged"), damaged, "no more since then")
+        self.assertEqual(self.hub.drops()["decrypt_failed"], lost)
+        self.assertEqual(self.traffic("socket_merging_stopped"), 1)
+        self.assertEqual(self.told("come damaged where the kernel has merged several (UDP GRO)"), 1)
+        self.assertRegex(" ".join(self.findings()), r"\d+ datagrams came damaged where the kernel had merged several.*"
+                                                    "ethtool -K INTERFACE gro off")
+
+    def test_damaged(self):
+        """A card merges datagrams and damages those behind the first."""
+        self.edge.config["offloads"] = {"sockets": "off"}  # each datagram leaves by itself
+        self.addCleanup(self.edge.config.pop, "offloads")
+        for endpoint in (f"{PUBLIC[0]}:{PORT}", f"[{PUBLIC[1]}]:{PORT}"):
+            with self.subTest(endpoint=endpoint):
+                try:
+                    self.merging_is_given_up(endpoint)
+                finally:
+                    self.end()
+
+    def test_refused(self):
+        """A device takes no more than one packet in a write."""
+        self.hub.wrapper = REFUSES_RUNS
+        self.up()
+        for address in (V4, V6):
+            self.upload(address)
+        refused = self.traffic("device_runs_refused")
+        self.assertIn(refused, (2, 3, 4), "one of TCP over IPv4, one over IPv6; of UDP there may be some, too")
+        for address in (V4, V6):
+            self.upload(address)
+        self.assertEqual(self.traffic("device_runs_refused"), refused, "none is tried again")
+        self.assertEqual(self.hub.status()["host_drops"]["device_write_failed"], 0, "none is lost")
+        self.assertIn(self.told("refuses several packets in one write"), range(1, refused + 1))
+        self.assertRegex(" ".join(self.findings()), "refuses several packets in one write to the device.*"
+                                                    "offloads.device: off")
 
 
 if __name__ == "__main__":

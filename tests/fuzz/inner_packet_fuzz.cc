@@ -103,6 +103,19 @@ void checkIcmp(PacketPool& pool, ByteView b, uint16_t mtu) {
   checkAnswer(pool, b, buildUnreachable(pool, b, static_cast<Unreachable>(mtu % 3)));
 }
 
+/// What refuses a connection is a well-formed packet that begins none itself, and refuses none.
+void checkConnect(PacketPool& pool, ByteView b) {
+  CHECK(!unreachableTcp(b) || parseInnerPacket(b));
+  auto p = parseInnerPacket(b);
+  Packet refusal = buildTcpRefusal(pool, b);
+  CHECK(static_cast<bool>(refusal) == (p && p->tcp));
+  CHECK(!isTcpConnect(b) || !p || !p->tcp || p->tcp->isSyn());
+  if (!refusal) return;
+  auto answer = parseInnerPacket(refusal.view());
+  CHECK(answer && answer->tcp && answer->src == p->dst && answer->dst == p->src);
+  CHECK(transportValid(refusal.view(), *answer) && !isTcpConnect(refusal.view()));
+}
+
 void checkFragments(PacketPool& pool, ByteView b, uint16_t mtu) {
   auto whole = parseInnerPacket(b);
   size_t payload = 0;
@@ -158,6 +171,7 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   checkMarkCe(bytes);
   checkClampMss(bytes, mtu);
   checkIcmp(pool, bytes, mtu);
+  checkConnect(pool, bytes);
   checkFragments(pool, bytes, mtu);
   checkOffloads(bytes, mtu);
 }

@@ -28,6 +28,8 @@ config device
     option mark_mask '0xff00'
     option rule_priority '7000'
     option when_down 'block'
+    list bypass_mark '0xca6c'
+    list bypass_mark '0x80000/0xff0000'
 """
 TAP = """
 config device
@@ -143,6 +145,7 @@ config ack_shim_exclude
 
 config streams
     option enabled 'on'
+    option connect 'first'
     option source 'own'
     option max_connections '1000'
     option max_streams_per_peer '900'
@@ -246,7 +249,8 @@ class Translation(Case):
         yaml, said = self.translate(TUN + REST)
         self.assertEqual(self.check(yaml), "")
         self.assertIn("network gone has no device yet, left out", said)
-        for line in ("    interface: 'wan0'", "  - name: 'wifi'", "  - name: 'my-lte'", "  - name: 'other-rack'",
+        for line in ("  bypass-marks: ['0xca6c', '0x80000/0xff0000']", "    interface: 'wan0'",
+                     "  - name: 'wifi'", "  - name: 'my-lte'", "  - name: 'other-rack'",
                      "    metered: {cap: '50GB', period: 'month', reset-day: '15', reset-hour: '3'}",
                      "    endpoints: ['192.0.2.1:4433', 'vpn.example.net:4433']",
                      "  amp: {gamma: '3', tau: '9', cwnd-min: '3', bdp: '40', mark-threshold: '20'}",
@@ -300,8 +304,9 @@ config ack_shim
 
 
 class Service(Case):
-    def service(self, command, uci):
-        """Runs a command of the init script. procd's functions tell what they were asked for."""
+    def service(self, command, uci, running=False):
+        """Runs a command of the init script. procd's functions tell what they were asked for. `running`: whether the
+        service runs already."""
         text = (FILES / "braid.init").read_text(encoding="utf-8")
         (self.folder / "network.sh").touch()
         for place, here in (("/lib/functions/network.sh", f"{self.folder}/network.sh"),
@@ -314,6 +319,7 @@ class Service(Case):
         stubs = "\n".join(f'{name}() {{ echo "{name} $*"; }}' for name in (
             "logger", "start", "ctl", "procd_open_instance", "procd_set_param", "procd_close_instance",
             "procd_send_signal"))
+        stubs += f"\nprocd_running() {{ return {int(not running)}; }}"
         (self.folder / "init").write_text(text, encoding="utf-8")
         done = self.shell(f"{stubs}\n. {self.folder}/init\n{command}", uci)
         return done.returncode, done.stdout, done.stderr
@@ -328,6 +334,23 @@ class Service(Case):
         self.assertIn(f"procd_set_param command {binary('braidd')} --config {self.folder}/var/braid/braid.yaml", said)
         yaml = self.folder / "var/braid/braid.yaml"
         self.assertEqual(yaml.stat().st_mode & 0o777, 0o600)
+
+    def test_the_guard_is_made_before_the_start_by_what_is_started(self):
+        """Also that of a first start, and of a changed device or mark."""
+        file = f"{self.folder}/guard.yaml"
+        status, said, _ = self.service(f'ctl() {{ cp {file} {self.folder}/seen; echo "ctl $*" >&3; }}\n'
+                                       "exec 3>&1\nstart_service", self.good())
+        self.assertEqual(status, 0, said)
+        self.assertEqual(said.count(f"ctl guard apply {file}\n"), 1, said)
+        self.assertLess(said.index("ctl guard apply"), said.index("procd_open_instance"))
+        self.assertIn("when-down: 'block'", (self.folder / "seen").read_text(encoding="utf-8"))
+        status, said, _ = self.service("ctl() { echo \"ctl $*\" >&3; }\nexec 3>&1\nstart_service", self.good(),
+                                       running=True)
+        self.assertEqual((status, "ctl guard" in said), (0, False), "it keeps its own")
+        status, said, _ = self.service("ctl() { return 1; }\nstart_service", self.good())
+        self.assertEqual(status, 0, "the daemon makes it in any case")
+        self.assertIn("no guard: see", said)
+        self.assertIn("procd_set_param command", said)
 
     def test_starts_nothing_that_is_not(self):
         status, said, _ = self.service("start_service", self.good().replace("enabled '1'", "enabled '0'"))
@@ -386,6 +409,12 @@ class Service(Case):
         self.assertEqual(status, 1)
         self.assertNotIn("procd", said)
         self.assertIn("uplinks[0].weight: '300' is outside 1 to 100", errors)
+        self.assertNotIn("ctl guard", said, "no guard has been wanted yet")
+        self.service("start_service", self.good())
+        _, said, _ = self.service('ctl() { echo "ctl $*" >&3; }\nexec 3>&1\nstart_service',
+                                  self.good().replace("weight '3'", "weight '300'"))
+        self.assertIn(f"ctl guard apply {self.folder}/guard.yaml\n", said, "that of the boot did not know the LAN")
+        self.assertNotIn("procd", said)
 
     def test_a_reload_with_mistakes_changes_nothing(self):
         self.service("start_service", self.good())

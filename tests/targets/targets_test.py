@@ -104,14 +104,14 @@ class Neighbours(unittest.TestCase):
         return router.neighbours_value({"squid": object}, 3, mock.Mock(side_effect=results))
 
     def test_each_break_counts(self):
-        value, detail = self.value(([{"name": "a"}, {"name": "b"}], 4, 0), ([], 4, 100))
+        value, detail = self.value(([{"name": "a"}, {"name": "b"}], 4, 0, []), ([], 4, 100, ["0x1"]))
         self.assertEqual(value, 2)
         self.assertEqual([each["neighbour"] for each in detail["broken"]], ["squid, when-down: not set"] * 2)
         self.assertNotIn(MISSING, detail)
 
     def test_connections_that_were_not_looked_at_prove_nothing(self):
         for made, answers in ((0, 0), (4, 3)):
-            value, detail = self.value(([], 4, 100), ([], made, answers))
+            value, detail = self.value(([], 4, 100, []), ([], made, answers, []))
             self.assertEqual(value, 0)
             self.assertIn("squid, when-down: block: nothing was looked at", detail[MISSING])
 

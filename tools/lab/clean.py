@@ -61,7 +61,7 @@ def _processes(name, spaces):
 
 
 def remove_lab(name):
-    """Ends the lab's processes, then removes its namespaces and its work directory."""
+    """Ends the lab's processes, then removes its namespaces, mounts and its work directory."""
     root = pathlib.Path("/run/netns")
     spaces = [entry.name for entry in root.iterdir() if entry.name.startswith(name + "-")] if root.exists() else []
     for end in (signal.SIGTERM, signal.SIGKILL):
@@ -73,6 +73,9 @@ def remove_lab(name):
         time.sleep(0.2)
     for space in spaces:
         run("ip", "netns", "del", space, check=False)
+    for line in reversed(pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()):
+        if line.split()[1].startswith(f"{work_directory(name)}/"):
+            run("umount", "--lazy", line.split()[1], check=False)
     shutil.rmtree(work_directory(name), ignore_errors=True)
 
 

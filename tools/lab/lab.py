@@ -77,17 +77,8 @@ class Lab:
         self.client, self.edge = self.sites[0].client, self.sites[0].edge
         for space in self._namespaces:
             tune(space)
-        plan = [(site.link_name(i), site.edge, site.device(i), self.concentrator, site.far_device(i), link)
-                for site in self.sites for i, link in enumerate(self._links)]
-        for host, gateway in [(self.server, self.concentrator), *((site.client, site.edge) for site in self.sites)]:
-            role = host.name.rpartition("-")[2]
-            if role in self._lans:
-                plan.append((f"lan.{role}", host, "lan0", gateway, "lan0", self._lans[role]))
-            else:
-                plan.append((None, host, "lan0", gateway, "lan0", Wire("lan")))
-        for _, near, near_device, far, far_device, link in plan:
-            if isinstance(link, Wire):
-                join(near, near_device, far, far_device, self._offloads)
+        plan = self._plan()
+        self._join(plan)
         emulated = [entry for entry in plan if not isinstance(entry[-1], Wire)]
         if emulated:
             self.links = LinkEmulator(self, emulated, self._seed)
@@ -99,10 +90,44 @@ class Lab:
         else:
             self._configure_routed()
 
+    def _plan(self):
+        """(name, near namespace, device, far namespace, device, Link) of every link."""
+        plan = [(site.link_name(i), site.edge, site.device(i), self.concentrator, site.far_device(i), link)
+                for site in self.sites for i, link in enumerate(self._links)]
+        for host, gateway in [(self.server, self.concentrator), *((site.client, site.edge) for site in self.sites)]:
+            role = host.name.rpartition("-")[2]
+            if role in self._lans:
+                plan.append((f"lan.{role}", host, "lan0", gateway, "lan0", self._lans[role]))
+            else:
+                plan.append((None, host, "lan0", gateway, "lan0", Wire("lan")))
+        return plan
+
+    def _join(self, plan):
+        for _, near, near_device, far, far_device, link in plan:
+            if isinstance(link, Wire):
+                join(near, near_device, far, far_device, self._offloads)
+
+    def renew_edge(self):
+        """Gives the first edge another namespace, whose interfaces have no addresses: as at power-up. No process may
+        be in the old one. For links that are wires."""
+        site = self.sites[0]
+        plan = [entry for entry in self._plan() if self.edge in entry]
+        for _, near, near_device, far, far_device, _ in plan:
+            self.edge.ip("link", "del", near_device if near is self.edge else far_device)
+        self.edge.delete()
+        self.edge.make()
+        self._join(plan)
+        for index in range(len(site.links)):
+            self._configure_far_end(site, index)
+        self._configure_client(site)
+
+    def _configure_far_end(self, site, index):
+        (_, far4), (_, far6) = site.link_addresses(index)
+        self.concentrator.address(site.far_device(index), far4 + "/24", far6 + "/64")
+
     def _configure_links(self, site):
         for index in range(len(site.links)):
-            (_, far4), (_, far6) = site.link_addresses(index)
-            self.concentrator.address(site.far_device(index), far4 + "/24", far6 + "/64")
+            self._configure_far_end(site, index)
             site.configure_uplink(index)
 
     def _configure_routed(self):
@@ -114,11 +139,8 @@ class Lab:
         self.server.route("0.0.0.0/0", "via", "192.168.100.1")
         self.server.route("::/0", "via", "fd00:0:0:100::1")
         for site in self.sites:
-            v4, v6 = site.client_address
-            site.client.address("lan0", v4 + "/24", v6 + "/64")
-            site.edge.address("lan0", v4[:-1] + "1/24", v6[:-1] + "1/64")
-            site.client.route("0.0.0.0/0", "via", v4[:-1] + "1")
-            site.client.route("::/0", "via", v6[:-1] + "1")
+            self._configure_client(site)
+            site.edge.address("lan0", *site.lan_addresses)
             for index in range(len(site.links)):
                 for family, address in zip(("-4", "-6"), self.server_addresses(index)):
                     site.edge.ip(family, "rule", "add", "to", address, "lookup", "main",
@@ -130,6 +152,11 @@ class Lab:
             for family, address in zip(("-4", "-6"), self.server_addresses(index)):
                 self.concentrator.ip(family, "rule", "add", "from", address, "lookup", DIRECT_TABLE + index,
                                      "priority", DIRECT_RULE + index)
+
+    def _configure_client(self, site):
+        for own, gateway, prefix in zip(site.client_address, site.lan_addresses, ("0.0.0.0/0", "::/0")):
+            site.client.address("lan0", own + gateway[gateway.index("/"):])
+            site.client.route(prefix, "via", gateway.partition("/")[0])
 
     def _configure_bridged(self):
         for space in (self.edge, self.concentrator):

@@ -10,12 +10,14 @@ theirs. Each is set up as its own documents or scripts do it.
 
 import contextlib
 import copy
+import json
 import os
+import re
 import socket
 import threading
 import time
 
-from .gateway import PORT, Gateway, make_identities
+from .gateway import PORT, Gateway, binary, make_identities
 from .lab import DIRECT_RULE
 from .site import PUBLIC, server_addresses
 
@@ -348,6 +350,18 @@ class SecondBraid(Neighbour):
 
     def talks(self, guarded=False):
         return [(self.edge, self.lab.concentrator, far, 7100, near) for far, near in zip(self.FAR, self.NEAR)]
+
+
+def take_advice(gateway):
+    """Sets `device.bypass-marks` as `braidctl doctor` says, if it says so. Returns the marks."""
+    gateway.write_config()
+    said = json.loads(gateway.namespace.run(binary("braidctl"), "doctor", gateway.path, "--json", check=False))
+    named = re.findall(r"add 'bypass-marks: \[(.*?)\]' to device",
+                       " ".join(finding["remedy"] for finding in said["findings"]))
+    marks = named[0].split(", ") if named else []
+    if marks:
+        gateway.config["device"]["bypass-marks"] = marks
+    return marks
 
 
 ALL = {"mwan3": Mwan3, "wg-quick": WgQuick, "tailscale": Tailscale, "squid": Squid, "a second Braid": SecondBraid}

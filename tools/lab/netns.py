@@ -25,7 +25,11 @@ class Namespace:
 
     def __init__(self, name):
         self.name = name
-        run("ip", "netns", "add", name)
+        self.make()
+
+    def make(self):
+        """Makes it again, after delete()."""
+        run("ip", "netns", "add", self.name)
         self.ip("link", "set", "lo", "up")
 
     @classmethod

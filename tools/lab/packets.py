@@ -1,14 +1,20 @@
-"""Raw packets in a namespace: a sniffer for the tunnel's datagrams and pings inside a VLAN.
+"""Raw packets in a namespace: captures, and pings inside a VLAN.
 
 Python's socket module is enough: AF_PACKET frames, VLAN tags by PACKET_AUXDATA (packet(7))."""
 
+import contextlib
+import ipaddress
+import select
 import socket
 import struct
 import threading
 import time
 
 ETH_P_ALL, ETH_P_IP, ETH_P_8021Q = 0x0003, 0x0800, 0x8100
-SOL_PACKET, PACKET_AUXDATA = 263, 8
+SOL_PACKET, PACKET_STATISTICS, PACKET_AUXDATA = 263, 6, 8
+SO_RCVBUFFORCE = 33
+BUFFER = 32 << 20  # bytes that wait until a Capture takes them
+EXTENSIONS = {0, 43, 60}  # headers of IPv6 before the payload that say their length
 TP_STATUS_VLAN_VALID = 1 << 4
 
 
@@ -19,6 +25,72 @@ def checksum(data):
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
+
+
+class Packet:
+    """An IP packet: its addresses, protocol, ports and payload."""
+
+    def __init__(self, data):
+        self.version = data[0] >> 4
+        self.ports = (0, 0)
+        if self.version == 4:
+            self.protocol, self.hops, start = data[9], data[8], (data[0] & 15) * 4
+            self.source, self.target = data[12:16], data[16:20]
+        else:
+            self.protocol, self.hops, start = data[6], data[7], 40
+            self.source, self.target = data[8:24], data[24:40]
+            while self.protocol in EXTENSIONS and len(data) > start + 1:
+                self.protocol, start = data[start], start + 8 * (data[start + 1] + 1)
+        self.payload = data[start:]
+        if self.protocol in (socket.IPPROTO_UDP, socket.IPPROTO_TCP) and len(self.payload) >= 4:
+            self.ports = struct.unpack("!HH", self.payload[:4])
+
+    def __str__(self):
+        names = {1: "ICMP", 6: "TCP", 17: "UDP", 58: "ICMPv6"}
+        name = names.get(self.protocol, f"protocol {self.protocol}")
+        kind = f" type {self.payload[0]}" if self.protocol in (1, 58) and self.payload else ""
+        port = f" port {self.ports[1]}" if self.ports[1] else ""
+        return (f"IPv{self.version} {name}{kind} from {ipaddress.ip_address(self.source)} to "
+                f"{ipaddress.ip_address(self.target)}{port}")
+
+
+class Capture:
+    """Calls `take(device, ethertype, packet)` for each packet that arrives at devices of a namespace, until close().
+    A packet is given without its link's header, at most 2048 bytes of it."""
+
+    def __init__(self, namespace, devices, take):
+        self._take, self.lost = take, 0
+        self._ends = namespace.inside(lambda: [self._open(device) for device in devices])
+        self._stopped = False
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    @staticmethod
+    def _open(device):
+        end = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL))
+        end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
+        end.bind((device, ETH_P_ALL))
+        return end
+
+    def _look(self):
+        while not self._stopped:
+            for end in select.select(self._ends, [], [], 0.1)[0]:
+                with contextlib.suppress(OSError):  # the device is down
+                    data, (device, ethertype, direction, *_) = end.recvfrom(2048)
+                    if direction != socket.PACKET_OUTGOING:
+                        self._take(device, ethertype, data)
+
+    def drops(self):
+        """Packets that the kernel could not keep for the capture, so far."""
+        for end in self._ends:
+            self.lost += struct.unpack("II", end.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[1]
+        return self.lost
+
+    def close(self):
+        self._stopped = True
+        self._thread.join()
+        for end in self._ends:
+            end.close()
 
 
 def capture_udp(namespace, device, port, count, timeout=5, inbound_only=False):

@@ -114,5 +114,5 @@ class Dnsmasq:
         words += ["--bind-interfaces", f"--listen-address={listen}"] if listen else []
         space, name = namespace or lab.server, f"dnsmasq-{listen}" if listen else "dnsmasq"
         self.process = lab.start(space, name, [*words, "--log-queries"])
-        at = f"src {listen} and sport = :53" if listen else "sport = :53"
+        at = f"src {f'[{listen}]' if ':' in listen else listen} and sport = :53" if listen else "sport = :53"
         lab.wait_for(lambda: space.run("ss", "-Hlun", at), "dnsmasq to listen")

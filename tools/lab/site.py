@@ -32,6 +32,12 @@ class Site:
         self.client_address = (f"192.168.{10 + number}.2", f"fd00:0:0:{10 + number}::2")
         self.gateway = None
 
+    @property
+    def lan_addresses(self):
+        """Those of the edge in its LAN, with prefix length."""
+        v4, v6 = self.client_address
+        return v4[:-1] + "1/24", v6[:-1] + "1/64"
+
     def device(self, index):
         """The uplink's device at the edge: wifi0, lte0."""
         return f"{self.links[index].name}0"

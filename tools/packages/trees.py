@@ -5,7 +5,7 @@ import pathlib
 import re
 import shutil
 
-from lab.boot import TREES, enter, tree
+from lab.boot import APT, TREES, enter, prepare_apt, tree
 from lab.netns import run
 
 from .source import DEBIAN, ROOT
@@ -15,7 +15,6 @@ FOREIGN = ["arm64"]
 _TOOLS = ["build-essential", "ccache", "fakeroot", "lintian"]
 _CROSS = {"arm64": ["crossbuild-essential-arm64", "qemu-user"]}
 _PATIENCE = 7200  # seconds: a build with its tests under an emulator
-_APT = ["apt-get", "-y", "-q", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", "-o", "Acquire::Retries=3"]
 
 
 class Tree:
@@ -45,11 +44,7 @@ class Tree:
 
     def _fill(self):
         cross = self.arch != NATIVE
-        if proxy := run("apt-config", "dump", "--format", "%v", "Acquire::http::Proxy", check=False).strip():
-            (self.path / "etc/apt/apt.conf.d/10proxy").write_text(f'Acquire::http::Proxy "{proxy}";\n',
-                                                                  encoding="ascii")
-        (self.path / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n", encoding="ascii")
-        (self.path / "usr/sbin/policy-rc.d").chmod(0o755)
+        prepare_apt(self.path)
         source = self.path / "root/source/debian"
         source.mkdir(parents=True)
         shutil.copy(ROOT / DEBIAN / "control", source)
@@ -58,9 +53,9 @@ class Tree:
                                           encoding="ascii")
         if cross:
             self.run("dpkg", "--add-architecture", self.arch)
-        self.run(*_APT, "update")
-        self.run(*_APT, "install", *_TOOLS, *(_CROSS[self.arch] if cross else []))
-        self.run(*_APT, "build-dep", *(["--host-architecture", self.arch] if cross else []), "/root/source")
+        self.run(*APT, "update")
+        self.run(*APT, "install", *_TOOLS, *(_CROSS[self.arch] if cross else []))
+        self.run(*APT, "build-dep", *(["--host-architecture", self.arch] if cross else []), "/root/source")
         self.run("apt-get", "clean")
 
     def run(self, *command, **options):

@@ -1,163 +1,20 @@
-"""Set-ups of two gateways that are broken on purpose. Each is really set up: in network namespaces, in mount and
-user namespaces for `braidctl doctor` only, and in separate folders. Each has a pattern for the cause and one for the
-remedy, which must appear in the output of doctor or in the daemon's log."""
+"""Set-ups of two gateways that are broken on purpose, of all kinds. Each is really set up, and has a pattern for the
+cause and one for the remedy, which must appear in the output of doctor or in the daemon's log."""
 
-import contextlib
-import dataclasses
-import json
-import os
-import pathlib
 import re
 import signal
 import subprocess
 import sys
 import time
-from typing import Callable
 
 from lab.gateway import PORT, binary
-from lab.lab import Lab
-from lab.links import Wire
 from lab.services import Dnsmasq
 from lab.site import PUBLIC
 
-DOCTOR_SECONDS = 40
-SETTLED = 11  # seconds that a daemon runs before doctor trusts its status
+from ._broken import DOCTOR_SECONDS, SETTLED, Setups
 
-
-@dataclasses.dataclass
-class Broken:
-    """One set-up. `make` breaks it and gives what is to be run: a list of texts (the outputs)."""
-
-    name: str
-    cause: str
-    remedy: str
-    make: Callable
-
-
-class Place:
-    """One lab with two plain wires. Its gateways are configured again for each set-up."""
-
-    def __init__(self):
-        self.lab = Lab([Wire("dsl"), Wire("lte")])
-
-    def __enter__(self):
-        self.lab.__enter__()
-        self.lab.make_gateways()
-        self.edge, self.hub = self.lab.edge_gateway, self.lab.gateway
-        self.space, self.far = self.lab.edge, self.lab.concentrator
-        self._fresh = {gateway.name: json.dumps(gateway.config) for gateway in (self.edge, self.hub)}
-        self._undo = contextlib.ExitStack()
-        return self
-
-    def __exit__(self, *error):
-        self._undo.close()
-        self.lab.__exit__(*error)
-
-    # ---- between two set-ups
-
-    def reset(self):
-        """Restores the original state, without running daemons."""
-        self._undo.close()
-        for gateway in (self.edge, self.hub):
-            if gateway.process:
-                gateway.stop()
-            gateway.config = json.loads(self._fresh[gateway.name])
-            gateway.write_config()
-
-    def undo(self, function, *arguments):
-        """Called at the next reset, the last one first."""
-        self._undo.callback(function, *arguments)
-
-    # ---- what breaks
-
-    def sysctl(self, space, **settings):
-        """Sets them until the reset."""
-        for name, value in settings.items():
-            file = pathlib.Path("/proc/sys") / name.replace("__", "/")
-            before = space.inside(file.read_text).strip()
-            space.sysctl(**{name: value})
-            self.undo(lambda n=name, b=before: space.sysctl(**{n: b}))
-
-    def nft(self, space, rules):
-        """A ruleset until the reset; nft wants a chain's end at the end of a line."""
-        space.run("nft", "-f", "-", stdin=_input(rules.replace("; } ", "; }\n") + "\n"))
-        self.undo(lambda: space.run("nft", "flush", "ruleset"))
-
-    def command(self, space, do, undo):
-        space.run(*do.split())
-        self.undo(lambda: space.run(*undo.split(), check=False))
-
-    def unplug(self, do):
-        """Runs a command at the edge that costs an uplink its addresses or routes; the reset gives them back."""
-        self.space.run(*do.split())
-        self.undo(lambda: [self.lab.restore_uplink(index) for index in range(2)])
-
-    # ---- what is asked
-
-    def start(self, *gateways):
-        for gateway in gateways:
-            gateway.start()
-
-    def connect(self):
-        """Starts both daemons and waits until doctor trusts their status."""
-        self.start(self.hub, self.edge)
-        self.edge.wait_up(subflows=2)
-        time.sleep(SETTLED)
-
-    @staticmethod
-    def doctor(gateway, wrapper=()):
-        """(exit status, what it says) of `braidctl doctor` where that gateway is."""
-        gateway.write_config()
-        done = subprocess.run(gateway.namespace.words(*wrapper, binary("braidctl"), "doctor", gateway.path),
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=DOCTOR_SECONDS, check=False)
-        return done.returncode, done.stdout
-
-    def asked(self, gateway, **options):
-        """The output of doctor, which must report a problem."""
-        code, said = self.doctor(gateway, **options)
-        if code != 1:
-            raise RuntimeError(f"doctor found nothing, exit {code}:\n{said}")
-        return said
-
-    def shell(self, gateway, prepare, options=()):
-        """The same behind shell commands, in a mount namespace of its own."""
-        return self.asked(gateway, wrapper=["unshare", *options, "--mount", "sh", "-ec", f'{prepare}\nexec "$0" "$@"'])
-
-    def asking(self, server):
-        """What doctor says at the edge with this name server."""
-        resolv = self.lab.directory / "resolv.conf"
-        resolv.write_text(f"nameserver {server}\n", encoding="ascii")
-        return self.shell(self.edge, f"mount --bind {resolv} /etc/resolv.conf")
-
-    @staticmethod
-    def log_of(gateway):
-        """The output of a daemon that cannot start, or that is killed after a while."""
-        gateway.write_config()
-        done = subprocess.run(gateway.namespace.words("timeout", "14", binary("braidd"), "--config", gateway.path),
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=DOCTOR_SECONDS, check=False)
-        return done.stdout
-
-
-def _input(text):
-    reader, writer = os.pipe()
-    os.write(writer, text.encode())
-    os.close(writer)
-    return reader
-
-
-SETUPS = []
-
-
-def broken(name, cause, remedy):
-    """Registers the decorated function, which breaks a Place and gives what was said."""
-
-    def register(function):
-        SETUPS.append(Broken(name, cause, remedy, function))
-        return function
-
-    return register
+SETUPS = Setups()
+broken = SETUPS.broken
 
 
 # ---- identities
@@ -186,7 +43,7 @@ def _stranger(p):
 
 @broken("the gateway's own pin as the peer's", r"is this gateway's own pin", r"put the pin of the other gateway")
 def _own_pin(p):
-    p.edge.config["peers"][0]["pin"] = json.loads(p._fresh["concentrator"])["peers"][0]["pin"]
+    p.edge.config["peers"][0]["pin"] = p.fresh(p.hub)["peers"][0]["pin"]
     return p.asked(p.edge)
 
 
@@ -616,34 +473,3 @@ def _expired(p):
 def _damaged(p):
     line = _invite(p).strip()
     return _join(p, line[:-3])
-
-
-def judge(place, setup):
-    """(the parts missing in the output, the output). The first is empty when cause and remedy are there."""
-    place.reset()
-    try:
-        said = setup.make(place)
-    except (RuntimeError, OSError, TimeoutError, subprocess.SubprocessError) as error:
-        return [f"could not be made: {error}"], ""
-    missing = [what for what, pattern in (("cause", setup.cause), ("remedy", setup.remedy))
-               if not re.search(pattern, said, re.DOTALL)]
-    return missing, said
-
-
-def healthy(place):
-    """The findings of doctor at healthy gateways, with and without daemons. There must be none."""
-    found = []
-    place.reset()
-    place.start(place.hub)
-    time.sleep(SETTLED)
-    looks = [("edge without daemon", place.edge)]
-    for when, gateways in (("not started", looks), ("running", [("edge", place.edge), ("concentrator", place.hub)])):
-        if when == "running":
-            place.start(place.edge)
-            place.edge.wait_up(subflows=2)
-            time.sleep(SETTLED)
-        for name, gateway in gateways:
-            code, said = place.doctor(gateway)
-            if code != 0:
-                found.append(f"healthy {name}: exit {code}\n{said}")
-    return found

@@ -11,13 +11,13 @@ import ipaddress
 import pathlib
 import select
 import socket
-import struct
 import threading
 import time
 
 from lab import Lab
 from lab.gateway import PORT, binary
 from lab.links import Wire
+from lab.packets import Capture, Packet
 from lab.site import PUBLIC, server_addresses
 
 EVERYTHING = ["0.0.0.0/0", "::/0"]
@@ -33,42 +33,12 @@ PAUSE = 0.005  # seconds between two rounds of datagrams
 CONNECT_ROUNDS = 20  # rounds between two of connections
 KEPT = 60  # connections that are tried at a time
 IP_FREEBIND, IPV6_FREEBIND = 15, 78
-SOL_PACKET, PACKET_STATISTICS = 263, 6
-SO_RCVBUFFORCE = 33
 ARP, IPV4, IPV6 = 0x0806, 0x0800, 0x86DD
 TUNNEL, LEAK = "tunnel", "leak"
 REPLY, OTHER_REPLY = "reply by its uplink", "reply by the other uplink"  # the latter by routes of the host
 # What may leave by an uplink beside the tunnel. Braid sends no portal probes of its own.
 ALLOWED = ("ARP", "neighbour discovery", "multicast listener", "DHCP", "DNS of the endpoint", REPLY, OTHER_REPLY)
-EXTENSIONS = {0, 43, 60}  # headers of IPv6 before the payload that say their length
 LISTENER_TYPES, ND_TYPES, ERROR_TYPES = {130, 131, 132, 143}, range(133, 138), {4: {3, 11, 12}, 6: {1, 2, 3, 4}}
-
-
-class Packet:
-    """What a judge needs of an IP packet."""
-
-    def __init__(self, data):
-        self.version = data[0] >> 4
-        self.ports = (0, 0)
-        if self.version == 4:
-            self.protocol, self.hops, start = data[9], data[8], (data[0] & 15) * 4
-            self.source, self.target = data[12:16], data[16:20]
-        else:
-            self.protocol, self.hops, start = data[6], data[7], 40
-            self.source, self.target = data[8:24], data[24:40]
-            while self.protocol in EXTENSIONS and len(data) > start + 1:
-                self.protocol, start = data[start], start + 8 * (data[start + 1] + 1)
-        self.payload = data[start:]
-        if self.protocol in (socket.IPPROTO_UDP, socket.IPPROTO_TCP) and len(self.payload) >= 4:
-            self.ports = struct.unpack("!HH", self.payload[:4])
-
-    def __str__(self):
-        names = {1: "ICMP", 6: "TCP", 17: "UDP", 58: "ICMPv6"}
-        name = names.get(self.protocol, f"protocol {self.protocol}")
-        kind = f" type {self.payload[0]}" if self.protocol in (1, 58) and self.payload else ""
-        port = f" port {self.ports[1]}" if self.ports[1] else ""
-        return (f"IPv{self.version} {name}{kind} from {ipaddress.ip_address(self.source)} to "
-                f"{ipaddress.ip_address(self.target)}{port}")
 
 
 def packed(addresses):
@@ -137,50 +107,18 @@ class Judge:
                    for network in networks)
 
 
-class LookOut:
+class LookOut(Capture):
     """Judges what arrives at devices of a namespace. `leaks`: [(time, device, text)]; `counts`: {(device, kind): n}."""
 
     def __init__(self, namespace, judge, devices):
-        self.judge = judge
-        self.counts, self.leaks, self.lost = collections.Counter(), [], 0
-        self._ends = namespace.inside(lambda: [self._open(device) for device in devices])
-        self._stopped = False
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
+        self.judge, self.counts, self.leaks = judge, collections.Counter(), []
+        super().__init__(namespace, devices, self._judge)
 
-    @staticmethod
-    def _open(device):
-        end = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
-        end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
-        end.bind((device, 3))
-        return end
-
-    def _look(self):
-        while not self._stopped:
-            for end in select.select(self._ends, [], [], 0.1)[0]:
-                with contextlib.suppress(OSError):  # the device is down
-                    self._take(*end.recvfrom(2048))
-
-    def _take(self, data, source):
-        device, ethertype, direction = source[0], source[1], source[2]
-        if direction == socket.PACKET_OUTGOING:
-            return
+    def _judge(self, device, ethertype, data):
         kind, packet = self.judge.kind(device, ethertype, data)
         self.counts[device, kind] += 1
         if kind == LEAK:
             self.leaks.append((time.monotonic(), device, str(packet or f"type {ethertype:#06x}")))
-
-    def drops(self):
-        """Packets that the kernel could not keep for the look-out, so far."""
-        for end in self._ends:
-            self.lost += struct.unpack("II", end.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[1]
-        return self.lost
-
-    def close(self):
-        self._stopped = True
-        self._thread.join()
-        for end in self._ends:
-            end.close()
 
 
 def udp(to, source=None, device=None, connected=False):

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 
-from lab.boot import Machine, enter
+from lab.boot import ZoneMachine, enter
 
 from ._machines import SUITES, configure, ping
 
@@ -17,7 +17,7 @@ _UNDONE = "/root/taken-back"
 _RECORDS = re.compile(r"/(var/(lib/(dpkg|apt|systemd)|cache|log|tmp)|tmp|root|etc/g?(passwd|group|shadow)-)(/|$)")
 
 
-class _Packaged(Machine):
+class _Packaged(ZoneMachine):
     """A machine that gets its gateway from packages."""
 
     def fetch(self, packages, others):
@@ -194,9 +194,9 @@ def try_packages(packages, old, work, findings):
                     for suite, (name, address, _) in SUITES.items()]
         before = {}
         for machine in machines:
+            stack.callback(machine.close)
             machine.prepare()
             machine.fetch(packages[machine.suite], old[machine.suite])
-            stack.callback(machine.close)
             machine.boot()
             before[machine] = _install_and_purge(machine, packages[machine.suite], findings)
             machine.install(old[machine.suite])

@@ -1,7 +1,8 @@
 """Target of `braidctl doctor`: it must name cause and remedy of set-ups that are broken on purpose."""
 
 from . import always, option, require, target
-from ._doctor_lab import SETUPS, Place, healthy, judge
+from ._broken import Place, judge_all
+from ._doctor_lab import SETUPS
 
 LEAST = 25  # set-ups that count
 
@@ -12,25 +13,8 @@ LEAST = 25  # set-ups that count
                  option("--show", always, action="store_true", help="print what was said")])
 def broken_setups(only, show):
     """Every broken set-up, and a healthy pair before and after them."""
-    failed, done = {}, []
     with Place() as place:
-        def look(when):
-            for finding in healthy(place) if not only else []:
-                failed[f"{when}: {finding}"] = ["a finding where nothing is wrong"]
-
-        look("before")
-        for setup in SETUPS:
-            if only and only not in setup.name:
-                continue
-            missing, said = judge(place, setup)
-            done.append(setup.name)
-            if missing:
-                failed[setup.name] = [*missing, said[-3000:]]
-            if show or missing:
-                print(f"=== {setup.name}: {'lacks ' + ', '.join(map(str, missing)) if missing else 'named'}\n{said}",
-                      flush=True)
-        look("after")
-        place.reset()
+        failed, done = judge_all(place, SETUPS, only, show)
     detail = {"set-ups": len(done), "failed": failed, "done": done}
     require(detail, len(done) >= LEAST, f"{len(done)} of at least {LEAST} set-ups")
     return len(failed), detail

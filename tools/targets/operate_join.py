@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 
-from lab.boot import Machine, enter
+from lab.boot import ZoneMachine, enter
 from lab.netns import run
 from packages.deb import Build
 from packages.source import Source
@@ -33,7 +33,7 @@ def _network(name, number, more):
             + "".join(f"[Route]\nGateway={base}.{gateway}\nMetric={metric}\n" for gateway in more))
 
 
-class _Fresh(Machine):
+class _Fresh(ZoneMachine):
     """A machine with the package of Braid and one for the download, and networks; no gateway is configured."""
 
     def __init__(self, name, number, gateways, work, zone):
@@ -48,8 +48,8 @@ class _Fresh(Machine):
         enter(self.tree, "apt-get", "-q", "update")
         enter(self.tree, *_APT, "install", f"/root/{package.name}", tool)
         for name in UPLINKS:
-            text = _network(name, self._number, self._gateways.get(name, []))
-            (self.tree / f"etc/systemd/network/10-{name}.network").write_text(text, encoding="ascii")
+            self.write(f"etc/systemd/network/10-{name}.network",
+                       _network(name, self._number, self._gateways.get(name, [])))
 
     def start(self, bridge):
         self.boot(f"--network-veth-extra={self.outside}:wan1")
@@ -135,8 +135,8 @@ def first_steps(package):
         hub = _Fresh("concentrator", 3, {"host0": [1]}, work, zone)
         edge = _Fresh("edge", 2, {name: [3] for name in UPLINKS}, work, zone)
         for machine, tool in ((hub, "nginx-light"), (edge, "curl")):
-            machine.fill(package, tool)
             stack.callback(machine.close)
+            machine.fill(package, tool)
             machine.start(bridge)
         try:
             shares = _join(hub, edge)

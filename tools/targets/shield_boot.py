@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 
-from lab.boot import Machine
+from lab.boot import ZoneMachine
 
 from . import MISSING, target
 from ._builds import dependencies
@@ -58,16 +58,17 @@ def boot():
     checks = Checks()
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, work, ignore_errors=True)
-        machines = [Machine(suite, name, address, work, f"braid{os.getpid() % 10000}")
+        machines = [ZoneMachine(suite, name, address, work, f"braid{os.getpid() % 10000}")
                     for suite, (name, address, _) in SUITES.items()]
         try:
             for machine in machines:
+                stack.callback(machine.close)
+                machine.prepare()
                 machine.install()
         except RuntimeError as error:
             return None, {MISSING: f"a tree of Debian: {str(error)[-500:]}"}
         inner = configure(machines, work)
         for machine in machines:
-            stack.callback(machine.close)
             machine.boot()
         for machine, other in (machines, machines[::-1]):
             _examine(machine, other, checks, inner)

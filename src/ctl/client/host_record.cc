@@ -1,9 +1,9 @@
 #include "ctl/client/host_record.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
-#include <iterator>
 #include <system_error>
 
 #include "host/linux/files.h"
@@ -25,11 +25,16 @@ std::string nameOf(const std::string& config) {
   return out;
 }
 
-std::optional<std::string> textOf(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  return in.bad() ? std::nullopt : std::optional(std::move(text));
+// The path that nameOf() made this name of, with the ending .yaml. "---" stands for "-/" and for
+// "/-", and is taken for the first.
+std::string configOf(const std::string& name) {
+  std::string out = "/";
+  for (size_t i = 0; i < name.size(); ++i) {
+    bool isPair = name.compare(i, 2, "--") == 0;
+    out += name[i] != '-' ? name[i] : isPair ? '-' : '/';
+    i += isPair;
+  }
+  return out + ".yaml";
 }
 
 }  // namespace
@@ -61,6 +66,15 @@ bool HostRecord::write(const std::vector<std::string>& words) const {
   return out.good();
 }
 
+std::vector<std::string> HostRecord::configsWith(const std::string& kind, const std::string& root) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root + kFolder, error))
+    if (entry.path().extension() == "." + kind) out.push_back(configOf(entry.path().stem()));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 void HostRecord::remove() const {
   std::error_code ignored;
   fs::remove(path_, ignored);
@@ -71,11 +85,11 @@ KeptConfig::KeptConfig(const std::string& config)
     : config_(config), path_(std::string(kKeptFolder) + "/" + nameOf(config) + ".yaml") {}
 
 std::optional<std::string> KeptConfig::read() const {
-  return textOf(path_);
+  return textOfFile(path_);
 }
 
 void KeptConfig::keep() const {
-  std::optional<std::string> text = textOf(config_);
+  std::optional<std::string> text = textOfFile(config_);
   if (!text || text == read()) return;
   std::error_code ignored;
   fs::create_directory(kKeptFolder, ignored);

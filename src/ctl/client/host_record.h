@@ -23,6 +23,11 @@ class HostRecord {
   void remove() const;
   const std::string& path() const { return path_; }
 
+  /// The configurations that have a record of this kind, as complete paths with the ending .yaml.
+  /// `root`: a folder used instead of /.
+  static std::vector<std::string> configsWith(const std::string& kind,
+                                              const std::string& root = {});
+
  private:
   std::string path_;
 };

@@ -15,16 +15,15 @@
 #include "ctl/firewall/openings.h"
 #include "ctl/views/format.h"
 #include "gateway/control/gateway_status.h"
+#include "host/linux/files.h"
 #include "host/linux/netlink_monitor.h"
 
 namespace braid {
 
 std::optional<std::string> Machine::text(const std::string& file) const {
-  std::ifstream in(path(file));
-  std::stringstream all;
-  if (!in || !(all << in.rdbuf())) return std::nullopt;
-  std::string text = all.str();
-  return text.substr(0, text.find_last_not_of(" \t\n") + 1);
+  std::optional<std::string> text = textOfFile(path(file));
+  if (text) text->resize(text->find_last_not_of(" \t\n") + 1);
+  return text;
 }
 
 std::optional<int64_t> Machine::number(const std::string& file) const {
@@ -171,17 +170,24 @@ DoctorReport examine(const std::string& file) {
   std::optional<Config> config = load(file, report, whole);
   if (!config) return report;
   std::optional<RunningDaemon> daemon = daemonOf(*config, report);
+  NetlinkSocket rules(0);
   Patient patient{*config,          daemon ? &*daemon : nullptr,
                   Machine(),        NetlinkMonitor().table(),
-                  readMainRoutes(), file};
+                  readMainRoutes(), file,
+                  readRules(rules)};
   checkHost(patient, report);
+  checkSysctls(patient, report);
   checkFiles(patient, report);
   checkNetwork(patient, report);
+  checkOtherTunnels(patient, report);
+  checkLans(patient, report);
+  checkGuard(patient, report);
   checkResolvers(patient, report);
   checkNames(patient, report);
   checkFirewall(patient, report);
   checkDaemon(patient, report);
   if (whole) tryWays(patient, report);
+  checkRouters(patient, report);
   return report;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ctl/join/guard.h"
 #include "gateway/config/config.h"
 #include "host/linux/netlink.h"
 #include "host/network.h"
@@ -81,15 +82,28 @@ struct Patient {
   NetworkTable table;              ///< the host's links, addresses and default routes
   std::vector<FoundRoute> routes;  ///< routes of the main table
   std::string file{};              ///< the configuration's
+  std::vector<FoundRule> rules{};  ///< the host's policy routing rules
 };
 
-/// Checks TUN device, capabilities, forwarding, reverse path filter and socket buffers.
+/// Whether some peer is reached by this uplink, as the daemon says. `daemon`: nullptr: none runs.
+bool isWorking(const RunningDaemon* daemon, const std::string& uplink);
+
+/// Checks TUN device, capabilities and socket buffers.
 void checkHost(const Patient& patient, DoctorReport& report);
+/// Checks settings of the kernel: forwarding, reverse path filter, IPv6, connection tracking.
+void checkSysctls(const Patient& patient, DoctorReport& report);
 /// Checks the clock, and the free space for the files that the daemon writes.
 void checkFiles(const Patient& patient, DoctorReport& report);
 /// Checks the uplinks' interfaces, overlapping networks, and the addresses and ports to listen on.
 /// Tells the packet marks and rule priorities that are in force.
 void checkNetwork(const Patient& patient, DoctorReport& report);
+/// Checks whether the guard drops what other tunnels of this host send.
+void checkOtherTunnels(const Patient& patient, DoctorReport& report);
+/// Checks the interfaces that lead to `device.networks`, and addresses at ports of bridges.
+void checkLans(const Patient& patient, DoctorReport& report);
+/// Checks the guard of `device.when-down: block`, what other gateways left of theirs, and the
+/// host's own routes for `direct`.
+void checkGuard(const Patient& patient, DoctorReport& report);
 /// Checks whether the host's name servers are asked through the tunnel, where they do not answer.
 void checkResolvers(const Patient& patient, DoctorReport& report);
 /// Checks the host names of the peers' endpoints.
@@ -100,10 +114,33 @@ void checkNames(const Patient& patient, DoctorReport& report);
 void checkFirewall(const Patient& patient, DoctorReport& report);
 /// Checks what the running daemon knows of its peers and paths.
 void checkDaemon(const Patient& patient, DoctorReport& report);
+/// Checks whether the uplinks' routers have a MAC address, after somebody has called them. Takes a
+/// second while one is being asked for it.
+void checkRouters(const Patient& patient, DoctorReport& report);
 /// When no daemon runs: tries each uplink's path to each peer as a daemon would, with a real
 /// handshake. Takes up to 14 s.
 void tryWays(const Patient& patient, DoctorReport& report);
 
+/// What stands of guards at a host.
+struct GuardState {
+  bool isWhole = false;  ///< that of the checked configuration is in effect
+  std::vector<StandingGuard> standing{};
+};
+/// Judges them.
+void judgeGuard(const Patient& patient, const GuardState& state, DoctorReport& report);
+/// A neighbour's address at an interface that has no MAC address, although it was asked for.
+struct MuteNeighbour {
+  Address address;
+  int link = 0;  ///< interface index
+  bool operator==(const MuteNeighbour&) const = default;
+};
+/// Judges the uplinks' routers by them.
+void judgeRouters(const Patient& patient, const std::vector<MuteNeighbour>& mute,
+                  DoctorReport& report);
+
+/// Judges what a daemon took over as streams, by its answer "status". `isUp`: some peer is.
+void judgeStreams(const Patient& patient, const nlohmann::json& status, bool isUp,
+                  DoctorReport& report);
 /// Judges the peers' states and failed handshakes by a daemon's answers "status" and "history".
 void judgePeers(const Patient& patient, const nlohmann::json& status, const nlohmann::json& history,
                 DoctorReport& report);

@@ -18,6 +18,12 @@ constexpr uint64_t kManyForeign = 20;
 constexpr double kSearched = 10;  // s after which the size of a path is known
 constexpr double kNarrowPath =
     1343;  // bytes: paths that carry less get small packets only (mtu_discovery.h)
+// The least RTT of 10 s. Chosen: a hop by a geostationary satellite takes some 600 ms.
+constexpr double kSlowMs = 1500;
+// Streams that were forbidden. Each pair of hosts begins with one, and is left to packets then.
+constexpr uint64_t kManyForbidden = 3;
+// Packets between peers that were dropped.
+constexpr uint64_t kManyBetween = 10;
 constexpr double kOrdinaryPath = 1400;  // bytes: an interface with an ordinary MTU carries as much
 
 struct Remedy {
@@ -183,6 +189,16 @@ void judgePath(const Patient& patient, const std::string& peer, const Json& subf
              "') or the firewall that drops large datagrams; or set the interface's MTU to what "
              "passes"});
   }
+  if (numberOf(subflow, kKeyOf<&SubflowStatus::minRtt>) >= kSlowMs) {
+    return report.wrong(
+        {"way",
+         way + ": answers take " + cell<&SubflowStatus::minRtt>(subflow) +
+             " at least: packets wait in a queue on the way",
+         "calls and answers that go by it are late",
+         "set uplinks.rate-limit of " + name +
+             " (up:, down:) below what the line carries, which 'braidctl test --path " + name +
+             "' measures; and see who else fills it, or to the modem's queue (fq_codel, SQM)"});
+  }
   report.fine("way", way + ": RTT " + cell<&SubflowStatus::srtt>(subflow) +
                          ", carries packets of " + formatNumber(mtu) + " bytes");
 }
@@ -220,6 +236,41 @@ void judgeOffloads(const Json& traffic, DoctorReport& report) {
   }
 }
 
+namespace {
+
+// Whether there are hosts to connect to behind some peer: a single address is the peer's own.
+bool hasHosts(const Config& config) {
+  return std::ranges::any_of(config.peers, [](const PeerConfig& peer) {
+    return std::ranges::any_of(peer.options.prefixes,
+                               [](const Prefix& p) { return p.length < p.address.bits(); });
+  });
+}
+
+}  // namespace
+
+void judgeStreams(const Patient& patient, const Json& status, bool isUp, DoctorReport& report) {
+  Json streams = fieldOf(status, "streams");
+  if (!flagOf(streams, kKeyOf<&StreamFigures::on>)) return;
+  bool isWanted = hasHosts(patient.config) && !patient.config.streams.match.empty();
+  if (isUp && isWanted && !flagOf(streams, kKeyOf<&StreamFigures::taking>)) {
+    report.wrong({"streams", "no connection is taken over, although a peer is up",
+                  "connections are carried as packets, without what streams give",
+                  "both gateways need the section 'streams', and each other's networks as "
+                  "prefixes; the log says when the kernel refuses the rules for it"});
+  }
+  uint64_t forbidden = countOf(streams, kKeyOf<&StreamFigures::forbidden>);
+  if (forbidden < kManyForbidden) return;
+  report.wrong({"streams",
+                std::to_string(forbidden) +
+                    " connections were refused as streams (ended_forbidden): the gateway at the "
+                    "server's side does not let peers to their destinations, or their hosts are "
+                    "in none of the prefixes that it has for the other gateway",
+                "the first connection between two such hosts is reset, the next ones are packets",
+                "at the server's side 'forwarding: on', or the destinations in streams.accept, and "
+                "the hosts' network in the peer's prefixes; or leave them out by streams.from or "
+                "streams.exclude"});
+}
+
 void checkDaemon(const Patient& patient, DoctorReport& report) {
   if (!patient.daemon) return;
   const Json& status = patient.daemon->status;
@@ -246,7 +297,20 @@ void checkDaemon(const Patient& patient, DoctorReport& report) {
          "hosts behind the peer cannot use the tunnel",
          "add their network to the peer's 'prefixes' here, or mend the routes and NAT there"});
   }
+  uint64_t between = countOf(fieldOf(status, kKeyOf<&TunnelStatus::drops>), "between_peers");
+  if (between >= kManyBetween) {
+    report.wrong({"between-peers",
+                  std::to_string(between) +
+                      " packets from a peer to another one were dropped (between_peers)",
+                  "hosts behind one peer do not reach those behind another",
+                  "if they shall: 'between-peers: on' here, and each other's networks in "
+                  "device.routes and prefixes there; else nothing"});
+  }
   judgeOffloads(fieldOf(status, "host_traffic"), report);
+  const Json::array_t& peers = listOf(status, "peers");
+  bool isUp =
+      std::ranges::any_of(peers, [](const Json& p) { return flagOf(p, kKeyOf<&PeerStatus::up>); });
+  judgeStreams(patient, status, !young && isUp, report);
   Json trace = fieldOf(status, "trace");
   if (std::string problem = textOf(trace, kKeyOf<&TraceStatus::problem>); problem != "-")
     report.wrong(

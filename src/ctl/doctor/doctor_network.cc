@@ -10,43 +10,98 @@
 #include <vector>
 
 #include "ctl/doctor/doctor.h"
+#include "ctl/join/other_tunnels.h"
+#include "ctl/views/format.h"
 #include "gateway/join/address_plan.h"
 #include "gateway/uplinks/uplink.h"
 #include "host/linux/link_resolver.h"
 #include "host/linux/loop.h"
 #include "host/linux/sockaddr.h"
 #include "host/system.h"
+#include "tunnel/api/status.h"
 
 namespace braid {
 namespace {
+
+constexpr uint32_t kLeastMtu = 1228;  // bytes: a handshake over IPv4 (docs/protocol.md section 2)
 
 Prefix networkAt(const LinkAddress& a) {
   return networkOf({a.address, a.prefixLength});
 }
 
-std::string remedyOf(const UplinkDecision& decision) {
-  if (decision.link == 0)
-    return "plug it in, or correct uplinks.interface; 'ip -br link' lists what there is";
-  if (decision.reason.find("is down") != std::string::npos)
-    return "ip link set " + decision.interface + " up; see to cable, modem or radio";
+std::string remedyOf(const UplinkConfig& uplink, const UplinkDecision& decision, const Link* link) {
+  if (!link && decision.reason.starts_with("more than one"))
+    return "name it by uplinks.path, where it is plugged in ('networkctl status INTERFACE' says "
+           "that), or by interface";
+  if (!link) {
+    const char* key = !uplink.mac.empty() ? "mac" : !uplink.path.empty() ? "path" : "interface";
+    return std::string("plug it in, or correct uplinks.") + key +
+           "; 'ip -br link' lists what there is";
+  }
+  if (!link->on) return "ip link set " + link->name + " up";
+  if (!link->up) return "see to its cable, modem or radio: it has no carrier";
   if (decision.reason.find("source address") != std::string::npos)
     return "correct uplinks.source, or give the interface that address";
   if (decision.reason.find("no usable address") != std::string::npos)
-    return "see to its DHCP client (networkctl status " + decision.interface +
-           "), or give it an address";
+    return "see to its DHCP client (networkctl status " + link->name + "), or give it an address";
   return "let DHCP set one, or set uplinks.gateway to the router's address";
 }
 
-// Whether a peer is on the network of this interface. Such a peer needs no default route; any other
-// does.
-bool reachesSomePeer(const Patient& patient, const Link& link) {
+// Whether the uplink does without an IPv4 default route: no peer is called by IPv4, or only one on
+// the network of this interface.
+bool needsNoDefault(const Patient& patient, const Link& link) {
+  bool isCalled = false, isNear = false;
   for (const PeerConfig& peer : patient.config.peers) {
+    isCalled |= !peer.hosts.empty();
     for (const Endpoint& e : peer.options.endpoints) {
-      for (const LinkAddress& a : link.addresses)
-        if (networkAt(a).contains(e.address)) return true;
+      isCalled |= e.address.isV4();
+      for (const LinkAddress& a : link.addresses) isNear |= networkAt(a).contains(e.address);
     }
   }
-  return false;
+  return isNear || !isCalled;
+}
+
+// An address that the kernel does not use; nullptr: none.
+const LinkAddress* unusableOf(const Link& link) {
+  auto at = std::ranges::find_if(link.addresses,
+                                 [](const LinkAddress& a) { return !a.usable && a.scope == 0; });
+  return at == link.addresses.end() ? nullptr : &*at;
+}
+
+// What the interface is too small or too few for, whatever its state.
+void checkInterface(const Patient& patient, const UplinkConfig& uplink, DoctorReport& report) {
+  const Link* link = patient.table.find(uplink.selector());
+  if (!link) return;
+  if (link->mtu < kLeastMtu)
+    report.wrong({"mtu",
+                  uplink.name + ": " + link->name + " has an MTU of " + std::to_string(link->mtu) +
+                      ", less than the " + std::to_string(kLeastMtu) + " bytes of a handshake",
+                  "no peer is reached by this uplink",
+                  "ip link set " + link->name + " mtu 1500, or what its line carries"});
+  for (const UplinkConfig& other : patient.config.uplinks) {
+    if (&other == &uplink) return;
+    if (patient.table.find(other.selector()) != link) continue;
+    report.wrong({"uplink",
+                  other.name + " and " + uplink.name + " are one interface, " + link->name,
+                  "what is sent by both is lost together, and together they carry no more",
+                  "correct interface, mac or path of one of them ('ip -br link' lists what there "
+                  "is), or remove it; more source ports have 'subflows: 2'"});
+  }
+}
+
+// A second copy needs a second uplink.
+void checkRedundancy(const Patient& patient, DoctorReport& report) {
+  const Config& config = patient.config;
+  bool isRedundant = config.tunnel.recovery == "redundant" ||
+                     std::ranges::any_of(config.tunnel.recoveryClasses, [](const RecoveryClass& c) {
+                       return c.policy == "redundant";
+                     });
+  if (!isRedundant || config.uplinks.size() != 1) return;
+  report.wrong({"recovery",
+                "recovery is to send packets twice (redundant), and " + config.uplinks[0].name +
+                    " is the only uplink",
+                "a copy that takes the same way is lost with the packet",
+                "add an uplink; or recovery.policy: adaptive, which protects on one path, too"});
 }
 
 void checkUplink(const Patient& patient, const UplinkConfig& uplink, DoctorReport& report) {
@@ -65,14 +120,18 @@ void checkUplink(const Patient& patient, const UplinkConfig& uplink, DoctorRepor
     }
     return report.fine("uplink", uplink.name + " (" + decision.interface + ") is up");
   }
-  if (decision.up && reachesSomePeer(patient, *link))
-    return report.fine(
-        "uplink", uplink.name + " (" + decision.interface + ") is up, its peer is on its network");
+  if (decision.up && needsNoDefault(patient, *link))
+    return report.fine("uplink", uplink.name + " (" + decision.interface +
+                                     ") is up, and no peer needs a default route of it");
   std::string reason = decision.reason.substr(0, decision.reason.find(';'));
+  const LinkAddress* twin = reason.ends_with("no usable address") ? unusableOf(*link) : nullptr;
+  if (twin)
+    reason += ": " + twin->address.toString() +
+              " is not for use, as another host has it too (duplicate address detection)";
   report.wrong(
       {"uplink", uplink.name + ": " + reason,
        decision.up ? "peers elsewhere are not reached by it" : "nothing goes by this uplink",
-       remedyOf(decision)});
+       remedyOf(uplink, decision, link)});
 }
 
 void checkOverlaps(const Patient& patient, DoctorReport& report) {
@@ -145,6 +204,26 @@ std::string textOfServers(const LinkResolvers& asked) {
   return out.empty() ? out : out + " of " + asked.source;
 }
 
+std::string textOfEndpoints(const std::vector<Endpoint>& found) {
+  std::string out;
+  for (const Endpoint& e : found) out += (out.empty() ? "" : ", ") + e.address.toString();
+  return out;
+}
+
+using LookupResults = std::map<std::pair<HostPort, std::string>, LookupResult>;
+
+// The answer over another uplink that shows this one to be a lie: public addresses, where this one
+// has private ones only. nullptr: there is none.
+const LookupResult* contradictionTo(const LookupResult& result, const LookupResults& all) {
+  auto isInside = [](const Endpoint& e) { return isPrivate(e.address); };
+  if (result.found.empty() || !std::ranges::all_of(result.found, isInside)) return nullptr;
+  for (const auto& [key, other] : all)
+    if (key.first == result.name && !other.found.empty() &&
+        std::ranges::none_of(other.found, isInside))
+      return &other;
+  return nullptr;
+}
+
 // Binds a socket and closes it at once. Returns the error; 0: none.
 int errorOfBinding(const Endpoint& at) {
   SocketAddress address{};
@@ -194,11 +273,32 @@ void checkListen(const Patient& patient, DoctorReport& report) {
 }  // namespace
 
 void checkNetwork(const Patient& patient, DoctorReport& report) {
-  for (const UplinkConfig& uplink : patient.config.uplinks) checkUplink(patient, uplink, report);
+  for (const UplinkConfig& uplink : patient.config.uplinks) {
+    checkUplink(patient, uplink, report);
+    checkInterface(patient, uplink, report);
+  }
+  checkRedundancy(patient, report);
   checkOverlaps(patient, report);
   checkInClear(patient, report);
   reportNumbers(patient, report);
   checkListen(patient, report);
+}
+
+bool isWorking(const RunningDaemon* daemon, const std::string& uplink) {
+  if (!daemon) return false;
+  return std::ranges::any_of(listOf(daemon->status, "peers"), [&](const nlohmann::json& peer) {
+    return std::ranges::any_of(listOf(peer, "subflows"), [&](const nlohmann::json& subflow) {
+      return textOf(subflow, kKeyOf<&SubflowStatus::uplink>) == uplink &&
+             textOf(subflow, kKeyOf<&SubflowStatus::state>) == "active";
+    });
+  });
+}
+
+void checkOtherTunnels(const Patient& patient, DoctorReport& report) {
+  if (patient.config.device.whenDown != DeviceConfig::WhenDown::kBlock) return;
+  std::optional<DroppedTunnels> found = tunnelsDroppedBy(patient.config, patient.rules);
+  if (found) return report.wrong({"other-tunnels", found->what, found->why, found->remedy});
+  report.fine("other-tunnels", "no rule of this host shows one that the guard would cut");
 }
 
 void checkNames(const Patient& patient, DoctorReport& report) {
@@ -216,7 +316,7 @@ void checkNames(const Patient& patient, DoctorReport& report) {
   }
   if (names.empty() || ways.empty()) return;
   Loop loop;
-  std::map<std::pair<HostPort, std::string>, LookupResult> results;
+  LookupResults results;
   LinkResolver resolver(loop, [&](const LookupResult& result) {
     results[{result.name, result.uplink}] = result;
     if (results.size() == names.size() * ways.size()) loop.stop();
@@ -231,6 +331,18 @@ void checkNames(const Patient& patient, DoctorReport& report) {
       LookupResult& result = results[{name, way.uplink}];
       std::string where = name.host + " over " + way.uplink;
       std::string servers = textOfServers(result.asked);
+      const LookupResult* other = contradictionTo(result, results);
+      if (other && !isWorking(patient.daemon, way.uplink)) {
+        report.wrong({"dns",
+                      where + " is " + textOfEndpoints(result.found) + ", say " + servers +
+                          ", and over " + other->uplink + " it is " + textOfEndpoints(other->found),
+                      "servers that give private addresses for public names belong to a captive "
+                      "portal that waits for a login, or to a filter: what they say leads nowhere",
+                      "log in: open http://" + result.found[0].address.toString() +
+                          "/ at a host of this network; or give other servers by "
+                          "uplinks.resolvers"});
+        continue;
+      }
       if (!result.found.empty()) {
         report.fine("dns", where + " has an address, say " + servers);
         continue;

@@ -1,9 +1,15 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "ctl/client/host_record.h"
 #include "ctl/doctor/doctor.h"
 #include "gateway/join/address_plan.h"
 #include "gateway/network/route_plan.h"
@@ -63,16 +69,65 @@ std::vector<Address> silentOf(const std::vector<Address>& servers) {
   return out;
 }
 
+bool hasProgram(const std::string& name) {
+  const char* path = std::getenv("PATH");  // a user's is without the folders of programs of root
+  std::istringstream folders(std::string(path ? path : "/usr/bin") + ":/usr/sbin:/sbin");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access((folder + "/" + name).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+// Whether the servers of `dns` are handed to this host (verb_dns.cc).
+void checkHanding(const Patient& patient, DoctorReport& report) {
+  std::string servers;
+  for (const Address& a : patient.config.dns.servers)
+    servers += (servers.empty() ? "" : ", ") + a.toString();
+  if (servers.empty()) return;
+  std::vector<Address> asked = LinkResolverFiles(patient.machine.path("")).ofHost().servers;
+  bool isByHand = std::ranges::any_of(asked, [&](const Address& a) {
+    return std::ranges::find(patient.config.dns.servers, a) != patient.config.dns.servers.end();
+  });
+  if (isByHand) return;
+  HostRecord record(patient.file, "dns");
+  if (!record.read().empty()) return;
+  if (std::filesystem::exists(record.path()))
+    return report.unknown("dns", record.path() + " cannot be read: ask as root");
+  bool hasResolved =
+      std::filesystem::exists(patient.machine.path("/run/systemd/resolve/stub-resolv.conf"));
+  std::string what = "the name servers " + servers + " (dns.servers) are not handed to this host",
+              why = "it goes on asking others, past the tunnel or in vain";
+  if (!hasResolved && !hasProgram("resolvconf")) {
+    report.wrong({"dns", what + ": it has neither systemd-resolved nor resolvconf", why,
+                  "install one of the two (apt install resolvconf), and braidctl dns set " +
+                      patient.file +
+                      "; or put them into /etc/resolv.conf by hand, and take the "
+                      "section 'dns' out"});
+  } else if (patient.daemon) {
+    report.wrong({"dns", what, why, "braidctl dns set " + patient.file});
+  }
+}
+
 }  // namespace
 
 void checkResolvers(const Patient& patient, DoctorReport& report) {
   const Config& config = patient.config;
+  checkHanding(patient, report);
   LinkResolvers host = LinkResolverFiles(patient.machine.path("")).ofHost();
   if (host.local || config.tunnel.mode != TunnelOptions::Mode::kTun) return;
+  const bool isResolved = host.source.find("systemd") != std::string::npos;
+  auto isOurs = [&](const Address& a) {
+    return std::ranges::find(config.dns.servers, a) != config.dns.servers.end();
+  };
+  if (isResolved && config.dns.domains.empty() && std::ranges::any_of(host.servers, isOurs)) return;
   std::vector<Address> inside;
   for (const Address& server : host.servers) {
-    bool isOurs = std::ranges::find(config.dns.servers, server) != config.dns.servers.end();
-    if (contains(config.device.routes, server) && !isOfLan(patient, server) && !isOurs &&
+    // The servers behind one of `dns` are asked only when that one fails. systemd-resolved asks
+    // those of `dns` for their domains, whatever the order of the list.
+    if (isOurs(server)) {
+      if (!isResolved) break;
+      continue;
+    }
+    if (contains(config.device.routes, server) && !isOfLan(patient, server) &&
         !isBehindPeer(config, server))
       inside.push_back(server);
   }

@@ -96,6 +96,7 @@ Config callerOf(const Patient& patient, DoctorReport& report) {
   out.trace.clear();
   out.tunnel.streams.on = false;
   out.router = {};
+  out.device.whenDown = DeviceConfig::WhenDown::kUnset;
   std::erase_if(out.peers, [](const PeerConfig& p) { return !hasEndpoint(p); });
   std::erase_if(out.uplinks, [&](const UplinkConfig& u) {
     const Link* link = patient.table.find(u.selector());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <utility>
 
 #include "ctl/firewall/firewalld.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr const char* kUfwFolder = "/etc/ufw/";
 constexpr const char* kDockerUnit = "/etc/systemd/system/docker.service.d/";
 constexpr const char* kLibvirtHooks = "/etc/libvirt/hooks/network.d/";
+// Since libvirt 10.4, where it does not use iptables.
+constexpr const char* kLibvirtTable = "libvirt_network";
 
 bool isV4(const PassRule& rule) {
   return rule.family == Address::Family::kV4;
@@ -141,18 +144,6 @@ std::vector<FirewallStep> dockerSteps(const std::vector<Obstacle>& obstacles,
   return steps;
 }
 
-// libvirt makes its chains again when a network starts, and calls the hook then.
-std::vector<FirewallStep> libvirtSteps(const std::vector<Obstacle>& obstacles,
-                                       const FirewallTask& task) {
-  std::string kept;
-  std::vector<FirewallStep> steps = iptablesSteps(obstacles, "FORWARD", task, kept);
-  FirewallStep& file = steps.emplace_back();
-  file.file = kLibvirtHooks + ("braid-" + task.name);
-  file.text = "#!/bin/sh\n[ \"$2\" = started ] || exit 0\n" + kept;
-  file.isProgram = true;
-  return steps;
-}
-
 std::vector<FirewallStep> nftSteps(const std::vector<Obstacle>& obstacles,
                                    const FirewallTask& task) {
   Steps steps;
@@ -160,7 +151,7 @@ std::vector<FirewallStep> nftSteps(const std::vector<Obstacle>& obstacles,
     const NftDrop& drop = obstacle.drop;
     std::string words = drop.tableWords(), family = words.substr(0, words.find(' '));
     Words run{"nft", "insert", "rule", family, drop.table, drop.chain};
-    append(run, nftWords(obstacle.opening.rule, commentOf(task)));
+    append(run, nftWords(obstacle.opening.rule, commentOf(task), drop.family == NFPROTO_INET));
     FirewallStep step;
     step.run = run;
     step.undoComment = commentOf(task);
@@ -170,6 +161,37 @@ std::vector<FirewallStep> nftSteps(const std::vector<Obstacle>& obstacles,
   return steps.take();
 }
 
+// Shell commands that insert the rules again where their chain has none of this gateway.
+std::string insertsAgain(const std::vector<FirewallStep>& steps, const FirewallTask& task) {
+  std::map<Words, std::string> inserts;  // by chain
+  for (const FirewallStep& step : steps)
+    inserts[step.undoChain] += "  " + shellText(step.run) + "\n";
+  std::string out, ours = shellText({"comment \"" + commentOf(task) + "\""});
+  for (const auto& [chain, commands] : inserts)
+    out +=
+        "nft list chain " + shellText(chain) + " | grep -qF " + ours + " || {\n" + commands + "}\n";
+  return out;
+}
+
+// libvirt makes its chains again when a network starts, or its own table when the first one does,
+// and calls the hook then.
+std::vector<FirewallStep> libvirtSteps(const std::vector<Obstacle>& obstacles,
+                                       const FirewallTask& task) {
+  std::vector<Obstacle> inIptables, inOwnTable;
+  for (const Obstacle& obstacle : obstacles)
+    (obstacle.drop.table == kLibvirtTable ? inOwnTable : inIptables).push_back(obstacle);
+  std::string kept;
+  std::vector<FirewallStep> steps = iptablesSteps(inIptables, "FORWARD", task, kept);
+  std::vector<FirewallStep> inserts = nftSteps(inOwnTable, task);
+  kept += insertsAgain(inserts, task);
+  steps.insert(steps.end(), inserts.begin(), inserts.end());
+  FirewallStep& file = steps.emplace_back();
+  file.file = kLibvirtHooks + ("braid-" + task.name);
+  file.text = "#!/bin/sh\n[ \"$2\" = started ] || exit 0\n" + kept;
+  file.isProgram = true;
+  return steps;
+}
+
 }  // namespace
 
 FirewallProgram programOf(const Obstacle& obstacle, const NftFirewall& wall) {
@@ -177,6 +199,7 @@ FirewallProgram programOf(const Obstacle& obstacle, const NftFirewall& wall) {
   bool isIptables = drop.family != NFPROTO_INET && drop.table == "filter" &&
                     (drop.chain == "INPUT" || drop.chain == "FORWARD");
   if (drop.table == "firewalld") return FirewallProgram::kFirewalld;
+  if (drop.table == kLibvirtTable) return FirewallProgram::kLibvirt;
   if (!isIptables) return FirewallProgram::kNft;
   if (drop.within.starts_with("LIBVIRT_")) return FirewallProgram::kLibvirt;
   const char* ufw = drop.family == NFPROTO_IPV4 ? "ufw-before-" : "ufw6-before-";
@@ -264,14 +287,14 @@ Words iptablesWords(const PassRule& rule, const std::string& comment) {
   return out;
 }
 
-Words nftWords(const PassRule& rule, const std::string& comment) {
+Words nftWords(const PassRule& rule, const std::string& comment, bool isForBoth) {
   const char* family = isV4(rule) ? "ip" : "ip6";
   Words out;
   if (!rule.in.empty()) append(out, {"iifname", "\"" + rule.in + "\""});
   if (!rule.out.empty()) append(out, {"oifname", "\"" + rule.out + "\""});
   if (rule.source) append(out, {family, "saddr", rule.source->toString()});
   if (rule.destination) append(out, {family, "daddr", rule.destination->toString()});
-  if (!rule.source && !rule.destination && rule.hook == NftPacket::Hook::kForward)
+  if (isForBoth && !rule.source && !rule.destination && rule.hook == NftPacket::Hook::kForward)
     append(out, {"meta", "nfproto", isV4(rule) ? "ipv4" : "ipv6"});
   if (rule.protocol != 0 && rule.firstPort == 0)
     append(out, {"meta", "l4proto", protocolName(rule.protocol)});

@@ -41,10 +41,11 @@ std::vector<FirewallStep> stepsFor(FirewallProgram program, const std::vector<Ob
                                    const FirewallTask& task);
 
 /// A rule in the words of ufw(8), without "ufw" and "route"; of iptables(8), without the chain; and
-/// of nft(8).
+/// of nft(8). `isForBoth`: for a table of both address families (inet).
 std::vector<std::string> ufwWords(const PassRule& rule);
 std::vector<std::string> iptablesWords(const PassRule& rule, const std::string& comment);
-std::vector<std::string> nftWords(const PassRule& rule, const std::string& comment);
+std::vector<std::string> nftWords(const PassRule& rule, const std::string& comment,
+                                  bool isForBoth = true);
 /// A "rich rule" of firewalld.
 std::string richRule(const PassRule& rule);
 

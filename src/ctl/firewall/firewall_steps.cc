@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -34,13 +33,6 @@ std::string begin(const std::string& name) {
 }
 std::string end(const std::string& name) {
   return std::string(kEnd) + name + "\n";
-}
-
-std::optional<std::string> textOfFile(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream all;
-  if (!in || !(all << in.rdbuf())) return in ? std::optional<std::string>("") : std::nullopt;
-  return all.str();
 }
 
 std::string failureOf(const std::vector<std::string>& words, int status,

@@ -28,37 +28,6 @@ Prefix onLink(const LinkAddress& a) {
   return networkOf({a.address, a.prefixLength});
 }
 
-/// A LAN: one of `device.networks`, and the interface that leads to it.
-struct Lan {
-  Prefix network;
-  const Link* link;
-};
-
-std::vector<Lan> lansOf(const Config& config, const NetworkTable& table,
-                        const std::vector<FoundRoute>& routes) {
-  std::vector<Lan> out;
-  auto add = [&](const Prefix& network, const Link& link) {
-    bool isKnown = std::ranges::any_of(out, [&](const Lan& lan) {
-      return lan.network == network && lan.link->index == link.index;
-    });
-    if (!isKnown && link.name != "lo" && link.name != config.device.name)
-      out.push_back({network, &link});
-  };
-  for (const Prefix& network : config.device.networks) {
-    for (const auto& [index, link] : table.links()) {
-      for (const LinkAddress& a : link.addresses)
-        if (overlaps(network, onLink(a))) add(network, link);
-    }
-    for (const FoundRoute& route : routes) {
-      auto link = table.links().find(route.device);
-      bool isMeant = route.unicast && route.spec.destination.length > 0 &&
-                     overlaps(network, route.spec.destination);
-      if (isMeant && link != table.links().end()) add(network, link->second);
-    }
-  }
-  return out;
-}
-
 // An address of the network that is not one of this host.
 std::optional<Address> hostIn(const Prefix& network, const NetworkTable& table) {
   if (network.length == 0) return std::nullopt;
@@ -315,6 +284,31 @@ std::string Opening::toString() const {
       break;
   }
   return family + " packets from " + ends;
+}
+
+std::vector<Lan> lansOf(const Config& config, const NetworkTable& table,
+                        const std::vector<FoundRoute>& routes) {
+  std::vector<Lan> out;
+  auto add = [&](const Prefix& network, const Link& link, bool isOnLink) {
+    bool isKnown = std::ranges::any_of(out, [&](const Lan& lan) {
+      return lan.network == network && lan.link->index == link.index;
+    });
+    if (!isKnown && link.name != "lo" && link.name != config.device.name)
+      out.push_back({network, &link, isOnLink});
+  };
+  for (const Prefix& network : config.device.networks) {
+    for (const auto& [index, link] : table.links()) {
+      for (const LinkAddress& a : link.addresses)
+        if (overlaps(network, onLink(a))) add(network, link, true);
+    }
+    for (const FoundRoute& route : routes) {
+      auto link = table.links().find(route.device);
+      bool isMeant = route.unicast && route.spec.destination.length > 0 &&
+                     overlaps(network, route.spec.destination);
+      if (isMeant && link != table.links().end()) add(network, link->second, false);
+    }
+  }
+  return out;
 }
 
 std::vector<Opening> openingsOf(const Config& config, const NetworkTable& table,

@@ -53,6 +53,17 @@ struct Obstacle {
   uint16_t port = 0;  ///< kStreams: the port of the connections that are dropped
 };
 
+/// A LAN: one of `device.networks`, and an interface that leads to it.
+struct Lan {
+  Prefix network;
+  const Link* link;
+  bool isOnLink;  ///< the interface has an address in it
+};
+/// The LANs behind this gateway. A network that no interface leads to is not among them. `routes`:
+/// those of the main table. The result points into `table`.
+std::vector<Lan> lansOf(const Config& config, const NetworkTable& table,
+                        const std::vector<FoundRoute>& routes);
+
 /// All that this gateway needs. `routes`: those of the main table.
 std::vector<Opening> openingsOf(const Config& config, const NetworkTable& table,
                                 const std::vector<FoundRoute>& routes);

@@ -23,6 +23,9 @@ std::string yamlOf(const std::vector<Prefix>& prefixes) {
 std::string yamlOf(const std::vector<InterfaceAddress>& addresses) {
   return yamlItems(addresses, [](const InterfaceAddress& a) { return a.toString(); });
 }
+std::string yamlOf(const std::vector<MarkMatch>& marks) {
+  return yamlItems(marks, [](const MarkMatch& m) { return m.toString(); });
+}
 std::string yamlOf(const std::vector<HostPort>& addresses) {
   return yamlItems(addresses, formatHostPort);
 }
@@ -67,6 +70,9 @@ std::string edgeYaml(const EdgePlan& plan) {
     text +=
         "  when-down: block   # while no peer is up: refused, also while the gateway does not run; "
         "'braidctl release' ends it\n";
+  if (!plan.bypassMarks.empty())
+    text += "  bypass-marks: " + yamlOf(plan.bypassMarks) +
+            "   # other tunnels of this host, which pass beside this one\n";
   text += networksYaml(plan.networks) +
           "\n# One entry per way out. How to use them, if not all alike: use: backup; metered: "
           "{cap: 50GB, "

@@ -31,6 +31,7 @@ struct EdgePlan {
   std::vector<HostPort> concentrator;
   Pin pin{};  ///< the concentrator's
   JoinAnswer answer;
+  std::vector<MarkMatch> bypassMarks{};  ///< `device.bypass-marks`
 };
 std::string edgeYaml(const EdgePlan& plan);
 

@@ -1,15 +1,19 @@
 #include "ctl/join/guard.h"
 
 #include <linux/capability.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "ctl/client/client.h"
@@ -124,6 +128,27 @@ void remove(const Guard& guard) {
   }
 }
 
+// The guard that this configuration asks for on this host.
+RoutePlan planOf(const Config& config, const Guard& guard) {
+  RouteSituation situation{guard.device, guard.numbers, false, {}, false};
+  NetlinkMonitor monitor;
+  unsigned number = 0;
+  for (const std::string& interface : interfacesOf(config.uplinks, monitor.table())) {
+    uint32_t mark = situation.numbers.replyMark(number++);
+    if (!interface.empty()) situation.replies.push_back({interface, mark});
+  }
+  return planGuard(config, monitor.table(), situation);
+}
+
+std::vector<FoundRule> rulesOfBraid() {
+  std::vector<FoundRule> out;
+  NetlinkSocket(0).dump(RTM_GETRULE, AF_UNSPEC, [&](const nlmsghdr& message) {
+    std::optional<FoundRule> rule = parseRule(message);
+    if (rule && rule->protocol == kBraidProtocol) out.push_back(std::move(*rule));
+  });
+  return out;
+}
+
 // Prints what was done. `guarded`: a guard is in effect now.
 void tell(bool guarded, const std::string& text, bool json, std::ostream& out) {
   if (json) {
@@ -151,14 +176,7 @@ void applyGuard(const std::string& file, bool json, std::ostream& out) {
     }
     return tell(true, "the gateway runs and keeps its guard", json, out);
   }
-  RouteSituation situation{now.device, now.numbers, false, {}, false};
-  NetlinkMonitor monitor;
-  unsigned number = 0;
-  for (const std::string& interface : interfacesOf(config.uplinks, monitor.table())) {
-    uint32_t mark = situation.numbers.replyMark(number++);
-    if (!interface.empty()) situation.replies.push_back({interface, mark});
-  }
-  RoutePlan guard = planGuard(config, monitor.table(), situation);
+  RoutePlan guard = planOf(config, now);
   if (!guard.filter.guard) {
     remove(now);
     if (isOther) remove(*before);
@@ -209,6 +227,34 @@ void releaseGuard(const std::string& file, bool json, std::ostream& out) {
        "the guard of " + (now ? now : before)->device +
            " is gone: packets take the host's own routes in clear",
        json, out);
+}
+
+bool isGuarded(const Config& config) {
+  const Guard guard = guardOf(config);
+  std::vector<FoundRule> rules = rulesOfBraid();
+  const bool hasV6 = ::access("/proc/net/if_inet6", F_OK) == 0;
+  auto isThere = [&](const RuleSpec& wanted) {
+    if (wanted.family == Address::Family::kV6 && !hasV6) return true;  // nor is anything guarded
+    return std::ranges::any_of(rules, [&](const FoundRule& rule) {
+      return rule.spec.family == wanted.family && rule.spec.priority == wanted.priority &&
+             rule.spec.table == wanted.table;
+    });
+  };
+  return std::ranges::all_of(planOf(config, guard).rules, isThere) &&
+         NftFilter(guard.device).isThere();
+}
+
+std::vector<StandingGuard> standingGuards() {
+  std::vector<StandingGuard> out;
+  std::vector<FoundRule> rules = rulesOfBraid();
+  for (const std::string& file : HostRecord::configsWith("guard")) {
+    std::optional<Guard> guard = recall(recordFor(file));
+    if (!guard) continue;
+    uint32_t table = HostNumbers::guardTable(guard->device);
+    if (std::ranges::any_of(rules, [&](const FoundRule& r) { return r.spec.table == table; }))
+      out.push_back({file, guard->device, isKept(*guard)});
+  }
+  return out;
 }
 
 }  // namespace braid

@@ -2,6 +2,9 @@
 
 #include <iosfwd>
 #include <string>
+#include <vector>
+
+#include "gateway/config/config.h"
 
 namespace braid {
 
@@ -15,5 +18,18 @@ void applyGuard(const std::string& file, bool json, std::ostream& out);
 /// Removes it, also when the configuration says something else by now or cannot be read: what
 /// applyGuard() made is recorded.
 void releaseGuard(const std::string& file, bool json, std::ostream& out);
+
+/// Whether the guard that the configuration asks for is in effect: its rules and its packet filter
+/// are there. Without CAP_NET_ADMIN the packet filter counts as there. Throws SystemError.
+bool isGuarded(const Config& config);
+
+/// A guard that is in effect.
+struct StandingGuard {
+  std::string file;     ///< of the configuration that it was made for
+  std::string device;   ///< of its gateway
+  bool isKept = false;  ///< its gateway runs
+};
+/// The guards of this host that are recorded and in effect. Throws SystemError.
+std::vector<StandingGuard> standingGuards();
 
 }  // namespace braid

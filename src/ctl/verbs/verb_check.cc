@@ -6,6 +6,7 @@
 #include "ctl/firewall/firewall.h"
 #include "ctl/join/fleet.h"
 #include "ctl/join/gateway_yaml.h"
+#include "ctl/join/other_tunnels.h"
 #include "ctl/verbs/verbs.h"
 #include "ctl/views/format.h"
 #include "gateway/config/config.h"
@@ -36,6 +37,7 @@ bool check(const std::string& file, bool json, std::ostream& out) {
     if (config) {
       answer["warnings"] = jsonOf(config->warnings);
       answer["firewall"] = firewallWarnings(file, *config);
+      answer["other_tunnels"] = otherTunnelsWarnings(*config);
       answer["uplinks"] = config->uplinks.size();
       answer["listening"] = config->listen.size();
       answer["peers"] = config->peers.size();
@@ -48,6 +50,8 @@ bool check(const std::string& file, bool json, std::ostream& out) {
     out << "warning: " << warning.toString() << '\n';
   for (const std::string& warning : firewallWarnings(file, *config))
     out << "warning: this host's firewall: " << printable(warning) << '\n';
+  for (const std::string& warning : otherTunnelsWarnings(*config))
+    out << "warning: " << printable(warning) << '\n';
   out << file << ": no mistakes; uplinks " << config->uplinks.size() << ", listening "
       << config->listen.size() << ", peers " << config->peers.size() << '\n';
   return true;

@@ -13,7 +13,9 @@
 #include "gateway/config/config.h"
 #include "gateway/uplinks/uplink.h"
 #include "host/linux/link_resolvers.h"
+#include "host/linux/loop.h"
 #include "host/linux/netlink_monitor.h"
+#include "host/linux/network_manager.h"
 
 namespace braid {
 
@@ -88,6 +90,18 @@ void takeBack(const Memory& memory) {
   }
 }
 
+NetworkManager::Servers askNetworkManager() {
+  Loop loop;
+  NetworkManager manager(loop);
+  NetworkManager::Servers out;
+  manager.ask([&](const NetworkManager::Servers& servers) {
+    out = servers;
+    loop.stop();
+  });
+  loop.run();
+  return out;
+}
+
 }  // namespace
 
 void dnsSet(const std::string& file, bool json, std::ostream& out) {
@@ -139,11 +153,13 @@ void dnsShow(const std::string& file, bool json, std::ostream& out) {
   Config config = readConfig(file);
   NetlinkMonitor monitor;
   LinkResolverFiles files;
+  NetworkManager::Servers managers = askNetworkManager();
   nlohmann::json uplinks = nlohmann::json::array();
   for (const UplinkConfig& uplink : config.uplinks) {
     UplinkDecision found = decideUplink(uplink, {}, monitor.table(), {}, {});
     LinkResolvers asked = files.of({uplink.name, found.interface, found.link, found.v4, found.v6,
-                                    uplink.resolvers, config.dns.servers, 0});
+                                    uplink.resolvers, config.dns.servers, 0},
+                                   managers[found.interface]);
     uplinks.push_back({{"name", uplink.name},
                        {"interface", found.interface},
                        {"resolvers", textsOf(asked.servers)},

@@ -13,6 +13,7 @@
 #include "ctl/client/service.h"
 #include "ctl/join/join_call.h"
 #include "ctl/join/new_gateway.h"
+#include "ctl/join/other_tunnels.h"
 #include "ctl/join/site.h"
 #include "ctl/verbs/verbs.h"
 #include "ctl/views/format.h"
@@ -233,6 +234,27 @@ void showPlan(const JoinOptions& options, EdgePlan plan, const RouterWish& wish,
       out);
 }
 
+// The marks of other tunnels of this machine that the new gateway's guard would cut, if the user
+// agrees that it spares them.
+std::vector<MarkMatch> chooseBypassMarks(const JoinOptions& options, const EdgePlan& plan,
+                                         UserTerminal& terminal, std::ostream& steps) {
+  Config config;
+  config.device.routes = plan.answer.networks;
+  config.device.whenDown = DeviceConfig::WhenDown::kBlock;
+  NetlinkSocket socket(0);
+  std::optional<DroppedTunnels> found = tunnelsDroppedBy(config, readRules(socket));
+  if (!found) return {};
+  steps << "note: " << printable(found->what) << "\n" << std::flush;
+  if (options.yes ||
+      (terminal.isThere() &&
+       terminal.askYes("Shall this host send such packets past Braid's tunnel? Else the other "
+                       "tunnel's connections break.",
+                       true)))
+    return found->marks;
+  steps << "note: " << found->why << ". Remedy: " << found->remedy << "\n";
+  return {};
+}
+
 // Returns whether the concentrator answered an echo request through the tunnel. Throws when the
 // gateway never reached its concentrator, so that it is removed. A gateway that is up but gets no
 // echo reply stays.
@@ -321,6 +343,7 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
         "there";
   if (refusal.empty()) refusal = clashText(plan.answer, monitor.table(), kDevice);
   if (!refusal.empty()) throw std::runtime_error(refusal);
+  plan.bypassMarks = chooseBypassMarks(options, plan, terminal, steps);
   std::string yaml = withRouter(edgeYaml(plan), wish);
   putYaml(plan.files, yaml, all);
   steps << "joined as '" << plan.answer.name << "'; the configuration is " << plan.files.yaml()
@@ -349,6 +372,7 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
     made["name"] = plan.answer.name;
     made["uplinks"] = plan.uplinks;
     made["routes"] = textsOf(plan.answer.networks);
+    made["bypass_marks"] = textsOf(plan.bypassMarks);
     made["answered"] = answered;
     out << prettyJson(made);
   }

@@ -38,6 +38,7 @@ inline constexpr size_t kMaxConfigBytes = 1 << 20;
 /// Largest lengths of lists.
 inline constexpr size_t kMaxPeers = 1024;
 inline constexpr size_t kMaxUplinks = 31;
+inline constexpr size_t kMaxBypassMarks = 16;
 
 /// `identity`: the gateway's identity. Paths are complete: a relative path in the file is relative
 /// to the configuration file's folder, or to LoadOptions::credentials when the file exists there.
@@ -64,6 +65,8 @@ struct DeviceConfig {
   WhenDown whenDown = WhenDown::kUnset;
   uint32_t markMask = 0xff;      ///< HostNumbers::markMask
   uint32_t rulePriority = 6000;  ///< HostNumbers::rulePriority
+  /// What this host itself sends with one of these marks bypasses the tunnel and its guard.
+  std::vector<MarkMatch> bypassMarks;
 };
 
 /// `offloads`: whether daemon and kernel exchange several packets in one piece.
@@ -123,6 +126,11 @@ struct StreamsConfig {
     kClient,  ///< the client's address and port
     kOwn,     ///< the far gateway's
   };
+  /// When a client's connection is accepted.
+  enum class Connect : uint8_t {
+    kEarly,  ///< at once
+    kFirst,  ///< when the server has accepted
+  };
   /// By destination; empty: none.
   std::vector<StreamRule> match{{{}, 80, 80}, {{}, 443, 443}, {{}, 8080, 8080}, {{}, 8443, 8443}};
   std::vector<StreamRule> exclude;
@@ -133,6 +141,7 @@ struct StreamsConfig {
   /// forward their packets to.
   std::vector<StreamRule> accept;
   Source source = Source::kClient;
+  Connect connect = Connect::kEarly;
   size_t most = 65536;  ///< most connections at once; fewer where the process may open fewer files
 };
 

@@ -158,6 +158,18 @@ void checkDevice(const ConfigPlaces& places, const Config& config, ConfigDiagnos
     out.add(childOf(device, "bridge"), "is the device itself",
             "name the bridge that the device shall join");
   }
+  HostNumbers numbers = numbersOf(config);
+  ConfigValue marks = childOf(device, "bypass-marks");
+  for (size_t i = 0; i < config.device.bypassMarks.size(); ++i) {
+    const MarkMatch& mark = config.device.bypassMarks[i];
+    if (!numbers.mayBeOwn(mark)) continue;
+    out.add(itemOf(marks, i),
+            mark.toString() + " may be a mark of Braid's own packets, " +
+                MarkMatch{numbers.outsideMark(), numbers.outsideMask()}.toString() + " or " +
+                MarkMatch{numbers.anyInterceptedMark(), numbers.anyInterceptedMask()}.toString(),
+            "name more bits of it, or give Braid other bits by device.mark-mask, such as " +
+                hexadecimal(numbers.markMask == 0xff ? 0xff000000 : 0xff));
+  }
   ConfigValue uplinks = childOf(places.root, "uplinks");
   for (size_t i = 0; i < config.uplinks.size(); ++i) {
     const std::string& interface = config.uplinks[i].interface;

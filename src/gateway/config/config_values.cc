@@ -44,6 +44,16 @@ std::optional<std::pair<std::string, std::string>> explainEndpoint(const std::st
   return std::nullopt;
 }
 
+/// A number of 32 bits, as C writes it: decimal, or hexadecimal after 0x.
+std::optional<uint32_t> parseBits(const std::string& text) {
+  char* end = nullptr;
+  errno = 0;
+  unsigned long bits = std::strtoul(text.c_str(), &end, 0);
+  bool isNumber = !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0;
+  if (!isNumber || *end != '\0' || errno != 0 || bits > UINT32_MAX) return std::nullopt;
+  return static_cast<uint32_t>(bits);
+}
+
 constexpr size_t kAnyLength = SIZE_MAX;
 constexpr size_t kMaxEndpoints = 16;
 constexpr size_t kMaxEtherTypes = 32;
@@ -333,14 +343,31 @@ void readEtherTypes(const ConfigValue& value, Config& config, ConfigDiagnostics&
 std::optional<uint32_t> readMarkMask(const ConfigValue& value, ConfigDiagnostics& out) {
   std::optional<std::string> text = readText(value, out);
   if (!text) return std::nullopt;
-  char* end = nullptr;
-  errno = 0;
-  unsigned long mask = std::strtoul(text->c_str(), &end, 0);
-  bool whole = !text->empty() && *end == '\0' && errno == 0;
-  if (whole && mask != 0 && mask <= UINT32_MAX && mask >> std::countr_zero(mask) == 0xff)
-    return static_cast<uint32_t>(mask);
+  std::optional<uint32_t> mask = parseBits(*text);
+  if (mask && *mask != 0 && *mask >> std::countr_zero(*mask) == 0xff) return mask;
   out.add(value, inQuotes(*text) + " is no mask of eight adjacent bits",
           "use one such as 0xff or 0xff0000");
+  return std::nullopt;
+}
+
+std::optional<MarkMatch> readMark(const ConfigValue& value, ConfigDiagnostics& out) {
+  std::optional<std::string> text = readText(value, out);
+  if (!text) return std::nullopt;
+  size_t slash = text->find('/');
+  std::optional<uint32_t> mark = parseBits(text->substr(0, slash)), mask = UINT32_MAX;
+  if (slash != std::string::npos) mask = parseBits(text->substr(slash + 1));
+  if (!mark || !mask) {
+    out.add(value, inQuotes(*text) + " is no packet mark",
+            "write MARK or MARK/MASK as 'ip rule' does, such as 0xca6c or 0x80000/0xff0000");
+  } else if ((*mark & ~*mask) != 0) {
+    out.add(value, inQuotes(*text) + " has bits outside of its mask, so no packet has this mark",
+            "write MARK/MASK as 'ip rule' does, such as 0x80000/0xff0000");
+  } else if (*mark == 0) {
+    out.add(value, "0 is the mark of packets that no program has marked",
+            "name the mark that the program gives its packets");
+  } else {
+    return MarkMatch{*mark, *mask};
+  }
   return std::nullopt;
 }
 

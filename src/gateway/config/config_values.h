@@ -29,6 +29,8 @@ std::optional<Duration> readKeepalive(const ConfigValue& value, ConfigDiagnostic
 void readEtherTypes(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 /// Eight adjacent bits.
 std::optional<uint32_t> readMarkMask(const ConfigValue& value, ConfigDiagnostics& out);
+/// MARK or MARK/MASK, as `ip rule` writes them; no mark of 0.
+std::optional<MarkMatch> readMark(const ConfigValue& value, ConfigDiagnostics& out);
 void readNat(const ConfigValue& value, Config& config, ConfigDiagnostics& out);
 /// An address, optionally with a port.
 void readForwardTarget(const ConfigValue& value, PortForward& forward, ConfigDiagnostics& out);

@@ -113,6 +113,13 @@ std::vector<Setting> hostSettings() {
        kRestart, "the bits of the packet mark and of the connection mark that are Braid's"},
       {"device", "rule-priority", number(BRAID_MEMBER(device.rulePriority), 1, 32000), kRestart,
        "policy routing rules of Braid have priorities from 100 to 700 above this number"},
+      {"device", "bypass-marks",
+       listOf(BRAID_MEMBER(device.bypassMarks), kMaxBypassMarks, "of `MARK` or `MARK/MASK`",
+              readMark, Repeats::kMistake),
+       kReload,
+       "packet marks of other tunnels of this host, such as `0xca6c` (wg-quick) or "
+       "`0x80000/0xff0000` (Tailscale). What this host itself sends with one of them takes the "
+       "routes of the main table, past `routes` and the guard of `when-down`"},
       {"device", "networks",
        listOf(BRAID_MEMBER(device.networks), kMaxNetworks, "networks", readPrefix,
               Repeats::kMistake),
@@ -178,8 +185,8 @@ std::vector<Setting> hostSettings() {
            .withDefault("the interface's own"),
        kReload,
        "DNS servers that are asked for the peers' names over this uplink. By default those that "
-       "systemd-resolved, systemd-networkd, resolvconf or a DHCP client has for the interface, "
-       "or else the host's"},
+       "systemd-resolved, systemd-networkd, NetworkManager, resolvconf or a DHCP client has for "
+       "the interface, or else the host's"},
       {"uplinks", "use",
        oneOf(BRAID_OF(UplinkConfig, preference.use), kUses)
            .withDefault("`normal`; `metered` with a section `metered`"),

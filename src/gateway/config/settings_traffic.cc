@@ -26,6 +26,8 @@ constexpr Named<std::optional<AeadKind>> kCiphers[] = {
     {"chacha20-poly1305", AeadKind::kChaCha20Poly1305}};
 constexpr Named<StreamsConfig::Source> kStreamSources[] = {
     {"client", StreamsConfig::Source::kClient}, {"own", StreamsConfig::Source::kOwn}};
+constexpr Named<StreamsConfig::Connect> kStreamConnects[] = {
+    {"early", StreamsConfig::Connect::kEarly}, {"first", StreamsConfig::Connect::kFirst}};
 constexpr Named<std::optional<Delivery>> kDeliveries[] = {
     {deliveryName(Delivery::kOrdered), Delivery::kOrdered},
     {deliveryName(Delivery::kTimely), Delivery::kTimely}};
@@ -172,6 +174,10 @@ std::vector<Setting> trafficSettings() {
        "them "
        "at least; both must match. By default all while the host forwards packets of the family, "
        "and none while it does not"},
+      {"streams", "connect", oneOf(BRAID_MEMBER(streams.connect), kStreamConnects), kReload,
+       "when a connection of a host at this side is accepted: at once (`early`), or when its "
+       "destination has accepted (`first`). With `first` clients see that a port is closed; each "
+       "waits a round trip of the tunnel. Peers that cannot tell: as with `early`"},
       {"streams", "source", oneOf(BRAID_MEMBER(streams.source), kStreamSources), kReload,
        "what servers at this side see: the client's address and port, or the gateway's address. "
        "`own` where the servers' answers to the clients would not come back through this gateway"},

@@ -20,7 +20,8 @@ namespace braid {
 struct StreamFigures {
   bool on = false;
   bool taking = false;
-  uint64_t open = 0, most = 0;
+  uint64_t open = 0, connecting = 0, most = 0;
+  uint64_t declined = 0;
   uint64_t accepted = 0, connected = 0, closed = 0;
   uint64_t refusedHere = 0, lifts = 0;
   uint64_t reset = 0, refused = 0, unreachable = 0, timedOut = 0, limit = 0, gone = 0,
@@ -41,9 +42,17 @@ inline constexpr auto kFieldsOf<StreamFigures> = field::table<StreamFigures>(
     field::flag("on", "streams are switched on", &StreamFigures::on),
     field::flag("intercepting", "new TCP connections are taken over now", &StreamFigures::taking),
     field::gauge("open", FieldUnit::kNone, "connections that are open", &StreamFigures::open),
+    field::gauge("connecting", FieldUnit::kNone,
+                 "connections of hosts here that wait until their destination has accepted "
+                 "(`connect: first`)",
+                 &StreamFigures::connecting),
     field::gauge("limit", FieldUnit::kNone, "connections that there may be", &StreamFigures::most),
     field::counter("accepted", FieldUnit::kNone, "connections of hosts here that were taken over",
                    &StreamFigures::accepted),
+    field::counter("declined", FieldUnit::kNone,
+                   "connections of hosts here that were not accepted, because their destination "
+                   "did not accept (`connect: first`)",
+                   &StreamFigures::declined),
     field::counter("connected", FieldUnit::kNone,
                    "connections to hosts here that were opened for the peers' hosts",
                    &StreamFigures::connected),

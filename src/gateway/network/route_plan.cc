@@ -23,7 +23,8 @@ constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDns = 53;
 constexpr uint8_t kWide = 1;
 constexpr Family kBothFamilies[] = {Family::kV4, Family::kV6};
 // Networks that may be those of a LAN whose addresses are not known yet, because the guard is made
-// before the host's network: private ones (RFC 1918, RFC 6598, RFC 4193).
+// before the host's network, or behind a router or tunnel of the LAN: private ones (RFC 1918,
+// RFC 6598, RFC 4193).
 constexpr const char* kMaybeHere[] = {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16",
                                       "100.64.0.0/10", "fc00::/7"};
 // What a LAN's hosts need of each other and of this host: link-local, broadcast and multicast.
@@ -104,13 +105,20 @@ bool usesNames(const Config& config) {
   return std::ranges::any_of(config.peers, [](const PeerConfig& p) { return !p.hosts.empty(); });
 }
 
-/// What a DHCP client sends to renew its lease leaves by the uplink. A program of this host that is
-/// asked for a peer's name must be able to ask others while the tunnel cannot carry the question. A
-/// guard, which may outlive the daemon, drops such questions all the same.
+/// What this host sends past the tunnel, by its main table. What a DHCP client sends to renew its
+/// lease leaves by the uplink. A program of this host that is asked for a peer's name must be able
+/// to ask others while the tunnel cannot carry the question. A guard, which may outlive the daemon,
+/// drops such questions all the same.
 void addExceptions(const Config& config, const RouteSituation& situation, Family family,
                    RoutePlan& out) {
-  if (config.uplinks.empty()) return;
   const HostNumbers& numbers = situation.numbers;
+  for (const MarkMatch& mark : config.device.bypassMarks) {
+    RuleSpec rule = exceptionFor(family, 0, 0, 0, numbers);
+    rule.mark = mark.value;
+    rule.markMask = mark.mask;
+    out.rules.push_back(std::move(rule));
+  }
+  if (config.uplinks.empty()) return;
   if (family == Family::kV4)
     out.rules.push_back(exceptionFor(family, ip::kUdp, kDhcpClient, kDhcpServer, numbers));
   if (!usesNames(config) || !situation.asksHere || situation.peerUp) return;
@@ -127,29 +135,53 @@ std::vector<Prefix> guardedNetworks(const Config& config) {
   return out;
 }
 
-/// The networks within guarded ones that are not guarded. `isKnown`: all uplinks' interfaces are
-/// known and will be, so that what leaves by others stays on this side.
-std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector<Prefix>& lans,
-                           bool isKnown) {
-  std::vector<Prefix> out;
-  for (const Prefix& lan : lans)
-    if (isHeldByOne(guarded, lan)) out.push_back(lan);
-  auto spare = [&](const char* text) {
+/// Adds those of the networks that are within guarded ones, without being guarded themselves.
+template <typename Texts>
+void addWithin(const std::vector<Prefix>& guarded, const Texts& texts, std::vector<Prefix>& out) {
+  for (const char* text : texts) {
     Prefix network = *Prefix::parse(text);
     if (isHeldByOne(guarded, network) && !isAmong(guarded, network) && !isAmong(out, network))
       out.push_back(network);
-  };
-  if (isKnown) std::ranges::for_each(kMaybeHere, spare);
-  std::ranges::for_each(kAlwaysHere, spare);
+  }
+}
+
+/// The networks within guarded ones that are on this side for sure.
+std::vector<Prefix> spared(const std::vector<Prefix>& guarded, const std::vector<Prefix>& lans) {
+  std::vector<Prefix> out;
+  for (const Prefix& lan : lans)
+    if (isHeldByOne(guarded, lan)) out.push_back(lan);
+  addWithin(guarded, kAlwaysHere, out);
   return out;
 }
 
-/// Whether each uplink is found by the very name of its interface. One that is found in another way
-/// may get another name while no daemon is there to follow.
-bool areNamed(const std::vector<UplinkConfig>& uplinks, const std::vector<std::string>& names) {
-  return std::ranges::equal(uplinks, names, [](const UplinkConfig& u, const std::string& name) {
-    return !name.empty() && name == u.interface;
-  });
+/// Tells the uplinks, and what else may lead past the tunnel, from the LAN's interfaces, also for
+/// the time in which no daemon is there to follow. An uplink that is there may be renamed, so its
+/// index counts, too. One that comes has a larger index than those that are there, and may have any
+/// name. `isEarly`: no daemon has followed the host yet, so a configured name that no interface has
+/// may become a further name of one that is there.
+void addInterfaces(const Config& config, const NetworkTable& host, const std::string& device,
+                   bool isEarly, FilterRules& out) {
+  out.uplinks = interfacesOf(config.uplinks, host);
+  std::erase(out.uplinks, "");
+  bool mayCome = false, mayBeThere = false;
+  for (const UplinkConfig& uplink : config.uplinks) {
+    const Link* link = host.find(uplink.selector());
+    if (link) out.uplinkIndices.push_back(static_cast<uint32_t>(link->index));
+    mayCome |= !link || link->name != uplink.interface;
+    mayBeThere |= isEarly && !link && !uplink.interface.empty();
+  }
+  for (const DefaultRoute& route : host.defaultRoutes()) {
+    auto link = host.links().find(route.link);
+    if (link == host.links().end()) continue;
+    const std::string& name = link->second.name;
+    if (name != device && !isAmong(out.uplinks, name) && !isAmong(out.outward, name))
+      out.outward.push_back(name);
+  }
+  if (!mayCome) return;
+  out.newest = 0;
+  for (const auto& [index, link] : host.links())
+    if (link.master == 0 && !mayBeThere)
+      out.newest = std::max(*out.newest, static_cast<uint32_t>(index));
 }
 
 /// The addresses whose longest prefix among both lists is in `here`.
@@ -172,14 +204,17 @@ std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
 }
 
 void addGuard(const Config& config, const NetworkTable& host, const RouteSituation& situation,
-              RoutePlan& out) {
+              bool isEarly, RoutePlan& out) {
   const HostNumbers& numbers = situation.numbers;
-  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
-  bool isKnown = areNamed(config.uplinks, uplinks);
-  std::erase(uplinks, "");
+  FilterRules& filter = out.filter;
+  addInterfaces(config, host, situation.device, isEarly, filter);
   std::vector<Prefix> guarded = guardedNetworks(config),
-                      lans = lanNetworks(config, host, situation.device),
-                      here = spared(guarded, lans, isKnown);
+                      here = spared(guarded, lanNetworks(config, host, situation.device)), maybe;
+  addWithin(guarded, kMaybeHere, maybe);
+  filter.here = rangesWithin(guarded, here);
+  filter.maybeHere = rangesWithin(guarded, maybe);
+  // The routes do not know by which interface a packet would leave.
+  if (filter.outward.empty() && !filter.newest) addWithin(guarded, kMaybeHere, here);
   uint32_t table = HostNumbers::guardTable(situation.device);
   size_t routes = out.routes.size(), rules = out.rules.size();
   for (const Prefix& network : guarded)
@@ -200,13 +235,13 @@ void addGuard(const Config& config, const NetworkTable& host, const RouteSituati
   }
   for (; routes < out.routes.size(); ++routes) out.routes[routes].stays = true;
   for (; rules < out.rules.size(); ++rules) out.rules[rules].stays = true;
-  FilterRules& filter = out.filter;
   filter.guard = true;
-  filter.uplinks = std::move(uplinks);
   filter.outside = numbers.outsideMark();
   filter.outsideMask = numbers.outsideMask();
+  filter.bypass = config.device.bypassMarks;
   filter.guarded = joined(rangesOf(guarded));
-  filter.here = rangesWithin(guarded, here);
+  std::erase_if(guarded, [](const Prefix& p) { return p.length <= kWide; });
+  filter.ownOnly = joined(rangesOf(std::move(guarded)));
 }
 
 void addReplies(const RouteSituation& situation, RoutePlan& out) {
@@ -214,6 +249,27 @@ void addReplies(const RouteSituation& situation, RoutePlan& out) {
   out.filter.markMask = situation.numbers.markMask;
   out.filter.replies = situation.replies;
   out.filter.renewal = situation.numbers.ownMark();
+}
+
+/// Leaves to other programs of this host what they take over, where the routes lead to more than a
+/// few private networks.
+void addLocal(const Config& config, const RouteSituation& situation, Family family,
+              RoutePlan& out) {
+  out.filter.localMark = situation.numbers.interceptedMark();
+  if (config.tunnel.streams.on) return;  // InterceptPolicy has the rest
+  LocalDelivery delivery = localDelivery(family, situation.device, situation.numbers);
+  out.routes.push_back(std::move(delivery.route));
+  out.rules.push_back(std::move(delivery.rule));
+}
+
+RoutePlan guardPlan(const Config& config, const NetworkTable& host, const RouteSituation& situation,
+                    bool isEarly) {
+  RoutePlan out;
+  if (config.device.whenDown != DeviceConfig::WhenDown::kBlock || config.device.routes.empty())
+    return out;
+  addGuard(config, host, situation, isEarly, out);
+  addReplies(situation, out);
+  return out;
 }
 
 }  // namespace
@@ -262,17 +318,12 @@ bool endangersReplies(const Config& config, const NetworkTable& host) {
 
 RoutePlan planGuard(const Config& config, const NetworkTable& host,
                     const RouteSituation& situation) {
-  RoutePlan out;
-  if (config.device.whenDown != DeviceConfig::WhenDown::kBlock || config.device.routes.empty())
-    return out;
-  addGuard(config, host, situation, out);
-  addReplies(situation, out);
-  return out;
+  return guardPlan(config, host, situation, true);
 }
 
 RoutePlan planRoutes(const Config& config, const NetworkTable& host,
                      const RouteSituation& situation) {
-  RoutePlan out = planGuard(config, host, situation);
+  RoutePlan out = guardPlan(config, host, situation, false);
   const std::vector<Prefix>& wanted = config.device.routes;
   const HostNumbers& numbers = situation.numbers;
   std::vector<Prefix> lans = lanNetworks(config, host, situation.device);
@@ -291,6 +342,7 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
         std::ranges::any_of(wanted, [&](const Prefix& p) { return isOfFamily(p, family); });
     if (!isMeant || direct) continue;
     addExceptions(config, situation, family, out);
+    if (!situation.replies.empty()) addLocal(config, situation, family, out);
     bool isWide = std::ranges::any_of(
         wanted, [&](const Prefix& p) { return isOfFamily(p, family) && p.length <= kWide; });
     RuleSpec tunnel = ruleOf(family, numbers.tunnelRule(isWide), numbers.tunnelTable());

@@ -40,8 +40,8 @@ struct RouteSituation {
 RoutePlan planRoutes(const Config& config, const NetworkTable& host,
                      const RouteSituation& situation);
 
-/// The part of it that outlives the gateway: the guard of `when-down: block`. Empty for another
-/// configuration.
+/// The part of it that outlives the gateway: the guard of `when-down: block`. The host's network
+/// may not be up yet. Empty for another configuration.
 RoutePlan planGuard(const Config& config, const NetworkTable& host,
                     const RouteSituation& situation);
 

@@ -12,12 +12,6 @@ namespace braid {
 
 namespace {
 
-Prefix everything(Address::Family family) {
-  Address any;
-  any.family = family;
-  return {any, 0};
-}
-
 // An address of the range that a host may have. The first one may be a network's own address.
 Address inside(const AddressRange& range) {
   Address a = range.first;
@@ -75,6 +69,9 @@ void InterceptPolicy::configure(const Config& config, const std::string& device,
   wanted_.markMask = numbers.markMask;
   wanted_.match = config.streams.match;
   wanted_.exclude = config.streams.exclude;
+  wanted_.waits = config.streams.connect == StreamsConfig::Connect::kFirst && host_.canGiveBack();
+  if (!wanted_.waits && config.streams.connect == StreamsConfig::Connect::kFirst)
+    spdlog::warn("streams.connect: first needs CAP_NET_RAW; connections are accepted at once");
   std::vector<Prefix> prefixes;
   for (const PeerConfig& peer : config.peers)
     prefixes.insert(prefixes.end(), peer.options.prefixes.begin(), peer.options.prefixes.end());
@@ -150,20 +147,10 @@ void InterceptPolicy::removeStale(HostNetwork& network, const HostNumbers& numbe
 void InterceptPolicy::steer() {
   if (steered_) return;
   for (Address::Family family : {Address::Family::kV4, Address::Family::kV6}) {
-    RouteSpec route;
-    route.destination = everything(family);
-    route.device = wanted_.device;
-    route.table = numbers_.interceptedTable();
-    route.kind = RouteSpec::Kind::kLocal;
-    RuleSpec rule;
-    rule.family = family;
-    rule.priority = numbers_.interceptedRule();
-    rule.table = route.table;
-    rule.mark = wanted_.mark;
-    rule.markMask = wanted_.markMask;
+    LocalDelivery delivery = localDelivery(family, wanted_.device, numbers_);
     try {
-      network_.addRoute(route);
-      network_.addRule(rule);
+      network_.addRoute(delivery.route);
+      network_.addRule(delivery.rule);
     } catch (const SystemError& e) {
       if (family == Address::Family::kV4) throw;
       spdlog::warn("streams: only for IPv4: {}", e.what());  // a machine without IPv6

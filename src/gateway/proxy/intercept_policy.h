@@ -42,8 +42,9 @@ class InterceptPolicy {
   InterceptPolicy(StreamHost& host, HostNetwork& network, const StreamApi& lanes, LogLimiter& log)
       : host_(host), network_(network), lanes_(lanes), log_(log) {}
 
-  /// Applies the configuration. `device`: name of the gateway's interface. Call setUplinks(),
-  /// follow() and update() afterwards.
+  /// Applies the configuration. `device`: name of the gateway's interface. Where the host cannot
+  /// give connections back, they are taken over at once. Call setUplinks(), follow() and update()
+  /// afterwards.
   void configure(const Config& config, const std::string& device, const HostNumbers& numbers);
   /// The names of the uplinks' interfaces. Call follow() and update() afterwards.
   void setUplinks(const std::vector<std::string>& interfaces);
@@ -68,6 +69,8 @@ class InterceptPolicy {
   bool open() const { return open_; }
   /// New connections to this address are taken over, too.
   bool takes(const Address& destination) const;
+  /// New connections are let through to the device first (Interception::waits).
+  bool waits() const { return made_ && applied_.waits; }
   /// How often taking over stopped because there was no room.
   uint64_t lifts() const { return lifts_; }
 

@@ -72,7 +72,9 @@ bool ProxyConnection::connect(Time now) {
     return true;
   }
   connecting_ = failed_ = false;
-  return error == 0 || fail(error, now);
+  if (error != 0) return fail(error, now);
+  lanes_.answer(stream_);
+  return true;
 }
 
 bool ProxyConnection::upward(Time now) {

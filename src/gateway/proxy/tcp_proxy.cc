@@ -4,6 +4,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "inet/icmp.h"
+#include "inet/inner_packet.h"
+#include "inet/tcp.h"
+
 namespace braid {
 
 namespace {
@@ -36,14 +40,15 @@ size_t enough(size_t most) {
 }  // namespace
 
 TcpProxy::TcpProxy(Host& host, const NetworkMonitor& monitor, const std::string& device,
-                   StreamApi& lanes, LogLimiter& log)
+                   StreamApi& lanes, PacketPool& pool, LogLimiter& log)
     : clock_(host.clock()),
       monitor_(monitor),
       lanes_(lanes),
       device_(device),
       host_(host.openStreams(device, *this)),
       policy_(*host_, host.network(), lanes, log),
-      accept_(host.network(), monitor, device, log) {}
+      accept_(host.network(), monitor, device, log),
+      pending_(pool) {}
 
 TcpProxy::~TcpProxy() = default;
 
@@ -57,6 +62,7 @@ void TcpProxy::configure(const Config& config, const std::vector<std::string>& u
   policy_.follow(monitor_.table());
   watchRoom(now);
   policy_.update(!full_, now);
+  if (!policy_.waits()) dropPending(kNever, now);
 }
 
 size_t TcpProxy::most(const Config& config) const {
@@ -69,9 +75,9 @@ void TcpProxy::onChange(Time now) {
 }
 
 Time TcpProxy::deadline() const {
-  return std::min({policy_.deadline(), acceptAgain_,
-                   attempts_.empty() ? kNever : attempts_.front().until,
-                   waiting_.empty() ? kNever : waiting_.front().until, lookAgain_});
+  return std::min(
+      {policy_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until,
+       waiting_.empty() ? kNever : waiting_.front().until, lookAgain_, pending_.deadline()});
 }
 
 void TcpProxy::stop() {
@@ -79,6 +85,8 @@ void TcpProxy::stop() {
   host_->wantAccept(false);
   pumps_.clear();
   waiting_.clear();
+  while (pending_.expire(kNever)) {
+  }
   lookAgain_ = kNever;
   open_ = 0;
 }
@@ -88,9 +96,56 @@ StreamFigures TcpProxy::figures() const {
   out.on = true;
   out.taking = policy_.open();
   out.open = open_;
+  out.connecting = pending_.size();
   out.most = most_;
   out.lifts = policy_.lifts();
   return out;
+}
+
+// ---- connections of local hosts that wait until their destination has accepted
+
+bool TcpProxy::onPacket(Packet& packet, Time now) {
+  if (onUnreachable(packet.view(), now)) return true;
+  if (!policy_.waits() || !isTcpConnect(packet.view())) return false;
+  std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
+  // The listener would not take data that comes with a SYN (RFC 7413).
+  if (!ip || !ip->tcp || ip->payloadLength > 0) return false;
+  const StreamEnds ends{{ip->src, ip->sport}, {ip->dst, ip->dport}};
+  if (pending_.repeat(ends, packet, now)) return true;
+  if (!policy_.takes(ip->dst) || !hasRoom() || pending_.isFull() || !lanes_.canOpen(ip->dst) ||
+      !host_->wasLetThrough(ends.source, ends.destination))
+    return false;
+  if (!lanes_.canAsk(ip->dst)) {
+    host_->giveBack(packet.view());
+    return true;
+  }
+  StreamHandle stream = lanes_.openAsking(ends, now);
+  if (!stream) return false;
+  pending_.add(stream, ends, std::move(packet), now);
+  noteRoom(ip->dst);
+  return true;
+}
+
+std::optional<PendingConnects::Output> TcpProxy::pollPacket() {
+  while (std::optional<PendingConnects::Output> out = pending_.poll()) {
+    if (out->way != PendingConnects::Way::kListener) return out;
+    host_->giveBack(out->packet.view());
+  }
+  return std::nullopt;
+}
+
+void TcpProxy::onPending(const StreamEvent& event, const StreamEnds& ends, Time now) {
+  if (event.answered) pending_.onAnswer(event.stream, now);
+  if (!event.reset) return;
+  figures_.count(*event.reset);
+  if (*event.reset == StreamCause::kForbidden)
+    policy_.avoid({ends.source.address, ends.destination.address}, now);
+  figures_.declined += pending_.onReset(event.stream, *event.reset, now);
+}
+
+void TcpProxy::dropPending(Time then, Time now) {
+  while (std::optional<StreamHandle> stream = pending_.expire(then))
+    if (*stream) refuse(*stream, StreamCause::kReset, now);
 }
 
 // ---- connections of local hosts
@@ -134,6 +189,11 @@ void TcpProxy::noteRoom(const Address& destination) {
 // When a connection is turned away, its socket is closed at the end of this function, which resets
 // the connection.
 void TcpProxy::take(StreamHost::Accepted&& accepted, Time now) {
+  if (auto stream = pending_.join({accepted.source, accepted.destination})) {
+    if (!*stream) return;
+    begin(*stream, accepted);
+    return list(*find(*stream));  // the stream may have bytes already
+  }
   if (hasRoom()) {
     if (open(accepted, now)) return;
     if (waiting_.size() < kMostWaiting) {
@@ -148,11 +208,15 @@ void TcpProxy::take(StreamHost::Accepted&& accepted, Time now) {
 bool TcpProxy::open(StreamHost::Accepted& accepted, Time now) {
   StreamHandle stream = lanes_.open({accepted.source, accepted.destination}, now);
   if (!stream) return false;
+  begin(stream, accepted);
+  return true;
+}
+
+void TcpProxy::begin(StreamHandle stream, StreamHost::Accepted& accepted) {
   ++figures_.accepted;
   host_->retag(*accepted.socket, tagOf(stream));  // and reports what has come meanwhile
   add(stream, std::move(accepted.socket),
       StreamPair{accepted.source.address, accepted.destination.address});
-  return true;
 }
 
 // Tries the waiting connections again. None of them waits behind those to another peer. Works in
@@ -189,12 +253,16 @@ void TcpProxy::acceptAgain(Time now) {
 // Starts and stops taking connections over. New connections are carried as packets before the bound
 // is reached, so that those that already wait to be accepted still find room.
 void TcpProxy::watchRoom(Time now) {
-  bool full =
-      acceptAgain_ != kNever || (full_ ? used() > enough(bound_) : used() >= almost(bound_));
+  bool full = acceptAgain_ != kNever || isNearly(used(), bound_) ||
+              isNearly(pending_.size(), PendingConnects::kMost);
   if (full == full_) return;
   full_ = full;
   if (!full) bound_ = most_;
   policy_.update(!full_, now);
+}
+
+bool TcpProxy::isNearly(size_t count, size_t most) const {
+  return full_ ? count > enough(most) : count >= almost(most);
 }
 
 // ---- connections to local hosts
@@ -224,6 +292,26 @@ void TcpProxy::connect(StreamHandle stream, Time now) {
   attempts_.push_back({stream, now + kConnectTime});
 }
 
+// When this host does not find a local host in its network, its kernel tells that to the source of
+// the connection. That is the client's address, which is behind the device.
+bool TcpProxy::onUnreachable(ByteView packet, Time now) {
+  if (attempts_.empty()) return false;
+  std::optional<FlowKey> flow = unreachableTcp(packet);
+  if (!flow) return false;
+  const StreamEnds lost{{flow->source(), flow->sport}, {flow->destination(), flow->dport}};
+  for (const Attempt& attempt : attempts_) {
+    const StreamHandle stream = attempt.stream;
+    ProxyConnection* pump = find(stream);
+    if (!pump || !pump->connecting() || *lanes_.ends(stream) != lost) continue;
+    std::optional<InnerPacket> ip = parseInnerPacket(packet);
+    if (!monitor_.table().isOwn(ip->src)) return false;  // another host may have forged it
+    refuse(stream, StreamCause::kUnreachable, now);
+    drop(stream);
+    return true;
+  }
+  return false;
+}
+
 void TcpProxy::refuse(StreamHandle stream, StreamCause cause, Time now) {
   figures_.count(cause);
   lanes_.reset(stream, cause, now);
@@ -237,6 +325,7 @@ void TcpProxy::expire(Time now) {
     refuse(stream, StreamCause::kTimedOut, now);
     drop(stream);
   }
+  dropPending(now, now);
 }
 
 // ---- all connections
@@ -274,6 +363,7 @@ void TcpProxy::onReady(uint64_t tag, Ready ready) {
 }
 
 void TcpProxy::onEvent(const StreamEvent& event, Time now) {
+  if (const StreamEnds* ends = pending_.find(event.stream)) return onPending(event, *ends, now);
   if (event.opened) connect(event.stream, now);
   ProxyConnection* pump = find(event.stream);
   if (!pump) return;
@@ -311,6 +401,7 @@ bool TcpProxy::turn(Time now) {
     if (ProxyConnection* pump = find(stream)) move(*pump, now);
   moving_.clear();
   bool all = takeEvents(now);
+  acted_ |= pending_.hasOutput();
   takeWaiting(now);
   acceptAgain(now);
   watchRoom(now);

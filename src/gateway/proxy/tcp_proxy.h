@@ -13,6 +13,7 @@
 #include "gateway/log/log.h"
 #include "gateway/proxy/accept_policy.h"
 #include "gateway/proxy/intercept_policy.h"
+#include "gateway/proxy/pending_connects.h"
 #include "gateway/proxy/proxy_connection.h"
 #include "host/host.h"
 #include "tunnel/api/streams.h"
@@ -49,7 +50,7 @@ class TcpProxy : private StreamObserver {
   /// `device`: name of the gateway's interface. All other arguments must outlive this. Throws
   /// SystemError.
   TcpProxy(Host& host, const NetworkMonitor& monitor, const std::string& device, StreamApi& lanes,
-           LogLimiter& log);
+           PacketPool& pool, LogLimiter& log);
   ~TcpProxy() override;
   TcpProxy(const TcpProxy&) = delete;
   TcpProxy& operator=(const TcpProxy&) = delete;
@@ -65,6 +66,13 @@ class TcpProxy : private StreamObserver {
   /// Call when what the peers can open, or the host's interfaces or default routes, may have
   /// changed.
   void onChange(Time now);
+  /// Is shown each packet that comes out of the device. Returns true, and has taken it, when it
+  /// begins a connection that is to become a stream (`connect: first`), or says that a connection
+  /// to a local host cannot be made.
+  bool onPacket(Packet& packet, Time now);
+  /// Takes the next packet for the device or the tunnel; nullopt when there is none. Call until
+  /// then after each turn().
+  std::optional<PendingConnects::Output> pollPacket();
   /// Does what is due. Returns true when more is left: call again at once.
   bool turn(Time now);
   /// Whether the last turn used the streams, so that the tunnel may have datagrams to send.
@@ -91,11 +99,16 @@ class TcpProxy : private StreamObserver {
 
   void take(StreamHost::Accepted&& accepted, Time now);
   bool open(StreamHost::Accepted& accepted, Time now);
+  void begin(StreamHandle stream, StreamHost::Accepted& accepted);
   void takeWaiting(Time now);
   void acceptAgain(Time now);
   /// False: events that open connections are left for the next turn.
   bool takeEvents(Time now);
   void onEvent(const StreamEvent& event, Time now);
+  bool onUnreachable(ByteView packet, Time now);
+  void onPending(const StreamEvent& event, const StreamEnds& ends, Time now);
+  /// Gives up the connections that wait for their destinations and that nobody waits for at `then`.
+  void dropPending(Time then, Time now);
   void connect(StreamHandle stream, Time now);
   void refuse(StreamHandle stream, StreamCause cause, Time now);
   void add(StreamHandle stream, std::unique_ptr<StreamSocket> socket,
@@ -106,10 +119,13 @@ class TcpProxy : private StreamObserver {
   void drop(StreamHandle stream);
   void expire(Time now);
   void pause(Time until);
-  size_t used() const { return open_ + waiting_.size(); }
+  size_t used() const { return open_ + waiting_.size() + pending_.size(); }
   bool hasRoom() const { return used() < bound_; }
-  bool mayAccept() const { return hasRoom() && waiting_.size() < kMostWaiting; }
-  bool mayAcceptAgain() const { return hasRoom() && waiting_.size() <= kMostWaiting / 2; }
+  /// The connections in `pending_` have room already.
+  bool mayTake() const { return hasRoom() || pending_.size() > 0; }
+  bool mayAccept() const { return mayTake() && waiting_.size() < kMostWaiting; }
+  bool mayAcceptAgain() const { return mayTake() && waiting_.size() <= kMostWaiting / 2; }
+  bool isNearly(size_t count, size_t most) const;
   void watchRoom(Time now);
   void noteRoom(const Address& destination);
 
@@ -120,6 +136,7 @@ class TcpProxy : private StreamObserver {
   std::unique_ptr<StreamHost> host_;
   InterceptPolicy policy_;
   AcceptPolicy accept_;
+  PendingConnects pending_;
   std::vector<std::unique_ptr<ProxyConnection>> pumps_;  ///< by StreamHandle::place
   std::vector<StreamHandle> ready_, moving_;  ///< streams whose connections have something to do
   std::deque<Attempt> attempts_;              ///< connections being opened, oldest first

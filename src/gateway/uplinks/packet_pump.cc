@@ -65,11 +65,22 @@ void PacketPump::onMerged(SocketId socket, RunDamage& damage, uint64_t damaged) 
 // packets enters and leaves per turn. Further packets wait in their queues of the device.
 bool PacketPump::readDevice(Time now) {
   if (!std::exchange(deviceReadable_, false)) return false;
-  newPackets_ +=
-      device_->read(pool_, kTurn, [&](Packet&& p) { tunnel_.onInnerPacket(std::move(p), now); });
+  newPackets_ += device_->read(pool_, kTurn, [&](Packet&& p) {
+    if (!filter_ || !filter_(p, now)) tunnel_.onInnerPacket(std::move(p), now);
+  });
   if (device_->gone()) spdlog::critical("device {} was deleted", device_->name());
   deviceReadable_ = newPackets_ >= kTurn;
   return deviceReadable_ || device_->gone();
+}
+
+void PacketPump::toTunnel(Packet packet, Time now) {
+  tunnel_.onInnerPacket(std::move(packet), now);
+  ++newPackets_;
+}
+
+void PacketPump::toDevice(Packet packet) {
+  device_->write(std::move(packet));
+  device_->flush();
 }
 
 bool PacketPump::turn(Time now) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "gateway/control/gateway_status.h"
 #include "gateway/log/log.h"
@@ -23,6 +25,14 @@ class PacketPump : private SendObserver {
   /// and SocketOptions::mark of all sockets. All references must outlive this.
   PacketPump(Host& host, const DeviceOptions& device, bool socketOffloads, uint32_t socketMark,
              PacketPool& pool, Tunnel& tunnel, LogLimiter& log);
+
+  /// Is shown each packet from the device before the tunnel, and may take it: it then returns true.
+  using Filter = std::function<bool(Packet& packet, Time now)>;
+  void setFilter(Filter filter) { filter_ = std::move(filter); }
+  /// Gives the tunnel a packet that the filter has taken.
+  void toTunnel(Packet packet, Time now);
+  /// Gives the host a packet.
+  void toDevice(Packet packet);
 
   const TunDevice& device() const { return *device_; }
   SocketTable& sockets() { return sockets_; }
@@ -51,6 +61,7 @@ class PacketPump : private SendObserver {
   PacketPool& pool_;
   Tunnel& tunnel_;
   LogLimiter& log_;
+  Filter filter_;
   std::unique_ptr<TunDevice> device_;
   bool deviceReadable_ = false;  ///< it may have packets
   size_t newPackets_ = 0;        ///< from the device, since the last sendDatagrams()

@@ -73,6 +73,19 @@ class FakeStreamHost final : public StreamHost {
   void bar(std::vector<StreamBarrier> barriers) { barriers_ = std::move(barriers); }
   /// The approaches that the gateway asked about last.
   const std::vector<StreamApproach>& approaches() const { return approaches_; }
+  /// This host cannot give connections back.
+  void refuseGivingBack() { canGiveBack_ = false; }
+  bool canGiveBack() override { return canGiveBack_; }
+  /// Simulates that the packet filter has let a new connection through to the device.
+  void letThrough(const Endpoint& source, const Endpoint& destination) {
+    letThrough_.emplace(source, destination);
+  }
+  bool wasLetThrough(const Endpoint& source, const Endpoint& destination) override {
+    return letThrough_.contains({source, destination});
+  }
+  void giveBack(ByteView syn) override { givenBack_.emplace_back(syn.begin(), syn.end()); }
+  /// The packets that were given back since the last call.
+  std::vector<std::vector<uint8_t>> takeGivenBack() { return std::exchange(givenBack_, {}); }
   void stopIntercepting() override { taking_.reset(); }
   std::optional<Accepted> accept(uint64_t tag, int& error) override;
   void wantAccept(bool on) override;
@@ -85,6 +98,9 @@ class FakeStreamHost final : public StreamHost {
  private:
   std::vector<StreamBarrier> barriers_;
   std::vector<StreamApproach> approaches_;
+  bool canGiveBack_ = true;
+  std::set<std::pair<Endpoint, Endpoint>> letThrough_;
+  std::vector<std::vector<uint8_t>> givenBack_;
   StreamObserver& observer_;
   std::deque<Connection> waiting_;
   std::vector<Connection> opened_;

@@ -172,6 +172,20 @@ std::string syncFolder(const std::string& folder) {
   return error == 0 ? "" : "cannot write the folder " + folder + ": " + std::strerror(error);
 }
 
+std::optional<std::string> textOfFile(const std::string& path) {
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> part;
+  ssize_t got;
+  do {
+    got = ::read(file.get(), part.data(), part.size());
+    if (got > 0) text.append(part.data(), static_cast<size_t>(got));
+  } while (got > 0 || (got < 0 && errno == EINTR));
+  if (got < 0) return std::nullopt;
+  return text;
+}
+
 std::string writeDurableFile(const std::string& path, std::string_view text, mode_t mode) {
   int error = place(path, text, mode, ::rename);
   return error == 0 ? "" : "cannot write " + path + ": " + std::strerror(error);

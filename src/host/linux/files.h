@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,8 @@ std::string makeOwnFolder(const std::string& folder, const std::string& user = {
 bool isPrivate(int file, const struct stat& info, const std::string& path,
                const std::string& credentials);
 
+/// A file's contents. nullopt: it cannot be read; errno says why.
+std::optional<std::string> textOfFile(const std::string& path);
 /// Replaces a file atomically: after a crash or a power cut it has the old or the new contents, and
 /// after this function has succeeded, the new ones. Waits for the disk. `mode` is applied whatever
 /// the umask. Returns what went wrong; empty: nothing.

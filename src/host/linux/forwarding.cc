@@ -126,9 +126,8 @@ bool Forwarding::isNeededByOthers() const {
   socket_.dump(RTM_GETLINK, AF_UNSPEC, [&](const nlmsghdr& m) {
     applyNetlink(m, table);
     forEachAttribute(m, sizeof(ifinfomsg), [&](const nlattr* a) {
-      bool isAlias =
-          mnl_attr_get_type(a) == IFLA_IFALIAS && mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0;
-      if (isAlias && std::string_view(mnl_attr_get_str(a)) == kDeviceAlias)
+      bool isGroup = mnl_attr_get_type(a) == IFLA_GROUP && mnl_attr_validate(a, MNL_TYPE_U32) >= 0;
+      if (isGroup && mnl_attr_get_u32(a) == kDeviceGroup)
         ours.insert(static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&m))->ifi_index);
     });
   });

@@ -64,7 +64,7 @@ std::string problemOf(int status) {
     case ARES_ETIMEOUT:
       return "no server answers";
     case ARES_ECONNREFUSED:
-      return "no server can be reached";
+      return "no server can be reached, or each of them refuses to answer";
     case ARES_ENOTFOUND:
     case ARES_ENODATA:
       return "the name does not exist, or has no address";
@@ -97,7 +97,10 @@ class LinkResolver::Lookup {
   Lookup(const Lookup&) = delete;
   Lookup& operator=(const Lookup&) = delete;
 
-  void begin(const LinkResolverFiles& files, uint16_t port);
+  const LookupWay& way() const { return way_; }
+  /// Asks these servers. Called once.
+  void begin(LinkResolvers asked, uint16_t port);
+  bool isBegun() const { return begun_; }
   bool isFor(const LookupWay& way, const HostPort& name) const {
     return way_ == way && result_.name == name;
   }
@@ -123,7 +126,7 @@ class LinkResolver::Lookup {
   LinkResolver& owner_;
   LookupWay way_;
   LookupResult result_;
-  bool done_ = false, ended_ = false;
+  bool begun_ = false, done_ = false, ended_ = false;
   ares_channel channel_ = nullptr;
   std::map<ares_socket_t, std::unique_ptr<Watch>> watches_;
   Timer timer_;
@@ -137,8 +140,9 @@ void LinkResolver::Lookup::end(std::string problem) {
 }
 
 // Servers on this host are asked by sockets that are bound to nothing.
-void LinkResolver::Lookup::begin(const LinkResolverFiles& files, uint16_t port) {
-  result_.asked = files.of(way_);
+void LinkResolver::Lookup::begin(LinkResolvers asked, uint16_t port) {
+  begun_ = true;
+  result_.asked = std::move(asked);
   std::vector<Address>& servers = result_.asked.servers;
   if (!result_.asked.local)
     std::erase_if(servers, [this](const Address& a) { return !isUsable(way_, a); });
@@ -265,6 +269,7 @@ LinkResolver::LinkResolver(Loop& loop, OnResult onResult, LinkResolverFiles file
       onResult_(std::move(onResult)),
       files_(std::move(files)),
       port_(port),
+      manager_(loop),
       done_(loop, [this] { deliver(); }) {
   useLibrary();
 }
@@ -277,7 +282,18 @@ void LinkResolver::request(const LookupWay& way, const HostPort& name) {
   }
   lookups_.remove_if([&](const auto& each) { return each->isOf(way.uplink, name); });
   lookups_.push_back(std::make_unique<Lookup>(*this, way, name));
-  lookups_.back()->begin(files_, port_);
+  if (!files_.needsManager(way)) return begin(*lookups_.back(), {});
+  manager_.ask([this](const NetworkManager::Servers& servers) {
+    for (const auto& each : lookups_) {
+      if (each->isBegun()) continue;
+      auto found = servers.find(each->way().interface);
+      begin(*each, found == servers.end() ? std::vector<Address>{} : found->second);
+    }
+  });
+}
+
+void LinkResolver::begin(Lookup& lookup, const std::vector<Address>& managers) {
+  lookup.begin(files_.of(lookup.way(), managers), port_);
 }
 
 void LinkResolver::deliver() {

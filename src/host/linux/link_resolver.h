@@ -7,6 +7,7 @@
 #include "host/host.h"
 #include "host/linux/link_resolvers.h"
 #include "host/linux/loop.h"
+#include "host/linux/network_manager.h"
 
 namespace braid {
 
@@ -28,12 +29,14 @@ class LinkResolver final : public Resolver {
 
  private:
   class Lookup;
+  void begin(Lookup& lookup, const std::vector<Address>& managers);
   void deliver();
 
   Loop& loop_;
   OnResult onResult_;
   LinkResolverFiles files_;
   uint16_t port_;
+  NetworkManager manager_;
   std::list<std::unique_ptr<Lookup>> lookups_;
   Timer done_;  ///< set when a lookup has its result
 };

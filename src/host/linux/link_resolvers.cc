@@ -131,8 +131,7 @@ std::string LinkResolverFiles::read(const std::string& path) const {
   return out;
 }
 
-LinkResolvers LinkResolverFiles::ofLink(const LookupWay& way) const {
-  std::string index = std::to_string(way.link);
+LinkResolvers LinkResolverFiles::ofSystemd(const std::string& index) const {
   // What others have told systemd-resolved of the interface: resolvectl, NetworkManager.
   LinkResolvers out;
   out.servers = systemdServers(read("/run/systemd/resolve/netif/" + index), "SERVERS");
@@ -140,7 +139,21 @@ LinkResolvers LinkResolverFiles::ofLink(const LookupWay& way) const {
   if (!out.servers.empty()) return out;
   out.servers = systemdServers(read("/run/systemd/netif/links/" + index), "DNS");
   out.source = "systemd-networkd";
+  return out;
+}
+
+bool LinkResolverFiles::needsManager(const LookupWay& way) const {
+  std::string index = std::to_string(way.link);
+  std::error_code error;
+  return way.resolvers.empty() && ofSystemd(index).servers.empty() &&
+         std::filesystem::exists(root_ + "/run/NetworkManager/devices/" + index, error);
+}
+
+LinkResolvers LinkResolverFiles::ofLink(const LookupWay& way,
+                                        const std::vector<Address>& managers) const {
+  LinkResolvers out = ofSystemd(std::to_string(way.link));
   if (!out.servers.empty()) return out;
+  if (!managers.empty()) return {managers, "NetworkManager", false};
   // resolvconf, openresolv, and dhcpcd without either. A file's name begins with the interface's,
   // and each program on the interface (IPv4, IPv6) has a file of its own.
   for (const char* folder : {"/run/resolvconf/interface", "/run/resolvconf/interfaces",
@@ -184,12 +197,13 @@ LinkResolvers LinkResolverFiles::ofHost() const {
   return local;
 }
 
-LinkResolvers LinkResolverFiles::of(const LookupWay& way) const {
+LinkResolvers LinkResolverFiles::of(const LookupWay& way,
+                                    const std::vector<Address>& managers) const {
   auto isInside = [&](const Address& a) {
     return std::find(way.inside.begin(), way.inside.end(), a) != way.inside.end();
   };
   if (!way.resolvers.empty()) return {way.resolvers, "configuration", false};
-  LinkResolvers out = ofLink(way);
+  LinkResolvers out = ofLink(way, managers);
   std::erase_if(out.servers, [&](const Address& a) { return isInside(a) || isLoopback(a); });
   if (!out.servers.empty()) return out;
   out = ofHost();

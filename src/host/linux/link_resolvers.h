@@ -10,21 +10,26 @@ namespace braid {
 
 /// The DNS servers that this host knows of an interface. They are read from the files of
 /// systemd-resolved, systemd-networkd, resolvconf, dhcpcd and dhclient, the first of these that
-/// names any. Without any, the servers of the whole host are taken, NetworkManager's among them.
+/// names any. Without any, the servers of the whole host are taken. NetworkManager has no such
+/// file: it is asked by others (network_manager.h), and comes behind systemd's programs.
 class LinkResolverFiles {
  public:
   /// `root`: the folder that the files are looked up in; "" is this host's.
   explicit LinkResolverFiles(std::string root = {}) : root_(std::move(root)) {}
 
+  /// Whether of() needs to know what NetworkManager says of the interface: it has that interface,
+  /// and what comes before it names no servers.
+  bool needsManager(const LookupWay& way) const;
   /// The servers for lookups on this way, except for those that the tunnel leads to. Without
-  /// servers nobody can be asked.
-  LinkResolvers of(const LookupWay& way) const;
+  /// servers nobody can be asked. `managers`: those of the interface by NetworkManager.
+  LinkResolvers of(const LookupWay& way, const std::vector<Address>& managers = {}) const;
   /// The servers of the whole host (resolv.conf). A program on a loopback address stands for the
   /// servers that it asks, where these are known.
   LinkResolvers ofHost() const;
 
  private:
-  LinkResolvers ofLink(const LookupWay& way) const;
+  LinkResolvers ofSystemd(const std::string& index) const;
+  LinkResolvers ofLink(const LookupWay& way, const std::vector<Address>& managers) const;
   std::string read(const std::string& path) const;
 
   std::string root_;

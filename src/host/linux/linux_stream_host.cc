@@ -17,6 +17,7 @@
 #include "host/linux/nft_rules.h"
 #include "host/linux/sockaddr.h"
 #include "host/system.h"
+#include "inet/inner_packet.h"
 
 namespace braid {
 
@@ -218,9 +219,38 @@ LinuxStreamHost::Listener LinuxStreamHost::listen(Address::Family family) {
 }
 
 void LinuxStreamHost::intercept(const Interception& what, bool takeNew) {
+  for (const UniqueFd& fd : raw_)
+    if (fd) set(fd.get(), SOL_SOCKET, SO_MARK, static_cast<int>(what.mark));
   table_.replace([&](NftBatch& batch, const std::string& table) {
     putInterception(batch, table, what, takeNew, listeners_[0].port, listeners_[1].port);
   });
+}
+
+// A packet that such a socket sends with the mark is routed to the loopback interface, so that
+// neither reverse path filters nor rules for other interfaces see it.
+bool LinuxStreamHost::canGiveBack() {
+  for (const bool v6 : {false, true}) {
+    if (!listeners_[v6].fd) continue;
+    if (!raw_[v6])
+      raw_[v6] = UniqueFd(
+          ::socket(v6 ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_RAW));
+    if (!raw_[v6]) return false;
+  }
+  return true;
+}
+
+bool LinuxStreamHost::wasLetThrough(const Endpoint& source, const Endpoint& destination) {
+  if (!raw_[destination.address.isV6()]) return false;  // it could not be given back
+  return table_.hasElement(passedSet(destination.address.isV6()), passedKey(source, destination));
+}
+
+// When the system has no memory for the packet, the client repeats it.
+void LinuxStreamHost::giveBack(ByteView syn) {
+  std::optional<InnerPacket> ip = parseInnerPacket(syn);
+  if (!ip) return;
+  SocketAddress to;
+  socklen_t length = toSocketAddress({ip->dst, 0}, to);
+  ::sendto(raw_[ip->isV6()].get(), syn.data(), ip->size, 0, &to.any, length);
 }
 
 namespace {

@@ -55,6 +55,9 @@ class LinuxStreamHost final : public StreamHost {
   std::optional<std::vector<StreamBarrier>> barriers(const Interception& what,
                                                      const std::vector<StreamApproach>& approaches,
                                                      bool again) override;
+  bool canGiveBack() override;
+  bool wasLetThrough(const Endpoint& source, const Endpoint& destination) override;
+  void giveBack(ByteView syn) override;
   void stopIntercepting() override { table_.remove(); }
   std::optional<Accepted> accept(uint64_t tag, int& error) override;
   void wantAccept(bool on) override;
@@ -87,6 +90,7 @@ class LinuxStreamHost final : public StreamHost {
   UniqueFd epoll_;
   UniqueFd spare_;         ///< a descriptor in reserve, see turnAway()
   Listener listeners_[2];  ///< IPv4, IPv6
+  UniqueFd raw_[2];        ///< IPv4, IPv6: send whole IP packets; of giveBack()
   NftTable table_;
   IoWatcher watcher_;
 };

@@ -186,6 +186,7 @@ std::optional<FoundRule> parseRule(const nlmsghdr& message) {
   out.spec.family = anyAddress(body->family).family;
   out.spec.table = body->table;
   out.spec.inverted = (body->flags & FIB_RULE_INVERT) != 0;
+  out.isWhole = body->action == FR_ACT_TO_TBL && body->dst_len == 0 && body->tos == 0;
   forEachAttribute(message, sizeof *body, [&](const nlattr* a) {
     switch (mnl_attr_get_type(a)) {
       case FRA_TABLE:
@@ -203,6 +204,12 @@ std::optional<FoundRule> parseRule(const nlmsghdr& message) {
       case FRA_IIFNAME:
         out.spec.localOnly = mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0 &&
                              std::string_view(mnl_attr_get_str(a)) == kLoopback;
+        out.isWhole &= out.spec.localOnly;
+        break;
+      case FRA_UID_RANGE:
+      case FRA_L3MDEV:
+      case FRA_TUN_ID:
+        out.isWhole = false;
         break;
       case FRA_IP_PROTO:
         out.spec.protocol = readU8(a);
@@ -387,6 +394,22 @@ NetlinkSocket::Heard NetlinkSocket::hear(const OnMessage& onMessage) {
     if (m.nlmsg_type >= NLMSG_MIN_TYPE) onMessage(m);
   });
   return Heard::kMessages;
+}
+
+std::vector<FoundRule> readRules(NetlinkSocket& socket) {
+  std::vector<FoundRule> out;
+  auto look = [&](const nlmsghdr& m) {
+    if (auto found = parseRule(m)) out.push_back(std::move(*found));
+  };
+  for (uint8_t family : {AF_INET, AF_INET6}) {
+    try {
+      socket.dump(RTM_GETRULE, family, look);
+    } catch (const SystemError& e) {
+      if (e.code() != EOPNOTSUPP && e.code() != EAFNOSUPPORT)
+        throw;  // a machine without the family
+    }
+  }
+  return out;
 }
 
 }  // namespace braid

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "host/network.h"
 
@@ -17,8 +18,9 @@ namespace braid {
 /// is not assigned in /etc/iproute2/rt_protos.
 inline constexpr uint8_t kBraidProtocol = 66;
 
-/// The alias (`ip link` shows it) by which other gateways know a gateway's device.
-inline constexpr const char* kDeviceAlias = "Braid";
+/// The group of interfaces (`ip link` shows it) in which gateways' devices are, by which other
+/// gateways and their packet filters know them. The number is not assigned in /etc/iproute2/group.
+inline constexpr uint32_t kDeviceGroup = 66;
 
 /// Builds a netlink request. The buffer is large enough for every request of this project.
 class NetlinkRequest {
@@ -39,8 +41,6 @@ class NetlinkRequest {
   }
   /// A range that is one port.
   void putPort(uint16_t type, uint16_t port);
-  /// An attribute without contents.
-  void putEmpty(uint16_t type) { mnl_attr_put(&header(), type, 0, ""); }
   void put(uint16_t type, const Address& a) {
     mnl_attr_put(&header(), type, a.view().size(), a.view().data());
   }
@@ -69,6 +69,7 @@ struct FoundRoute {
 struct FoundRule {
   RuleSpec spec;
   uint8_t protocol = 0;
+  bool isWhole = true;  ///< it leads to a table, and `spec` holds all its conditions
 };
 struct FoundAddress {
   InterfaceAddress address;
@@ -169,5 +170,8 @@ class NetlinkSocket {
   uint32_t sequence_ = 0;
   bool unfinished_ = false;  // the answer to a request was not read to its end
 };
+
+/// The host's policy routing rules of both families. One may be there twice. Throws SystemError.
+std::vector<FoundRule> readRules(NetlinkSocket& socket);
 
 }  // namespace braid

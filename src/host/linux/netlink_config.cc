@@ -312,18 +312,8 @@ std::vector<Prefix> NetlinkConfig::networksElsewhere(const std::string& device) 
 
 std::vector<RuleSpec> NetlinkConfig::rules() {
   std::vector<RuleSpec> out;
-  auto look = [&](const nlmsghdr& m) {
-    auto found = parseRule(m);
-    if (found && found->protocol == kBraidProtocol) out.push_back(found->spec);
-  };
-  for (uint8_t family : {AF_INET, AF_INET6}) {
-    try {
-      socket_.dump(RTM_GETRULE, family, look);
-    } catch (const SystemError& e) {
-      if (e.code() != EOPNOTSUPP && e.code() != EAFNOSUPPORT)
-        throw;  // a machine without the family
-    }
-  }
+  for (const FoundRule& found : readRules(socket_))
+    if (found.protocol == kBraidProtocol) out.push_back(found.spec);
   return out;
 }
 

@@ -19,7 +19,7 @@ struct LinkState {
   bool on = false;
   uint32_t mtu = 0;
   uint32_t master = 0;
-  std::string alias;
+  uint32_t group = 0;
 };
 
 LinkState readLink(NetlinkSocket& socket, const std::string& device, int index) {
@@ -30,11 +30,10 @@ LinkState readLink(NetlinkSocket& socket, const std::string& device, int index) 
     if (m.nlmsg_type != RTM_NEWLINK || m.nlmsg_len < mnl_nlmsg_size(sizeof(ifinfomsg))) return;
     out.on = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&m))->ifi_flags & IFF_UP;
     forEachAttribute(m, sizeof(ifinfomsg), [&](const nlattr* a) {
-      if (mnl_attr_get_type(a) == IFLA_IFALIAS && mnl_attr_validate(a, MNL_TYPE_NUL_STRING) >= 0)
-        out.alias = mnl_attr_get_str(a);
       if (mnl_attr_get_payload_len(a) < sizeof(uint32_t)) return;
       if (mnl_attr_get_type(a) == IFLA_MTU) out.mtu = mnl_attr_get_u32(a);
       if (mnl_attr_get_type(a) == IFLA_MASTER) out.master = mnl_attr_get_u32(a);
+      if (mnl_attr_get_type(a) == IFLA_GROUP) out.group = mnl_attr_get_u32(a);
     });
   });
   if (answer.error != 0)
@@ -65,19 +64,14 @@ void NetlinkConfig::takeBackLink(const std::string& device, const std::string& t
 }
 
 void NetlinkConfig::setLinkUp(const std::string& device) {
-  // An alias of somebody else's stays.
-  std::string alias = readLink(socket_, device, indexOf(device)).alias;
-  const bool mayName = alias.empty() || alias == kDeviceAlias;
-  auto set = [mayName](bool on) {
-    return [mayName, on](NetlinkRequest& request, ifinfomsg& body) {
+  // A group of somebody else's stays.
+  uint32_t group = readLink(socket_, device, indexOf(device)).group;
+  const bool mayJoin = group == 0 || group == kDeviceGroup;
+  auto set = [mayJoin](bool on) {
+    return [mayJoin, on](NetlinkRequest& request, ifinfomsg& body) {
       body.ifi_change = IFF_UP;
       body.ifi_flags = on ? IFF_UP : 0;
-      if (!mayName) return;
-      if (on) {
-        request.put(IFLA_IFALIAS, std::string(kDeviceAlias));
-      } else {
-        request.putEmpty(IFLA_IFALIAS);
-      }
+      if (mayJoin) request.put(IFLA_GROUP, on ? kDeviceGroup : uint32_t{0});
     };
   };
   auto switchOn = [=, this] {

@@ -157,11 +157,12 @@ NftRule::~NftRule() {
   batch_.endNest(list_);
 }
 
-void NftRule::compare(uint32_t op, ByteView value) {
+NftRule& NftRule::compare(uint32_t op, ByteView value) {
   Expression(batch_, "cmp")
       .number(NFTA_CMP_SREG, NFT_REG_1)
       .number(NFTA_CMP_OP, op)
       .value(NFTA_CMP_DATA, value);
+  return *this;
 }
 
 void NftRule::load(uint32_t reg, ByteView value) {
@@ -171,8 +172,12 @@ void NftRule::load(uint32_t reg, ByteView value) {
 }
 
 void NftRule::payload(uint32_t base, uint32_t offset, uint32_t length) {
+  payloadTo(NFT_REG_1, base, offset, length);
+}
+
+void NftRule::payloadTo(uint32_t reg, uint32_t base, uint32_t offset, uint32_t length) {
   Expression(batch_, "payload")
-      .number(NFTA_PAYLOAD_DREG, NFT_REG_1)
+      .number(NFTA_PAYLOAD_DREG, reg)
       .number(NFTA_PAYLOAD_BASE, base)
       .number(NFTA_PAYLOAD_OFFSET, offset)
       .number(NFTA_PAYLOAD_LEN, length);
@@ -192,13 +197,11 @@ void NftRule::mask(ByteView mask, ByteView flipped) {
 
 NftRule& NftRule::metaIs(uint32_t key, ByteView value) {
   Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, key);
-  compare(NFT_CMP_EQ, value);
-  return *this;
+  return compare(NFT_CMP_EQ, value);
 }
 NftRule& NftRule::interface(uint32_t key, uint32_t op, const std::string& name) {
   Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, key);
-  compare(op, padded(name));
-  return *this;
+  return compare(op, padded(name));
 }
 NftRule& NftRule::protocolIs(uint8_t ipProtocol) {
   return metaIs(NFT_META_L4PROTO, bytesOf(ipProtocol));
@@ -215,12 +218,29 @@ NftRule& NftRule::interfaceIsNot(const std::string& name) {
 NftRule& NftRule::outInterfaceIs(const std::string& name) {
   return interface(NFT_META_OIFNAME, NFT_CMP_EQ, name);
 }
+NftRule& NftRule::outIndexIs(uint32_t index) {
+  return metaIs(NFT_META_OIF, bytesOf(index));
+}
+// Registers are compared byte by byte, so the index must be in network order.
+NftRule& NftRule::outIndexIsAbove(uint32_t index) {
+  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_OIF);
+  Expression(batch_, "byteorder")
+      .number(NFTA_BYTEORDER_SREG, NFT_REG_1)
+      .number(NFTA_BYTEORDER_DREG, NFT_REG_1)
+      .number(NFTA_BYTEORDER_OP, NFT_BYTEORDER_HTON)
+      .number(NFTA_BYTEORDER_LEN, sizeof index)
+      .number(NFTA_BYTEORDER_SIZE, sizeof index);
+  uint32_t bound = htonl(index);
+  return compare(NFT_CMP_GT, bytesOf(bound));
+}
+NftRule& NftRule::outGroupIs(uint32_t group) {
+  return metaIs(NFT_META_OIFGROUP, bytesOf(group));
+}
 
 NftRule& NftRule::tcpFlagsAre(uint8_t mask, uint8_t flags) {
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, kTcpFlags, 1);
   this->mask(bytesOf(mask));
-  compare(NFT_CMP_EQ, bytesOf(flags));
-  return *this;
+  return compare(NFT_CMP_EQ, bytesOf(flags));
 }
 
 NftRule& NftRule::portsAre(uint16_t first, uint16_t last) {
@@ -236,38 +256,39 @@ NftRule& NftRule::portsAre(uint16_t first, uint16_t last) {
 
 NftRule& NftRule::sourcePortIs(uint16_t port) {
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, 0, 2);
-  compare(NFT_CMP_EQ, network16(port));
-  return *this;
+  return compare(NFT_CMP_EQ, network16(port));
 }
 
 NftRule& NftRule::icmpv6TypesAre(uint8_t first, uint8_t last) {
   protocolIs(IPPROTO_ICMPV6);
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, 0, 1);
   compare(NFT_CMP_GTE, bytesOf(first));
-  compare(NFT_CMP_LTE, bytesOf(last));
-  return *this;
+  return compare(NFT_CMP_LTE, bytesOf(last));
+}
+
+NftRule& NftRule::isMarked() {
+  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_MARK);
+  uint32_t none = 0;
+  return compare(NFT_CMP_NEQ, bytesOf(none));
 }
 
 // Marks are in host byte order.
 NftRule& NftRule::markIs(uint32_t value, uint32_t mask) {
   Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_MARK);
   this->mask(bytesOf(mask));
-  compare(NFT_CMP_EQ, bytesOf(value));
-  return *this;
+  return compare(NFT_CMP_EQ, bytesOf(value));
 }
 
 NftRule& NftRule::connectionMarkIs(uint32_t value, uint32_t mask) {
   Expression(batch_, "ct").number(NFTA_CT_DREG, NFT_REG_1).number(NFTA_CT_KEY, NFT_CT_MARK);
   this->mask(bytesOf(mask));
-  compare(NFT_CMP_EQ, bytesOf(value));
-  return *this;
+  return compare(NFT_CMP_EQ, bytesOf(value));
 }
 
 NftRule& NftRule::isReply(bool reply) {
   uint8_t direction = reply ? IP_CT_DIR_REPLY : IP_CT_DIR_ORIGINAL;
   Expression(batch_, "ct").number(NFTA_CT_DREG, NFT_REG_1).number(NFTA_CT_KEY, NFT_CT_DIRECTION);
-  compare(NFT_CMP_EQ, bytesOf(direction));
-  return *this;
+  return compare(NFT_CMP_EQ, bytesOf(direction));
 }
 
 NftRule& NftRule::addressIn(uint32_t offset, ByteView address, unsigned length) {
@@ -278,8 +299,7 @@ NftRule& NftRule::addressIn(uint32_t offset, ByteView address, unsigned length) 
     bits[i / 8] = static_cast<uint8_t>(bits[i / 8] | 0x80 >> i % 8);
   payload(NFT_PAYLOAD_NETWORK_HEADER, offset, static_cast<uint32_t>(address.size()));
   mask(ByteView(bits).first(address.size()));
-  compare(NFT_CMP_EQ, address);
-  return *this;
+  return compare(NFT_CMP_EQ, address);
 }
 
 NftRule& NftRule::destinationIn(ByteView address, unsigned length) {
@@ -308,8 +328,7 @@ NftRule& NftRule::addressType(uint32_t flags, uint32_t op, uint32_t type) {
       .number(NFTA_FIB_DREG, NFT_REG_1)
       .number(NFTA_FIB_RESULT, NFT_FIB_RESULT_ADDRTYPE)
       .number(NFTA_FIB_FLAGS, flags);
-  compare(op, bytesOf(type));
-  return *this;
+  return compare(op, bytesOf(type));
 }
 
 NftRule& NftRule::destinationIsOfThisHost() {
@@ -317,6 +336,9 @@ NftRule& NftRule::destinationIsOfThisHost() {
 }
 NftRule& NftRule::destinationIsNotOfInputInterface() {
   return addressType(NFTA_FIB_F_DADDR | NFTA_FIB_F_IIF, NFT_CMP_NEQ, RTN_LOCAL);
+}
+NftRule& NftRule::sourceIsOfThisHost() {
+  return addressType(NFTA_FIB_F_SADDR, NFT_CMP_EQ, RTN_LOCAL);
 }
 NftRule& NftRule::sourceIsNotOfThisHost() {
   return addressType(NFTA_FIB_F_SADDR, NFT_CMP_NEQ, RTN_LOCAL);
@@ -326,8 +348,7 @@ NftRule& NftRule::destinationWasChanged() {
   uint32_t changed = IPS_DST_NAT, none = 0;
   Expression(batch_, "ct").number(NFTA_CT_DREG, NFT_REG_1).number(NFTA_CT_KEY, NFT_CT_STATUS);
   mask(bytesOf(changed));
-  compare(NFT_CMP_NEQ, bytesOf(none));
-  return *this;
+  return compare(NFT_CMP_NEQ, bytesOf(none));
 }
 
 NftRule& NftRule::routedTo(const std::string& interface) {
@@ -335,8 +356,7 @@ NftRule& NftRule::routedTo(const std::string& interface) {
       .number(NFTA_FIB_DREG, NFT_REG_1)
       .number(NFTA_FIB_RESULT, NFT_FIB_RESULT_OIFNAME)
       .number(NFTA_FIB_FLAGS, NFTA_FIB_F_DADDR | NFTA_FIB_F_MARK);
-  compare(NFT_CMP_EQ, padded(interface));
-  return *this;
+  return compare(NFT_CMP_EQ, padded(interface));
 }
 
 // The rule ends where the kernel has no mark to load: at a socket that only waits for the end of an
@@ -353,8 +373,7 @@ NftRule& NftRule::hasTransparentSocket() {
       .number(NFTA_SOCKET_KEY, NFT_SOCKET_TRANSPARENT)
       .number(NFTA_SOCKET_DREG, NFT_REG_1);
   uint8_t yes = 1;
-  compare(NFT_CMP_EQ, bytesOf(yes));
-  return *this;
+  return compare(NFT_CMP_EQ, bytesOf(yes));
 }
 
 NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {
@@ -364,6 +383,22 @@ NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {
       .number(NFTA_TPROXY_FAMILY, address.size() == 16 ? NFPROTO_IPV6 : NFPROTO_IPV4)
       .number(NFTA_TPROXY_REG_ADDR, NFT_REG_1)
       .number(NFTA_TPROXY_REG_PORT, NFT_REG_2);
+  return *this;
+}
+
+NftRule& NftRule::addEndsTo(const std::string& set, bool v6) {
+  const uint32_t address = v6 ? 16 : 4;
+  const uint32_t half = address / 4 + 1;  // registers of 32 bits for an address and a port
+  uint32_t reg = NFT_REG32_00;
+  payloadTo(reg, NFT_PAYLOAD_NETWORK_HEADER, v6 ? kV6Source : kV4Source, address);
+  payloadTo(reg + half - 1, NFT_PAYLOAD_TRANSPORT_HEADER, 0, 2);
+  reg += half;
+  payloadTo(reg, NFT_PAYLOAD_NETWORK_HEADER, v6 ? kV6Destination : kV4Destination, address);
+  payloadTo(reg + half - 1, NFT_PAYLOAD_TRANSPORT_HEADER, kTcpPorts, 2);
+  Expression(batch_, "dynset")
+      .text(NFTA_DYNSET_SET_NAME, set)
+      .number(NFTA_DYNSET_OP, NFT_DYNSET_OP_UPDATE)
+      .number(NFTA_DYNSET_SREG_KEY, NFT_REG32_00);
   return *this;
 }
 

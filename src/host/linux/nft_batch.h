@@ -64,6 +64,11 @@ class NftRule {
   NftRule& interfaceIsNot(const std::string& name);
   /// The packet leaves by this interface.
   NftRule& outInterfaceIs(const std::string& name);
+  /// The packet leaves by the interface with this index, or by one with a larger one.
+  NftRule& outIndexIs(uint32_t index);
+  NftRule& outIndexIsAbove(uint32_t index);
+  /// The packet leaves by an interface of this group (`ip link set INTERFACE group`).
+  NftRule& outGroupIs(uint32_t group);
   /// The TCP flags in `mask` have the values in `flags`.
   NftRule& tcpFlagsAre(uint8_t mask, uint8_t flags);
   /// The destination port of TCP or UDP is within the range.
@@ -71,6 +76,8 @@ class NftRule {
   NftRule& sourcePortIs(uint16_t port);
   /// The type of an ICMPv6 message is within the range.
   NftRule& icmpv6TypesAre(uint8_t first, uint8_t last);
+  /// The packet has a mark other than 0.
+  NftRule& isMarked();
   /// The packet's mark has this value in the bits of `mask`.
   NftRule& markIs(uint32_t value, uint32_t mask);
   /// The mark of the packet's connection (conntrack) has this value in the bits of `mask`.
@@ -86,6 +93,7 @@ class NftRule {
   NftRule& destinationIsOfThisHost();
   /// The interface by which the packet came in does not have its destination address.
   NftRule& destinationIsNotOfInputInterface();
+  NftRule& sourceIsOfThisHost();
   NftRule& sourceIsNotOfThisHost();
   /// The destination of the packet's connection was translated (conntrack).
   NftRule& destinationWasChanged();
@@ -101,6 +109,9 @@ class NftRule {
   /// Delivers the packet to the local socket with this address and port (TPROXY). `address`: 4 or
   /// 16 bytes.
   NftRule& proxyTo(ByteView address, uint16_t port);
+  /// Adds the packet's source, its port, its destination, and its port to a set of such keys. The
+  /// rule ends here when the set is full.
+  NftRule& addEndsTo(const std::string& set, bool v6);
   /// Gives the bits of `mask` in the packet's mark, or in its connection's, this value. The other
   /// bits stay.
   NftRule& setMark(uint32_t value, uint32_t mask);
@@ -114,13 +125,14 @@ class NftRule {
 
  private:
   class Expression;
-  void compare(uint32_t op, ByteView value);
+  NftRule& compare(uint32_t op, ByteView value);
   NftRule& interface(uint32_t key, uint32_t op, const std::string& name);
   NftRule& addressIn(uint32_t offset, ByteView address, unsigned length);
   NftRule& addressInSet(uint32_t offset, const std::string& set, bool v6);
   NftRule& addressType(uint32_t flags, uint32_t op, uint32_t type);
   void load(uint32_t reg, ByteView value);
   void payload(uint32_t base, uint32_t offset, uint32_t length);
+  void payloadTo(uint32_t reg, uint32_t base, uint32_t offset, uint32_t length);
   void mask(ByteView mask, ByteView flipped = {});
   NftRule& changeMark(const char* expression, uint16_t keyType, uint32_t key, uint16_t from,
                       uint16_t to, uint32_t value, uint32_t mask);

@@ -5,7 +5,9 @@
 #include <linux/netfilter/nf_tables.h>
 
 #include <optional>
+#include <utility>
 
+#include "host/linux/netlink.h"
 #include "host/linux/nft_rules.h"
 #include "host/system.h"
 
@@ -15,14 +17,19 @@ namespace {
 
 constexpr const char* kIn = "prerouting";
 constexpr const char* kOut = "output";
+constexpr const char* kLocal = "local";
 constexpr const char* kLeaving = "postrouting";
-constexpr const char* kUplink = "uplink";  // jumped to for packets that leave by an uplink
+// Jumped to for packets that leave by an uplink, and by another gateway's device.
+constexpr const char *kUplink = "uplink", *kOthers = "gateways";
 constexpr const char* kGuardedSets[] = {"guarded4", "guarded6"};
 constexpr const char* kHereSets[] = {"here4", "here6"};
+constexpr const char* kMaybeSets[] = {"maybe4", "maybe6"};
+constexpr const char* kOwnSets[] = {"own4", "own6"};
 // Before NF_IP_PRI_MANGLE, at which others mark packets and Braid takes connections over, and after
 // NF_IP_PRI_CONNTRACK (-200).
 constexpr int32_t kMarkPriority = -160;
-constexpr int32_t kGuardPriority = 0;  // NF_IP_PRI_FILTER
+constexpr int32_t kLocalPriority = -90;  // after NF_IP_PRI_MANGLE and NF_IP_PRI_NAT_DST (-100)
+constexpr int32_t kGuardPriority = 0;    // NF_IP_PRI_FILTER
 
 constexpr uint16_t kDhcpClient = 68, kDhcpServer = 67, kDhcp6Client = 546, kDhcp6Server = 547;
 // Multicast listeners (RFC 2710, RFC 3810) and neighbour discovery (RFC 4861), which never leave
@@ -67,6 +74,19 @@ void putReplies(NftBatch& batch, const std::string& table, const FilterRules& ru
       .setMark(rules.renewal, rules.markMask);
 }
 
+// A transparent proxy marks what TPROXY gives it, and has a rule of its own with that mark, which
+// may come after the rule into the tunnel. A listener for any address may look like the proxy of
+// everything to its port, so a packet that nobody has marked is left alone.
+void putLocal(NftBatch& batch, const std::string& table, const FilterRules& rules) {
+  NftHook in{NF_INET_PRE_ROUTING, kLocalPriority, "filter"};
+  putChain(batch, table, kLocal, &in);
+  NftRule(batch, table, kLocal)
+      .isMarked()
+      .hasTransparentSocket()
+      .routedTo(rules.device)
+      .setMark(rules.localMark, rules.markMask);
+}
+
 // What the host itself needs at its uplinks before there is a tunnel.
 void putNeeded(NftBatch& batch, const std::string& table) {
   NftRule(batch, table, kLeaving).icmpv6TypesAre(kFirstMld, kLastMld).verdict(NFT_RETURN);
@@ -85,17 +105,29 @@ void putNeeded(NftBatch& batch, const std::string& table) {
 void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rules) {
   NftHook leaving{NF_INET_POST_ROUTING, kGuardPriority, "filter"};
   putChain(batch, table, kUplink, nullptr);
+  putChain(batch, table, kOthers, nullptr);
   putChain(batch, table, kLeaving, &leaving);
   for (bool v6 : {false, true}) {
     putAddressSet(batch, table, kGuardedSets[v6], 1 + v6, v6, rules.guarded);
     putAddressSet(batch, table, kHereSets[v6], 3 + v6, v6, rules.here);
+    putAddressSet(batch, table, kMaybeSets[v6], 5 + v6, v6, rules.maybeHere);
+    putAddressSet(batch, table, kOwnSets[v6], 7 + v6, v6, rules.ownOnly);
   }
   NftRule(batch, table, kLeaving).outInterfaceIs("lo").verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).outInterfaceIs(rules.device).verdict(NFT_RETURN);
   NftRule(batch, table, kLeaving).markIs(rules.outside, rules.outsideMask).verdict(NFT_RETURN);
+  // What a tunnel of the kernel sends (WireGuard) has its device as input interface here, so only
+  // the source tells it from what is forwarded; it is not yet translated.
+  for (const MarkMatch& mark : rules.bypass) {
+    NftRule rule(batch, table, kLeaving);
+    rule.markIs(mark.value, mark.mask).sourceIsOfThisHost().verdict(NFT_RETURN);
+  }
   putNeeded(batch, table);
   for (const std::string& uplink : rules.uplinks)
     NftRule(batch, table, kLeaving).outInterfaceIs(uplink).verdict(NFT_JUMP, kUplink);
+  for (uint32_t uplink : rules.uplinkIndices)
+    NftRule(batch, table, kLeaving).outIndexIs(uplink).verdict(NFT_JUMP, kUplink);
+  NftRule(batch, table, kLeaving).outGroupIs(kDeviceGroup).verdict(NFT_JUMP, kOthers);
   for (const char* text : kLinkOnly) {
     Prefix network = *Prefix::parse(text);
     NftRule(batch, table, kUplink)
@@ -103,26 +135,46 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
         .destinationIn(network.address.view(), network.length)
         .verdict(NF_ACCEPT);
   }
-  for (bool v6 : {false, true}) {
-    uint8_t family = v6 ? NFPROTO_IPV6 : NFPROTO_IPV4;
-    auto at = [&](const char* chain, const char* set, int32_t code) {
-      NftRule(batch, table, chain).familyIs(family).destinationInSet(set, v6).verdict(code);
-    };
-    at(kUplink, kGuardedSets[v6], NF_DROP);
-    at(kLeaving, kHereSets[v6], NFT_RETURN);
-    at(kLeaving, kGuardedSets[v6], NF_DROP);
-  }
+  auto at = [&](const char* chain, const char* const(&sets)[2], int32_t code) {
+    for (bool v6 : {false, true}) {
+      NftRule rule(batch, table, chain);
+      rule.familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4).destinationInSet(sets[v6], v6).verdict(code);
+    }
+  };
+  at(kUplink, kGuardedSets, NF_DROP);
+  at(kOthers, kOwnSets, NF_DROP);
+  NftRule(batch, table, kOthers).verdict(NF_ACCEPT);
+  at(kLeaving, kHereSets, NFT_RETURN);
+  for (const std::string& interface : rules.outward)
+    NftRule(batch, table, kLeaving).outInterfaceIs(interface).verdict(NFT_JUMP, kUplink);
+  if (rules.newest)
+    NftRule(batch, table, kLeaving).outIndexIsAbove(*rules.newest).verdict(NFT_JUMP, kUplink);
+  at(kLeaving, kMaybeSets, NFT_RETURN);
+  at(kLeaving, kGuardedSets, NF_DROP);
 }
 
 }  // namespace
 
 void putFilter(NftBatch& batch, const std::string& table, const FilterRules& rules) {
   if (!rules.replies.empty()) putReplies(batch, table, rules);
+  if (rules.localMark != 0) putLocal(batch, table, rules);
   if (rules.guard) putGuard(batch, table, rules);
 }
 
 NftFilter::NftFilter(const std::string& device)
     : table_("braid_routes-" + device, purpose(), NftTable::Found::kReplace), device_(device) {}
+
+// Where the kernel lacks what transparent proxies need of nf_tables (nft_socket, nft_fib_inet), the
+// other rules are more important.
+void NftFilter::put(FilterRules rules) {
+  auto fill = [&](NftBatch& batch, const std::string& table) { putFilter(batch, table, rules); };
+  try {
+    table_.replace(fill, rules.guard);
+  } catch (const SystemError&) {
+    if (std::exchange(rules.localMark, 0) == 0) throw;
+    rules.isEmpty() ? table_.remove() : table_.replace(fill, rules.guard);
+  }
+}
 
 // The kernel runs a table's new chain before the old one, and each of them is switched for itself:
 // a packet that is between the two at that moment passes both. So another table guards meanwhile.
@@ -141,9 +193,7 @@ void NftFilter::set(const FilterRules& rules) {
   if (rules.isEmpty()) {
     table_.remove();
   } else {
-    table_.replace(
-        [&](NftBatch& batch, const std::string& table) { putFilter(batch, table, rules); },
-        rules.guard);
+    put(rules);
   }
   guards_ = rules.guard;
 }

@@ -16,9 +16,13 @@ class NftFilter final : public PacketFilter {
   /// Throws SystemError.
   explicit NftFilter(const std::string& device);
   void set(const FilterRules& rules) override;
-  bool isIntact() override { return !guards_ || table_.exists(); }
+  bool isIntact() override { return !guards_ || isThere(); }
+  /// Whether the host has the table, whoever made it.
+  bool isThere() { return table_.exists(); }
 
  private:
+  void put(FilterRules rules);
+
   NftTable table_;
   std::string device_;
   bool guards_ = false;

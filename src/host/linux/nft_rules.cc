@@ -90,6 +90,7 @@ constexpr const char* kNew = "new";           // jumped to for packets that begi
 constexpr const char* kOpen = "open";
 constexpr const char* kSets[] = {"destinations4", "destinations6"};
 constexpr const char* kClients[] = {"clients4", "clients6"};  // sources of new connections
+constexpr const char* kPassed[] = {"passed4", "passed6"};     // new connections let through
 // New connections are examined before addresses are translated, so that ports which the host
 // forwards (DNAT) are left alone, and after NF_IP_PRI_MANGLE (-150), the usual priority of tables
 // that set marks, because the look-up of the route depends on them.
@@ -101,6 +102,38 @@ constexpr int32_t kOpenPriority = -90;
 constexpr uint8_t kFin = 0x01, kSyn = 0x02, kRst = 0x04, kAck = 0x10;  // RFC 9293 section 3.1
 constexpr uint8_t kLoopback4[] = {127, 0, 0, 1};
 constexpr uint8_t kLoopback6[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+
+ByteView loopbackOf(bool v6) {
+  return v6 ? ByteView(kLoopback6) : ByteView(kLoopback4);
+}
+
+constexpr uint32_t kPassedId = 5;  // the other sets of the table are 1 to 4
+
+// The gateway asks about a connection as soon as its packet has come out of the device.
+constexpr uint64_t kPassedMs = 1000;
+// A connection that finds no room in the set stays packets. Chosen: a flood of SYNs takes
+// about 5 MB of the kernel's memory.
+constexpr uint32_t kMostPassed = 32768;
+// Numbers of the types in a set's key, as kTypeV4 (TYPE_INET_SERVICE of libnftables), and the bits
+// of each.
+constexpr uint32_t kTypePort = 13, kTypeBits = 6;
+
+// Writes the set to which the rules add new connections: source, port, destination, port.
+void putPassed(NftBatch& batch, const std::string& table, uint32_t id, bool v6) {
+  const uint32_t address = v6 ? kTypeV6 : kTypeV4;
+  const uint32_t end = address << kTypeBits | kTypePort;
+  batch.begin(NFT_MSG_NEWSET, NLM_F_CREATE);
+  batch.put(NFTA_SET_TABLE, table);
+  batch.put(NFTA_SET_NAME, std::string(kPassed[v6]));
+  batch.put32(NFTA_SET_FLAGS, NFT_SET_EVAL | NFT_SET_TIMEOUT);
+  batch.put32(NFTA_SET_KEY_TYPE, end << 2 * kTypeBits | end);
+  batch.put32(NFTA_SET_KEY_LEN, v6 ? 40 : 16);
+  batch.put32(NFTA_SET_ID, id);
+  batch.put64(NFTA_SET_TIMEOUT, kPassedMs);
+  size_t description = batch.nest(NFTA_SET_DESC);
+  batch.put32(NFTA_SET_DESC_SIZE, kMostPassed);
+  batch.endNest(description);
+}
 
 // Adds the conditions of a configured rule: destination and ports. `v6`: the family for a rule
 // without a network.
@@ -141,13 +174,39 @@ void putNew(NftBatch& batch, const std::string& table, const Interception& what,
   }
   for (const StreamRule& r : what.match) {
     if (!concerns(r, v6)) continue;
+    auto match = [&](NftRule& rule) {
+      narrow(rule, r, v6);
+      if (!what.sources.empty()) rule.sourceInSet(kClients[v6], v6);
+      rule.destinationInSet(kSets[v6], v6).routedTo(what.device);
+    };
+    {
+      NftRule rule(batch, table, kNew);
+      match(rule);
+      // The kernel does not forward a packet for which it has a socket: one that waits for the end
+      // of an old connection (TIME_WAIT), or for the client's ACK.
+      if (what.waits) rule.hasTransparentSocket();
+      rule.proxyTo(loopbackOf(v6), port).setMark(what.mark, what.markMask).verdict(NF_ACCEPT);
+    }
+    if (!what.waits) continue;
     NftRule rule(batch, table, kNew);
-    narrow(rule, r, v6);
-    ByteView loopback = v6 ? ByteView(kLoopback6) : ByteView(kLoopback4);
-    if (!what.sources.empty()) rule.sourceInSet(kClients[v6], v6);
-    rule.destinationInSet(kSets[v6], v6).routedTo(what.device).proxyTo(loopback, port);
-    rule.setMark(what.mark, what.markMask).verdict(NF_ACCEPT);
+    match(rule);
+    rule.addEndsTo(kPassed[v6], v6).verdict(NFT_RETURN);
   }
+}
+
+// Packets that begin connections, given back by this process: they come in by the loopback
+// interface, with the mark. Only a process that may configure networks can send such packets.
+void putGivenBack(NftBatch& batch, const std::string& table, const Interception& what, bool v6,
+                  uint16_t port) {
+  putPassed(batch, table, kPassedId + v6, v6);
+  NftRule(batch, table, kFirst)
+      .interfaceIs("lo")
+      .markIs(what.mark, what.markMask)
+      .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
+      .protocolIs(IPPROTO_TCP)
+      .tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn)
+      .proxyTo(loopbackOf(v6), port)
+      .verdict(NF_ACCEPT);
 }
 
 }  // namespace
@@ -163,6 +222,10 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
   putAddressSet(batch, table, kSets[1], 2, true, what.destinations);
   putAddressSet(batch, table, kClients[0], 3, false, what.sources);
   putAddressSet(batch, table, kClients[1], 4, true, what.sources);
+  if (what.waits) {
+    putGivenBack(batch, table, what, false, portV4);
+    putGivenBack(batch, table, what, true, portV6);
+  }
   NftRule(batch, table, kFirst).interfaceIs(what.device).verdict(NFT_RETURN);
   // Another transparent proxy of the host has taken this connection: TPROXY gives the packet that
   // proxy's socket, which listens. An old connection of Braid's own may have the same ends.
@@ -191,6 +254,22 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
     NftRule(batch, table, kNew).interfaceIs(interface).verdict(NFT_RETURN);
   putNew(batch, table, what, false, portV4);
   putNew(batch, table, what, true, portV6);
+}
+
+std::string passedSet(bool v6) {
+  return kPassed[v6];
+}
+
+// Each field begins in a 32-bit register of its own.
+std::vector<uint8_t> passedKey(const Endpoint& source, const Endpoint& destination) {
+  std::vector<uint8_t> key;
+  for (const Endpoint& end : {source, destination}) {
+    ByteView address = end.address.view();
+    key.insert(key.end(), address.begin(), address.end());
+    key.insert(key.end(),
+               {static_cast<uint8_t>(end.port >> 8), static_cast<uint8_t>(end.port), 0, 0});
+  }
+  return key;
 }
 
 namespace {

@@ -31,6 +31,11 @@ void putAddressSet(NftBatch& batch, const std::string& table, const std::string&
 void putInterception(NftBatch& batch, const std::string& table, const Interception& what,
                      bool takeNew, uint16_t portV4, uint16_t portV6);
 
+/// The set in which that table remembers the new connections that it has let through
+/// (Interception::waits), and the key of a connection in it.
+std::string passedSet(bool v6);
+std::vector<uint8_t> passedKey(const Endpoint& source, const Endpoint& destination);
+
 /// Writes the chains, sets and rules of a table that translates addresses. The rules see the first
 /// packet of a connection only; the kernel translates the others by its connection table
 /// (conntrack).

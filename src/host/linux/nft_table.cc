@@ -97,6 +97,27 @@ bool NftTable::exists() {
   return answer(0) != ENOENT;
 }
 
+bool NftTable::hasElement(const std::string& set, ByteView key) {
+  alignas(nlmsghdr) char request[MNL_NLMSG_HDRLEN + sizeof(nfgenmsg) + 256]{};
+  nlmsghdr* header = mnl_nlmsg_put_header(request);
+  header->nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETSETELEM;
+  header->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+  auto* body = static_cast<nfgenmsg*>(mnl_nlmsg_put_extra_header(header, sizeof(nfgenmsg)));
+  body->nfgen_family = NFPROTO_INET;
+  bool fits =
+      mnl_attr_put_strz_check(header, sizeof request, NFTA_SET_ELEM_LIST_TABLE, name_.c_str()) &&
+      mnl_attr_put_strz_check(header, sizeof request, NFTA_SET_ELEM_LIST_SET, set.c_str());
+  nlattr* list = mnl_attr_nest_start(header, NFTA_SET_ELEM_LIST_ELEMENTS);
+  nlattr* element = mnl_attr_nest_start(header, NFTA_LIST_ELEM);
+  nlattr* value = mnl_attr_nest_start(header, NFTA_SET_ELEM_KEY);
+  fits =
+      fits && mnl_attr_put_check(header, sizeof request, NFTA_DATA_VALUE, key.size(), key.data());
+  mnl_attr_nest_end(header, value);
+  mnl_attr_nest_end(header, element);
+  mnl_attr_nest_end(header, list);
+  return fits && mnl_socket_sendto(socket_.get(), header, header->nlmsg_len) >= 0 && answer(0) == 0;
+}
+
 // Sends the batch and reads the answers. The kernel has answered when the sending call returns.
 int NftTable::send(NftBatch& batch) {
   ByteView bytes = batch.bytes();

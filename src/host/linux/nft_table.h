@@ -41,6 +41,8 @@ class NftTable {
   void remove();
   /// Whether the host has a table of this name.
   bool exists();
+  /// Whether the set of the table has an element with this key.
+  bool hasElement(const std::string& set, ByteView key);
 
  private:
   struct Closer {

@@ -18,7 +18,9 @@
 // What the server sends travels in the same way in the other direction.
 //
 // Opening a stream needs no round trip: bytes may be written at once and travel together with the
-// opening. If the destination cannot be reached, the stream is reset.
+// opening. If the destination cannot be reached, the stream is reset. A near gateway that does not
+// want to accept a client's connection before the server has accepted its own opens the stream by
+// openAsking(); the far gateway calls answer(), and the near one polls `answered`.
 //
 // Life of a handle: it is valid from open(), or from the event `opened`, until the driver calls
 // reset(), or polls an event with `reset` or `done`; exactly one of these happens. `done` comes
@@ -61,6 +63,15 @@ class StreamApi {
   /// destination, or a limit is reached. While the session has no path the stream waits, as a lost
   /// SYN would, for at most the repair time.
   virtual StreamHandle open(const StreamEnds& ends, Time now) = 0;
+  /// Whether the peer behind the destination can be asked by openAsking().
+  virtual bool canAsk(const Address& destination) const = 0;
+  /// Opens a stream as open() does, and asks the peer to say when the destination has accepted the
+  /// connection: an event `answered` tells that. Returns an empty handle also when canAsk() is
+  /// false.
+  virtual StreamHandle openAsking(const StreamEnds& ends, Time now) = 0;
+  /// The destination of a stream that the peer has opened has accepted the connection. To be called
+  /// before anything is written or read.
+  virtual void answer(StreamHandle stream) = 0;
   /// Source and destination of the stream; nullptr for a dead handle.
   virtual const StreamEnds* ends(StreamHandle stream) const = 0;
 

@@ -48,7 +48,7 @@ SessionStreams::~SessionStreams() {
 
 void SessionStreams::writeParams(Params& own) const {
   if (!isOn()) return;
-  own.lanes |= Params::kStreamLane;
+  own.lanes |= Params::kStreamLane | Params::kStreamAnswers;
   own.streams = announcedMost();
   own.streamCredit = peersFirstCredit_;
 }
@@ -119,6 +119,7 @@ void SessionStreams::onFrame(const StreamFrame& frame, Packet bytes, Time now) {
   stream->isKnown_ = true;
   Reassembler& assembly = stream->assembly_;
   if (!assembly.agrees(frame.end(), frame.fin())) return;  // other frames may have come since
+  noteAnswer(*stream);
   uint64_t arrived = assembly.arrived();
   bool wasWhole = assembly.isWhole();
   assembly.add(frame.offset, std::move(bytes), frame.fin());
@@ -134,6 +135,7 @@ void SessionStreams::onCredit(const StreamCreditFrame& frame) {
   Stream* stream = find(frame.stream);
   if (!stream) return;
   stream->isKnown_ = true;
+  noteAnswer(*stream);
   if (frame.limit <= stream->sendLimit_) return;
   stream->sendLimit_ = frame.limit;
   sendSide_.tellWritable(*stream);
@@ -229,8 +231,25 @@ void SessionStreams::raiseCredit(Stream& stream, Time now) {
   if (limit <= stream.creditLimit_) return;
   stream.granted_ = now;
   stream.creditLimit_ = limit;
-  if (std::exchange(stream.owesCredit_, true)) return;
-  creditsToSend_.pushBack(stream);
+  announceCredit(stream);
+}
+
+void SessionStreams::announceCredit(Stream& stream) {
+  if (!std::exchange(stream.owesCredit_, true)) creditsToSend_.pushBack(stream);
+}
+
+// ---- answers
+
+void SessionStreams::answer(Stream& stream) {
+  if (stream.isOwn_ || !std::exchange(stream.isUnanswered_, false)) return;
+  announceCredit(stream);
+  registry_->touch(context_.session);
+}
+
+// The peer says something about the stream that it says only after the destination has accepted.
+void SessionStreams::noteAnswer(Stream& stream) {
+  if (stream.isOwn_ && std::exchange(stream.isUnanswered_, false))
+    registry_->tell(stream.handle_, &StreamEvent::answered);
 }
 
 // ---- called by the driver
@@ -258,7 +277,7 @@ bool SessionStreams::mayIntercept() const {
   return !isPaused_ && canOpen() && streams_.size() + most() / kSpare < most();
 }
 
-StreamHandle SessionStreams::open(const StreamEnds& ends, Time now) {
+StreamHandle SessionStreams::open(const StreamEnds& ends, Time now, bool asks) {
   const RateLimit ration = StreamRateLimits::own(context_.options.newPerSecond);
   TokenBucket& opened = context_.rateLimits.opened;
   if (!canOpen() || !opened.take(ration, now)) return {};
@@ -266,7 +285,7 @@ StreamHandle SessionStreams::open(const StreamEnds& ends, Time now) {
   // there again; otherwise new connections would change between streams and packets all the time.
   if (now < opened.availableAt(ration, ration.burst / kSpareOpenings))
     pauseIntercepting(opened.availableAt(ration, ration.burst / 2));
-  Stream& stream = add(StreamId(nextId_), {ends, firstCredit()}, true, now);
+  Stream& stream = add(StreamId(nextId_), {ends, firstCredit(), asks}, true, now);
   if (!sendSide_.begin(stream, now)) {
     registry_->release(stream.handle_);
     remove(stream);

@@ -159,9 +159,15 @@ class SessionStreams {
   /// for kPauseAfterRefusal after the peer had no room for a stream, and while the rate limit is
   /// nearly used up.
   bool mayIntercept() const;
+  /// Whether the peer says when a destination has accepted a connection.
+  bool canAsk() const { return peer_.answersOpenings(); }
   /// Opens a stream; bytes may be written at once. Returns an empty handle, and nothing has begun,
-  /// when canOpen() is false, the rate limit is used up, or no buffer is free.
-  StreamHandle open(const StreamEnds& ends, Time now);
+  /// when canOpen() is false, the rate limit is used up, or no buffer is free. `asks`: the peer is
+  /// to say when the destination has accepted the connection; canAsk() must be true.
+  StreamHandle open(const StreamEnds& ends, Time now, bool asks = false);
+  /// The destination of a stream that the peer has opened has accepted the connection. Tells the
+  /// peer if it has asked.
+  void answer(Stream& stream);
   /// Takes what the driver writes.
   StreamSendSide& sendSide() { return sendSide_; }
   /// The driver has read `bytes` bytes, at most Reassembler::readable(). May end the stream, and
@@ -197,6 +203,8 @@ class SessionStreams {
   bool makeRoom(size_t bytes, Time now);
   void freeMemory();
   void raiseCredit(Stream& stream, Time now);
+  void announceCredit(Stream& stream);
+  void noteAnswer(Stream& stream);
   size_t firstCredit() const;
   void endIfDone(Stream& stream, Time now);
   void queueReset(StreamId id, StreamCause cause);

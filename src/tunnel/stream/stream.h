@@ -37,7 +37,8 @@ class Stream final : public Flow {
         begun_(now),
         granted_(now),
         isOwn_(isOwn),
-        isKnown_(!isOwn) {}
+        isKnown_(!isOwn),
+        isUnanswered_(opening.asks) {}
 
   SessionStreams& of() const { return lane_; }
   StreamId id() const { return id_; }
@@ -79,7 +80,10 @@ class Stream final : public Flow {
   Time firstByte_ = kNever;
   Time lastWrite_ = Time::min();
   bool isOwn_;
-  bool isKnown_;             ///< the other side knows the stream, too
+  bool isKnown_;  ///< the other side knows the stream, too
+  /// The opener has asked whether the destination accepts, and the answer has not come (at the
+  /// opener), or is not given yet (at the other side).
+  bool isUnanswered_;
   bool waits_ = false;       ///< the driver waits until it may write more
   bool finishes_ = false;    ///< the driver has written all
   bool isToCheck_ = false;   ///< in StreamSendSide's list of streams to check

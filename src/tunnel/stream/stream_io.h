@@ -31,6 +31,8 @@ struct StreamEvent {
   StreamHandle stream;
   /// The peer has opened it: connect to the destination of its ends. The stream's first event.
   bool opened = false;
+  /// The destination has accepted the connection. Only of streams of openAsking(), and once.
+  bool answered = false;
   /// Bytes came, or the end of the stream: read until readable() is 0, then look at isAtEnd().
   bool readable = false;
   /// writable() had returned less than the driver asked for, and more can be written now.

@@ -8,6 +8,9 @@
 namespace braid {
 
 namespace {
+/// Bit of the byte with the IP version of an opening: it asks for an answer.
+constexpr uint8_t kAsks = 16;
+
 void writeEndpoint(Writer& out, const Endpoint& endpoint) {
   out.bytes(endpoint.address.view());
   out.u16(endpoint.port);
@@ -24,7 +27,8 @@ Endpoint readEndpoint(Reader& in, bool isV4) {
 void writeStreamPrefix(Writer& out, StreamId stream, const StreamOpening* opening) {
   out.varint(stream.value());
   if (!opening) return;
-  out.u8(opening->ends.destination.address.isV4() ? 4 : 6);
+  unsigned version = opening->ends.destination.address.isV4() ? 4 : 6;
+  out.u8(static_cast<uint8_t>(opening->asks ? version | kAsks : version));
   writeEndpoint(out, opening->ends.source);
   writeEndpoint(out, opening->ends.destination);
   out.varint(opening->credit);
@@ -35,9 +39,11 @@ bool readStreamUnit(ByteView unit, StreamFrame& frame) {
   frame.stream = StreamId(in.varint());
   frame.opening.reset();
   if (frame.type & StreamFrame::kOpen) {
-    uint8_t version = in.u8();
+    uint8_t first = in.u8();
+    unsigned version = first & ~unsigned{kAsks};
     if (version != 4 && version != 6) return false;
     StreamOpening& opening = frame.opening.emplace();
+    opening.asks = first & kAsks;
     opening.ends.source = readEndpoint(in, version == 4);
     opening.ends.destination = readEndpoint(in, version == 4);
     opening.credit = in.varint();

@@ -24,7 +24,7 @@ namespace braid {
 struct StreamEnds {
   Endpoint source;       ///< the client's address and port
   Endpoint destination;  ///< the server's; of the same address family
-  bool operator==(const StreamEnds&) const = default;
+  auto operator<=>(const StreamEnds&) const = default;
 };
 
 /// The opening of a stream. It is in each STREAM frame until the stream's opener knows that the
@@ -32,6 +32,9 @@ struct StreamEnds {
 struct StreamOpening {
   StreamEnds ends;
   uint64_t credit = 0;  ///< bytes that the other side may send back before a STREAM_CREDIT
+  /// The opener wants to know when the destination has accepted the connection. The answer is a
+  /// STREAM_CREDIT, or what the destination sends.
+  bool asks = false;
 };
 
 /// A range of a stream's bytes. Like a DATA frame it has kDataFrameHeader bytes before its payload.

@@ -21,6 +21,8 @@ struct Params {
   /// Bit of `lanes`: the lane of streams. Only with this bit, the entries kStreams and
   /// kStreamCredit are sent.
   static constexpr uint64_t kStreamLane = 2;
+  /// Bit of `lanes`: openings of streams that ask for an answer are understood, and get one.
+  static constexpr uint64_t kStreamAnswers = 4;
   /// Least value of largestDatagram.
   static constexpr uint64_t kMinDatagram = 1200;
 
@@ -33,6 +35,7 @@ struct Params {
   uint64_t streamCredit = 65536;
 
   bool hasStreams() const { return lanes & kStreamLane; }
+  bool answersOpenings() const { return lanes & kStreamAnswers; }
 };
 
 /// Ids of the entries. Those of the form 31 N + 27 mean nothing and never will (GREASE, RFC 9000

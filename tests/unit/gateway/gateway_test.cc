@@ -14,6 +14,7 @@
 
 #include "gateway/proxy/tcp_proxy.h"
 #include "host/fake/fake_host.h"
+#include "inet/ip.h"
 #include "simnet/inner_packets.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
 #include "tunnel/wire/handshake_envelope.h"
@@ -1097,6 +1098,71 @@ TEST_F(GatewayStreamsTest, AHostThatCannotCarriesPackets) {
   run(2s);
   EXPECT_FALSE(edge_.host.streams()->taking());
   EXPECT_FALSE(hub_.gateway->status().streams.on);
+}
+
+// `streams.connect: first`: a client's SYN comes out of the edge's device.
+class GatewayFirstTest : public GatewayStreamsTest {
+ protected:
+  GatewayFirstTest() { edge_.config.streams.connect = StreamsConfig::Connect::kFirst; }
+  void knock() {
+    const Endpoint client = *Endpoint::parse("10.1.0.7:50000");
+    const Endpoint server = *Endpoint::parse("10.2.0.9:443");
+    start();
+    run(2s);
+    for (Site* site : {&edge_, &hub_}) site->host.device()->takeWritten();
+    edge_.host.streams()->letThrough(client, server);
+    syn_ = sim::tcpPacket({client.address, server.address, ip::kTcp}, {.sport = client.port,
+                                                                       .dport = server.port,
+                                                                       .seq = 7,
+                                                                       .flags = TcpFields::kSyn,
+                                                                       .window = 1000});
+    edge_.host.device()->put(syn_);
+    run(kDelay + 1ms);
+  }
+  void answer(int error) {
+    ASSERT_EQ(hub_.host.streams()->opened().size(), 1u);
+    const FakeStreamHost::Connection& server = hub_.host.streams()->opened()[0];
+    server->connectError = error;
+    hub_.host.streams()->tell(*server, {.writable = error == 0, .failed = error != 0});
+    run(kDelay + 1ms);
+  }
+  sim::Bytes syn_;
+};
+
+TEST_F(GatewayFirstTest, TheServersWordTakesARoundTripAndThenTheClientIsAccepted) {
+  knock();
+  EXPECT_TRUE(edge_.host.streams()->takeGivenBack().empty());
+  answer(0);
+  EXPECT_THAT(edge_.host.streams()->takeGivenBack(), ElementsAre(syn_));
+  client_ = edge_.host.streams()->arrive(*Endpoint::parse("10.1.0.7:50000"),
+                                         *Endpoint::parse("10.2.0.9:443"));
+  say(edge_, *client_, "question", false);
+  EXPECT_EQ(hub_.host.streams()->opened().at(0)->fromGateway, "question");
+  EXPECT_TRUE(edge_.host.device()->takeWritten().empty());
+  EXPECT_TRUE(hub_.host.device()->takeWritten().empty()) << "no packet has crossed";
+}
+
+TEST_F(GatewayFirstTest, ARefusalIsWrittenToTheDevice) {
+  knock();
+  answer(ECONNREFUSED);
+  auto written = edge_.host.device()->takeWritten();
+  ASSERT_EQ(written.size(), 1u);
+  std::optional<InnerPacket> ip = parseInnerPacket(written[0]);
+  ASSERT_TRUE(ip && ip->tcp);
+  EXPECT_EQ(ip->flowKey(), parseInnerPacket(syn_)->flowKey().reversed());
+  EXPECT_TRUE(ip->tcp->isRst());
+  EXPECT_EQ(ip->tcp->ack, 8u);
+  EXPECT_TRUE(edge_.host.streams()->takeGivenBack().empty());
+  EXPECT_EQ(edge_.gateway->status().streams.declined, 1u);
+}
+
+TEST_F(GatewayFirstTest, WhatIsForbiddenToStreamsCrossesAsAPacket) {
+  hub_.config.streams.accept = {{*Prefix::parse("10.2.0.10/32"), 443, 443}};
+  knock();
+  run(2 * kDelay);
+  EXPECT_TRUE(hub_.host.streams()->opened().empty());
+  EXPECT_THAT(hub_.host.device()->takeWritten(), testing::SizeIs(1));
+  EXPECT_TRUE(edge_.host.device()->takeWritten().empty());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tunnel/api/streams.h"
@@ -25,6 +26,8 @@ class LoopLanes final : public StreamApi {
   bool full = false;
   /// Makes canOpen() return false although open() still succeeds, as when a limit is near.
   bool nearlyFull = false;
+  /// Whether the peer says when a destination has accepted.
+  bool answers = true;
   /// The causes of resets that the gateway requested, in order.
   std::vector<StreamCause> resets;
   /// Ends of streams that are alive.
@@ -40,6 +43,16 @@ class LoopLanes final : public StreamApi {
     ends_[far].other = near;
     tell(far).opened = true;
     return near;
+  }
+  bool canAsk(const Address&) const override { return answers; }
+  StreamHandle openAsking(const StreamEnds& ends, Time now) override {
+    StreamHandle near = answers ? open(ends, now) : StreamHandle{};
+    if (near) ends_[near].asks = true;
+    return near;
+  }
+  void answer(StreamHandle stream) override {
+    End* end = find(stream);
+    if (end && std::exchange(other(*end).asks, false)) tell(end->other).answered = true;
   }
   const StreamEnds* ends(StreamHandle stream) const override {
     const End* end = find(stream);
@@ -129,6 +142,7 @@ class LoopLanes final : public StreamApi {
     StreamHandle other;
     std::string waiting;  ///< bytes that arrived and were not read
     bool finished = false, wants = false;
+    bool asks = false;  ///< waits for an answer
   };
 
   StreamHandle add(const StreamEnds& ends) {

@@ -176,5 +176,37 @@ TEST_F(IcmpTest, PoolBoundsTheAnswer) {
   EXPECT_FALSE(buildTooBig(tiny, offender, 1400));
 }
 
+TEST_F(IcmpTest, AnErrorTellsWhichTcpConnectionItIsAbout) {
+  for (const Bytes& segment : {test::tcpV4({}), test::tcpV6({})}) {
+    const FlowKey key = parseInnerPacket(segment)->flowKey();
+    for (Unreachable why : {Unreachable::kNoRoute, Unreachable::kHost, Unreachable::kProhibited}) {
+      Packet error = buildUnreachable(pool_, segment, why);
+      ASSERT_TRUE(error);
+      EXPECT_EQ(unreachableTcp(error.view()), key);
+    }
+    EXPECT_FALSE(unreachableTcp(segment)) << "no error";
+    Packet error = buildUnreachable(pool_, segment, Unreachable::kHost);
+    const size_t headers = error.size() - segment.size();
+    for (size_t n = 0; n < headers + (key.family == Address::Family::kV6 ? 40 : 20) + 4; ++n)
+      EXPECT_FALSE(unreachableTcp(error.view().first(n))) << n << " bytes of it";
+  }
+}
+
+TEST_F(IcmpTest, OtherErrorsAreAboutNoTcpConnection) {
+  EXPECT_FALSE(unreachableTcp(tooBig(test::tcpV4({})).view()));
+  EXPECT_FALSE(unreachableTcp(tooBig(test::tcpV6({})).view()));
+  for (size_t version : {0, 1}) {
+    Packet error =
+        buildUnreachable(pool_, version ? test::tcpV6({}) : test::tcpV4({}), Unreachable::kHost);
+    const size_t quote = version ? 48 : 28, protocol = version ? 6 : 9;
+    error.data()[quote + protocol] = ip::kUdp;
+    EXPECT_FALSE(unreachableTcp(error.view()));
+    error.data()[quote + protocol] = ip::kTcp;
+    EXPECT_TRUE(unreachableTcp(error.view()));
+    error.data()[quote] = 0x51;
+    EXPECT_FALSE(unreachableTcp(error.view())) << "of another version";
+  }
+}
+
 }  // namespace
 }  // namespace braid::icmp_test

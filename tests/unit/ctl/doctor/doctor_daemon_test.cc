@@ -10,6 +10,7 @@
 namespace braid::doctor_daemon_test {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -35,6 +36,76 @@ TEST(DoctorDaemon, DamagedRunsAndRefusedRunsAreNamedWithWhatHelps) {
               ElementsAre(AllOf(HasSubstr("31 datagrams came damaged"), HasSubstr("ethtool"))));
   EXPECT_THAT(found({{"device_runs_refused", 2u}}),
               ElementsAre(HasSubstr("refuses several packets in one write")));
+}
+
+// What the doctor finds in a daemon's status, by judge(patient, report).
+template <typename Judge>
+std::vector<std::string> findings(const Config& config, Judge judge) {
+  DoctorReport report;
+  NetworkTable table;
+  judge({config, nullptr, Machine(), table, {}}, report);
+  std::vector<std::string> out;
+  for (const Finding& f : report.findings()) out.push_back(f.what + "; " + f.remedy);
+  return out;
+}
+
+TEST(DoctorDaemon, StreamsThatAreNotTakenOverAreNamedWhileAPeerIsUp) {
+  Config config;
+  nlohmann::json streams{{"on", true}, {"intercepting", false}, {"ended_forbidden", 2u}};
+  bool isUp = false;
+  auto judged = [&] {
+    return findings(config, [&](const Patient& patient, DoctorReport& report) {
+      judgeStreams(patient, {{"streams", streams}}, isUp, report);
+    });
+  };
+  EXPECT_THAT(judged(), IsEmpty());
+  isUp = true;
+  config.peers.emplace_back().options.prefixes = {*Prefix::parse("10.99.0.2/32")};
+  EXPECT_THAT(judged(), IsEmpty()) << "there is nobody behind the peer";
+  config.peers[0].options.prefixes.push_back(*Prefix::parse("10.1.0.0/16"));
+  EXPECT_THAT(judged(), ElementsAre(AllOf(HasSubstr("no connection is taken over"),
+                                          HasSubstr("both gateways need the section 'streams'"))));
+  streams["intercepting"] = true;
+  EXPECT_THAT(judged(), IsEmpty());
+  streams["ended_forbidden"] = 3u;
+  EXPECT_THAT(judged(), ElementsAre(AllOf(HasSubstr("3 connections were refused as streams"),
+                                          HasSubstr("streams.accept"))));
+  streams["on"] = false;
+  EXPECT_THAT(judged(), IsEmpty());
+}
+
+TEST(DoctorDaemon, APathOfSecondsIsNamedWithWhatHelps) {
+  Config config;
+  nlohmann::json path{{"uplink", "lte"},
+                      {"state", "active"},
+                      {"remote", "192.0.2.1:4433"},
+                      {"min_rtt_ms", 1499.0},
+                      {"mtu_bytes", 1500u}};
+  auto judged = [&] {
+    return findings(config, [&](const Patient& patient, DoctorReport& report) {
+      judgePath(patient, "hub", path, report);
+    });
+  };
+  EXPECT_THAT(judged(), IsEmpty());
+  path["min_rtt_ms"] = 3900.0;
+  EXPECT_THAT(judged(), ElementsAre(AllOf(HasSubstr("lte to hub at 192.0.2.1:4433: answers take "),
+                                          HasSubstr("uplinks.rate-limit of lte"))));
+}
+
+TEST(DoctorDaemon, WhatOnePeerSendsToAnotherIsNamedWhereItIsDropped) {
+  RunningDaemon daemon;
+  daemon.status = {{"gateway", {{"uptime_s", 60.0}}}, {"drops", {{"between_peers", 9u}}}};
+  Config config;
+  auto judged = [&] {
+    return findings(config, [&](Patient patient, DoctorReport& report) {
+      patient.daemon = &daemon;
+      checkDaemon(patient, report);
+    });
+  };
+  EXPECT_THAT(judged(), IsEmpty());
+  daemon.status["drops"]["between_peers"] = 10u;
+  EXPECT_THAT(judged(), ElementsAre(AllOf(HasSubstr("10 packets from a peer to another one"),
+                                          HasSubstr("'between-peers: on'"))));
 }
 
 }  // namespace

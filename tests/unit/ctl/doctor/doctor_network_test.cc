@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ struct DoctorNetworkTest : testing::Test {
     found.device = device;
     found.unicast = true;
     return found;
+  }
+  void uplink(const char* name) {
+    UplinkConfig& added = config.uplinks.emplace_back();
+    added.name = added.interface = name;
   }
   // The findings about routes, or of another check.
   std::vector<std::string> found(const std::string& check = "routes",
@@ -109,6 +114,13 @@ TEST_F(DoctorNetworkTest, NameServersThatTheTunnelTakesAwayAreFound) {
   peer.options.prefixes = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse("10.2.0.0/16")};
   EXPECT_THAT(findings(), ElementsAre(AllOf(HasSubstr("10.64.0.1 (/etc/resolv.conf)"),
                                             HasSubstr("dns: {servers:"))));
+  config.dns.servers = {*Address::parse("10.64.0.77")};
+  root.write("etc/resolv.conf", "nameserver 10.64.0.1\nnameserver 10.64.0.77\n");
+  EXPECT_THAT(findings(), ElementsAre(HasSubstr("10.64.0.1 "))) << "it is asked first";
+  root.write("etc/resolv.conf", "nameserver 10.64.0.77\nnameserver 10.64.0.1\n");
+  EXPECT_THAT(findings(), IsEmpty()) << "one of 'dns' is asked first";
+  config.dns.servers.clear();
+  root.write("etc/resolv.conf", "nameserver 10.64.0.1\n");
   Link near = table.links().at(kUplink);
   near.addresses.insert({*Address::parse("10.64.0.9"), 24, 0, true, false, false});
   table.setLink(near);
@@ -127,6 +139,152 @@ TEST_F(DoctorNetworkTest, AnAddressThatTheDaemonWaitsForIsFound) {
     EXPECT_THAT(found("listen", daemon),
                 ElementsAre(AllOf(HasSubstr("192.0.2.1:4433: no interface has this address"),
                                   HasSubstr("the daemon waits for the address"))));
+}
+
+TEST_F(DoctorNetworkTest, AnInterfaceThatIsTooSmallForAHandshakeIsFound) {
+  uplink("wwan0");
+  Link small = table.links().at(kUplink);
+  small.mtu = 1228;
+  table.setLink(small);
+  EXPECT_THAT(found("mtu"), IsEmpty());
+  small.mtu = 1227;
+  table.setLink(small);
+  EXPECT_THAT(found("mtu"), ElementsAre(AllOf(HasSubstr("wwan0 has an MTU of 1227"),
+                                              HasSubstr("ip link set wwan0 mtu 1500"))));
+}
+
+TEST_F(DoctorNetworkTest, TwoUplinksThatAreOneInterfaceAreFound) {
+  Link twin = table.links().at(kUplink);
+  twin.mtu = 1500;
+  twin.mac = twin.ownMac = "02:00:5e:00:53:01";
+  table.setLink(twin);
+  UplinkConfig& lte = config.uplinks.emplace_back();
+  lte.name = lte.interface = "wwan0";
+  UplinkConfig& modem = config.uplinks.emplace_back();
+  modem.name = "modem";
+  modem.mac = "02:00:5e:00:53:02";
+  auto twins = [&] {
+    std::vector<std::string> out = found("uplink");
+    std::erase_if(
+        out, [](const std::string& f) { return f.find("one interface") == std::string::npos; });
+    return out;
+  };
+  EXPECT_THAT(twins(), IsEmpty());
+  modem.mac = "02:00:5e:00:53:01";
+  EXPECT_THAT(twins(), ElementsAre(HasSubstr("wwan0 and modem are one interface, wwan0")));
+}
+
+TEST_F(DoctorNetworkTest, AnAddressThatAnotherHostHasIsNamed) {
+  uplink("wwan0");
+  Link link = table.links().at(kUplink);
+  link.up = true;
+  link.mtu = 1500;
+  link.addresses.insert({*Address::parse("2001:db8::9"), 64, 0, false});
+  table.setLink(link);
+  EXPECT_THAT(found("uplink"),
+              ElementsAre(HasSubstr("wwan0 has no usable address: 2001:db8::9 is not for use, as "
+                                    "another host has it too")));
+}
+
+TEST_F(DoctorNetworkTest, WhatHelpsAnUplinkIsSaidByWhatItLacks) {
+  UplinkConfig& uplink = config.uplinks.emplace_back();
+  uplink.name = "modem";
+  uplink.mac = "02:00:5e:00:53:01";
+  EXPECT_THAT(found("uplink"), ElementsAre(AllOf(HasSubstr("there is no interface with MAC"),
+                                                 HasSubstr("correct uplinks.mac"))));
+  for (int index : {kUplink, kDevice}) {
+    Link link = table.links().at(index);
+    link.mtu = 1500;
+    link.mac = uplink.mac;
+    table.setLink(link);
+  }
+  EXPECT_THAT(found("uplink"), ElementsAre(AllOf(HasSubstr("more than one interface with MAC"),
+                                                 HasSubstr("name it by uplinks.path"))));
+  uplink.mac.clear();
+  uplink.interface = "wwan0";
+  EXPECT_THAT(found("uplink"), ElementsAre(HasSubstr("ip link set wwan0 up")));
+  Link dark = table.links().at(kUplink);
+  dark.on = true;
+  table.setLink(dark);
+  EXPECT_THAT(found("uplink"), ElementsAre(HasSubstr("it has no carrier")));
+}
+
+TEST_F(DoctorNetworkTest, AnUplinkNeedsADefaultRouteOfTheFamilyByWhichPeersAreCalled) {
+  uplink("wwan0");
+  Link link = table.links().at(kUplink);
+  link.up = link.on = true;
+  link.mtu = 1500;
+  link.addresses.insert({*Address::parse("192.0.2.9"), 24});
+  table.setLink(link);
+  std::vector<Endpoint>& endpoints = config.peers.emplace_back().options.endpoints;
+  endpoints = {*Endpoint::parse("[2001:db8::1]:4433")};
+  EXPECT_THAT(found("uplink"), IsEmpty());
+  endpoints.push_back(*Endpoint::parse("198.51.100.1:4433"));
+  EXPECT_THAT(found("uplink"), ElementsAre(HasSubstr("wwan0 has no IPv4 default route")));
+  endpoints.back() = *Endpoint::parse("192.0.2.1:4433");
+  EXPECT_THAT(found("uplink"), IsEmpty()) << "the peer is on its network";
+  endpoints.clear();
+  config.peers[0].hosts = {{"hub.example.org", 4433}};
+  EXPECT_THAT(found("uplink"), ElementsAre(HasSubstr("wwan0 has no IPv4 default route")));
+}
+
+TEST_F(DoctorNetworkTest, CopiesNeedASecondUplink) {
+  uplink("wwan0");
+  EXPECT_THAT(found("recovery"), IsEmpty());
+  config.tunnel.recoveryClasses.emplace_back().policy = "redundant";
+  EXPECT_THAT(found("recovery"), ElementsAre(HasSubstr("wwan0 is the only uplink")));
+  uplink("wlan0");
+  EXPECT_THAT(found("recovery"), IsEmpty());
+  config.uplinks.clear();
+  EXPECT_THAT(found("recovery"), IsEmpty()) << "the peers have the uplinks";
+}
+
+TEST_F(DoctorNetworkTest, ARouterThatDoesNotAnswerIsNamed) {
+  uplink("wwan0");
+  Link link = table.links().at(kUplink);
+  link.up = true;
+  link.addresses.insert({*Address::parse("192.0.2.9"), 24});
+  table.setLink(link);
+  const Address router = *Address::parse("192.0.2.1"), other = *Address::parse("192.0.2.2");
+  table.addDefaultRoute({Address::Family::kV4, kUplink, router, 100});
+  table.addDefaultRoute({Address::Family::kV4, kUplink, router, 200});
+  auto judged = [&](const std::vector<MuteNeighbour>& mute) {
+    DoctorReport report;
+    judgeRouters({config, nullptr, Machine(), table, routes}, mute, report);
+    std::vector<std::string> out;
+    for (const Finding& f : report.findings()) out.push_back(f.what + "; " + f.remedy);
+    return out;
+  };
+  EXPECT_THAT(judged({{router, kDevice}, {other, kUplink}}), IsEmpty());
+  EXPECT_THAT(judged({{router, kUplink}}),
+              ElementsAre(AllOf(HasSubstr("the router 192.0.2.1 does not answer at wwan0 (ARP)"),
+                                HasSubstr("ip route show dev wwan0"))));
+  config.uplinks[0].gateway = UplinkConfig::Gateway::kAddress;
+  config.uplinks[0].gateways = {other};
+  EXPECT_THAT(judged({{other, kUplink}}), ElementsAre(HasSubstr("the router 192.0.2.2")));
+}
+
+TEST_F(DoctorNetworkTest, NameServersThatNobodyHandsOverAreFound) {
+  config.dns.servers = {*Address::parse("10.2.0.53")};
+  TemporaryFolder root;
+  auto findings = [&](const RunningDaemon* daemon) {
+    DoctorReport report;
+    checkResolvers({config, daemon, Machine(root.path()), table, routes, "/etc/braid/no-such.yaml"},
+                   report);
+    std::vector<std::string> out;
+    for (const Finding& f : report.findings()) out.push_back(f.what + "; " + f.remedy);
+    return out;
+  };
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", root.path().c_str(), 1);
+  EXPECT_THAT(findings(nullptr),
+              ElementsAre(HasSubstr("10.2.0.53 (dns.servers) are not handed to this host: it has "
+                                    "neither systemd-resolved nor resolvconf")));
+  ::setenv("PATH", path.c_str(), 1);
+  root.write("run/systemd/resolve/stub-resolv.conf", "nameserver 127.0.0.53\n");
+  EXPECT_THAT(findings(nullptr), IsEmpty()) << "the unit does it at the start";
+  const RunningDaemon running{};
+  EXPECT_THAT(findings(&running), ElementsAre(HasSubstr("braidctl dns set /etc/braid/no-such")));
 }
 
 TEST_F(DoctorNetworkTest, ItTellsTheMarksInForce) {

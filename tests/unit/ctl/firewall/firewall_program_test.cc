@@ -94,6 +94,8 @@ TEST(FirewallWords, OfNft) {
   EXPECT_EQ(joined(nftWords(nat, "")),
             R"(iifname "lan0" oifname "braid0" meta nfproto ipv4 accept)")
       << "of one family, as everything that `allow` opens";
+  EXPECT_EQ(joined(nftWords(nat, "", false)), R"(iifname "lan0" oifname "braid0" accept)")
+      << "nft takes no other word in a table of one family";
 }
 
 TEST(FirewallWords, OfFirewalld) {
@@ -160,6 +162,31 @@ TEST(FirewallSteps, LibvirtsAreMadeAgainByItsHook) {
   EXPECT_EQ(steps[1].file, "/etc/libvirt/hooks/network.d/braid-edge");
   EXPECT_TRUE(steps[1].isProgram);
   EXPECT_THAT(steps[1].text, HasSubstr("[ \"$2\" = started ] || exit 0\nip6tables -w -C FORWARD"));
+}
+
+TEST(FirewallSteps, LibvirtsOwnTableGetsThemFromTheHookToo) {
+  std::vector<Obstacle> all;
+  for (const char* out : {"virbr0", "virbr1"}) {
+    PassRule rule = toLan();
+    rule.out = out;
+    Obstacle& each = all.emplace_back(obstacle(Opening::Kind::kIn, rule, "forward", "guest_input"));
+    each.drop.table = "libvirt_network";
+    each.drop.family = NFPROTO_IPV6;
+  }
+  std::vector<FirewallStep> steps =
+      stepsFor(FirewallProgram::kLibvirt, all, {"edge", "braid0", true});
+  ASSERT_EQ(steps.size(), 3u);
+  std::string insert[2];
+  for (size_t i : {0u, 1u}) {
+    insert[i] = shellText(steps[i].run);
+    EXPECT_THAT(insert[i], HasSubstr("nft insert rule ip6 libvirt_network forward iifname"));
+    EXPECT_THAT(steps[i].undoChain, ElementsAre("ip6", "libvirt_network", "forward"));
+  }
+  EXPECT_EQ(
+      steps[2].text,
+      "#!/bin/sh\n[ \"$2\" = started ] || exit 0\n"
+      "nft list chain ip6 libvirt_network forward | grep -qF 'comment \"braid edge\"' || {\n  " +
+          insert[0] + "\n  " + insert[1] + "\n}\n");
 }
 
 TEST(FirewallSteps, OfNobodyGoIntoTheChainThatDrops) {

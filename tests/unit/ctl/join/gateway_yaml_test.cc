@@ -83,6 +83,13 @@ TEST(GatewayYamlTest, EverythingMayGoThroughTheTunnel) {
   EXPECT_EQ(read(edgeYaml(plan)).device.whenDown, DeviceConfig::WhenDown::kUnset);
 }
 
+TEST(GatewayYamlTest, OtherTunnelsOfTheMachineMayGoPastIt) {
+  EdgePlan plan = samplePlan();
+  plan.answer.networks = {net("0.0.0.0/0"), net("::/0")};
+  plan.bypassMarks = {{0x80000, 0xff0000}, {0xca6c, 0xffffffff}};
+  EXPECT_EQ(read(edgeYaml(plan)).device.bypassMarks, plan.bypassMarks);
+}
+
 TEST(GatewayYamlTest, AConcentratorListensAndWaitsForThoseWhoAreInvited) {
   ConcentratorPlan plan;
   plan.files.name = "hub";

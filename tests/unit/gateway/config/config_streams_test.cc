@@ -30,16 +30,17 @@ TEST(ConfigStreams, ASectionSwitchesThemOnForTheWeb) {
 }
 
 TEST(ConfigStreams, EveryKeyIsRead) {
-  Config config = configOf(
-      withStreams("enabled: off, source: own, max-connections: 99, max-streams-per-peer: 50, "
-                  "new-streams-per-peer: 70, receive-window: 1MiB, "
-                  "peer-receive-limit: 4MiB, total-receive-limit: 16MiB, "
-                  "match: [{ports: 1-1023}, {network: 10.7.0.0/16}], exclude: [{network: "
-                  "'fd00::/8', ports: 22}], from: [10.1.0.0/16, 'fd01::/64'], "
-                  "accept: [{network: 10.1.7.0/24, ports: 443}]"));
+  Config config = configOf(withStreams(
+      "enabled: off, source: own, connect: first, max-connections: 99, max-streams-per-peer: 50, "
+      "new-streams-per-peer: 70, receive-window: 1MiB, "
+      "peer-receive-limit: 4MiB, total-receive-limit: 16MiB, "
+      "match: [{ports: 1-1023}, {network: 10.7.0.0/16}], exclude: [{network: "
+      "'fd00::/8', ports: 22}], from: [10.1.0.0/16, 'fd01::/64'], "
+      "accept: [{network: 10.1.7.0/24, ports: 443}]"));
   const StreamOptions& lane = config.tunnel.streams;
   EXPECT_FALSE(lane.on);
   EXPECT_EQ(config.streams.source, StreamsConfig::Source::kOwn);
+  EXPECT_EQ(config.streams.connect, StreamsConfig::Connect::kFirst);
   EXPECT_EQ(config.streams.most, 99u);
   EXPECT_EQ(lane.most, 50u);
   EXPECT_EQ(lane.newPerSecond, 70u);

@@ -44,6 +44,8 @@ class RoutePlanTest : public testing::Test {
     for (const std::string& text : networks) config_.device.routes.push_back(*Prefix::parse(text));
   }
   RoutePlan plan() { return planRoutes(config_, host_, situation_); }
+  /// The guard's packet filter.
+  FilterRules filter() { return planGuard(config_, host_, situation_).filter; }
   template <typename T>
   static std::vector<std::string> texts(const std::vector<T>& items) {
     std::vector<std::string> out;
@@ -85,6 +87,25 @@ TEST_F(RoutePlanTest, OnlyFamiliesWithRoutesHaveRules) {
                                    "IPv4 rule 6200: not fwmark 0x40/0xe0 lookup 6599"));
   routes({"fd00:7::/48"});
   EXPECT_THAT(texts(plan().rules), ElementsAre("IPv6 rule 6190: not fwmark 0x40/0xe0 lookup 6599"));
+}
+
+// With streams, InterceptPolicy has them.
+TEST_F(RoutePlanTest, WhatTransparentProxiesTakeIsDeliveredHereWithoutStreamsToo) {
+  routes({"0.0.0.0/0"});
+  situation_.replies = {{"wwan0", 0x40}};
+  const std::string route = "local route 0.0.0.0/0 dev braid0 table 6500";
+  config_.tunnel.streams.on = true;
+  EXPECT_EQ(plan().filter.localMark, 0x80u);
+  EXPECT_THAT(texts(plan().routes), Not(Contains(route)));
+  config_.tunnel.streams.on = false;
+  EXPECT_EQ(plan().filter.localMark, 0x80u);
+  EXPECT_THAT(texts(plan().routes), Contains(route));
+  EXPECT_THAT(texts(plan().rules), Contains("IPv4 rule 6100: fwmark 0x80/0xff lookup 6500"));
+  EXPECT_THAT(texts(plan().rules), Not(Contains(HasSubstr("IPv6 rule 6100"))));
+  config_.device.whenDown = WhenDown::kBlock;
+  EXPECT_EQ(filter().localMark, 0u) << "the guard needs no tunnel";
+  situation_.replies.clear();
+  EXPECT_EQ(plan().filter.localMark, 0u);
 }
 
 TEST_F(RoutePlanTest, RoutesForEverythingComeAfterThoseOfOtherGateways) {
@@ -145,6 +166,20 @@ TEST_F(RoutePlanTest, AProgramOfThisHostAsksForNamesPastTheTunnelWhileThatIsDown
   EXPECT_EQ(asks(), 0);
 }
 
+TEST_F(RoutePlanTest, OtherTunnelsOfThisHostSendPastIt) {
+  routes({"0.0.0.0/0", "fd00:7::/48"});
+  config_.device.bypassMarks = {{0xca6c, 0xffffffff}, {0x80000, 0xff0000}};
+  for (const char* family : {"IPv4", "IPv6"})
+    for (const char* mark : {"0xca6c", "0x80000/0xff0000"})
+      EXPECT_THAT(texts(plan().rules), Contains(std::string(family) + " rule 6150: iif lo fwmark " +
+                                                mark + " lookup 254"));
+  EXPECT_THAT(plan().filter.bypass, IsEmpty()) << "there is no guard";
+  config_.device.whenDown = WhenDown::kBlock;
+  EXPECT_EQ(plan().filter.bypass, config_.device.bypassMarks);
+  config_.uplinks.clear();
+  EXPECT_THAT(texts(plan().rules), Contains("IPv4 rule 6150: iif lo fwmark 0xca6c lookup 254"));
+}
+
 TEST_F(RoutePlanTest, DirectHasNoRuleWhileNoPeerIsUp) {
   routes({"0.0.0.0/0", "::/0"});
   config_.device.whenDown = WhenDown::kDirect;
@@ -172,9 +207,12 @@ TEST_F(RoutePlanTest, TheGuardOutlivesTheGateway) {
   EXPECT_TRUE(holds(guard.filter.guarded, "10.7.0.1"));
   EXPECT_TRUE(holds(guard.filter.guarded, "2001:db8::1"));
   EXPECT_FALSE(holds(guard.filter.here, "10.7.0.1")) << "it is behind the tunnel";
-  EXPECT_TRUE(holds(guard.filter.here, "10.8.0.1")) << "it may be of a LAN";
+  EXPECT_FALSE(holds(guard.filter.maybeHere, "10.7.0.1"));
+  EXPECT_FALSE(holds(guard.filter.here, "10.8.0.1"));
+  EXPECT_TRUE(holds(guard.filter.maybeHere, "10.8.0.1")) << "it may be of a LAN";
   EXPECT_TRUE(holds(guard.filter.here, "192.168.1.7"));
   EXPECT_FALSE(holds(guard.filter.here, "198.51.100.1"));
+  EXPECT_FALSE(holds(guard.filter.maybeHere, "198.51.100.1"));
   for (const RuleSpec& rule : plan().rules)
     EXPECT_EQ(rule.stays, rule.priority >= 6690) << rule.toString();
 }
@@ -182,25 +220,59 @@ TEST_F(RoutePlanTest, TheGuardOutlivesTheGateway) {
 TEST_F(RoutePlanTest, AnUplinkIsFoundByWhateverNamesIt) {
   routes({"0.0.0.0/0"});
   config_.device.whenDown = WhenDown::kBlock;
+  EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan0"});
+  EXPECT_EQ(filter().uplinkIndices, std::vector<uint32_t>{3}) << "it may be renamed";
+  EXPECT_EQ(filter().newest, std::nullopt);
   config_.uplinks[0].interface.clear();
   config_.uplinks[0].mac = "02:00:5e:00:53:01";
-  EXPECT_THAT(plan().filter.uplinks, IsEmpty());
-  EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1")) << "any interface may be the uplink";
-  EXPECT_TRUE(holds(plan().filter.here, "192.168.1.7"));
+  EXPECT_THAT(filter().uplinks, IsEmpty());
+  EXPECT_EQ(filter().newest, 4u) << "any interface that comes may be the uplink";
   host_.link(3).ownMac = "02:00:5e:00:53:01";
-  EXPECT_EQ(plan().filter.uplinks, std::vector<std::string>{"wwan0"});
-  EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1")) << "it may get another name meanwhile";
+  EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan0"});
+  EXPECT_EQ(filter().uplinkIndices, std::vector<uint32_t>{3});
+  EXPECT_EQ(filter().newest, 4u) << "it may be plugged in again";
   config_.uplinks[0].mac.clear();
   config_.uplinks[0].interface = "the-modem-of-the-attic";
-  EXPECT_THAT(plan().filter.uplinks, IsEmpty()) << "too long for anything but a further name";
-  EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1"));
+  EXPECT_THAT(filter().uplinks, IsEmpty()) << "too long for anything but a further name";
+  EXPECT_EQ(filter().newest, 0u);
   host_.link(3).altnames.insert("the-modem-of-the-attic");
-  EXPECT_EQ(plan().filter.uplinks, std::vector<std::string>{"wwan0"});
-  EXPECT_FALSE(holds(plan().filter.here, "10.8.0.1"));
+  EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan0"});
+  EXPECT_EQ(filter().uplinkIndices, std::vector<uint32_t>{3});
+  EXPECT_EQ(filter().newest, 4u);
   config_.uplinks[0].interface = "wwan7";
-  EXPECT_EQ(plan().filter.uplinks, std::vector<std::string>{"wwan7"}) << "it may come";
-  EXPECT_TRUE(holds(plan().filter.here, "10.8.0.1"));
-  EXPECT_FALSE(holds(plan().filter.here, "100.63.0.1"));
+  EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan7"}) << "it may come";
+  EXPECT_EQ(plan().filter.newest, 4u) << "or be a further name of one that comes";
+  EXPECT_EQ(filter().newest, 0u) << "or, before there was a daemon, of any";
+  link(9, "veth1", {});
+  host_.link(9).master = 2;
+  EXPECT_EQ(plan().filter.newest, 4u) << "nothing leaves by a port of a bridge itself";
+}
+
+// Such as one that was an uplink before a reload.
+TEST_F(RoutePlanTest, AnInterfaceWithADefaultRouteLeadsPastTheTunnel) {
+  routes({"0.0.0.0/0"});
+  config_.device.whenDown = WhenDown::kBlock;
+  link(5, "wifi0", {"10.70.0.2/24"});
+  std::string thrown =
+      "throw route 10.0.0.0/8 table " + std::to_string(HostNumbers::guardTable("braid0"));
+  EXPECT_THAT(filter().outward, IsEmpty());
+  EXPECT_THAT(texts(plan().routes), Contains(thrown));
+  for (int index : {3, 4, 5})
+    host_.addDefaultRoute({Address::Family::kV4, index, *Address::parse("10.70.0.1"), 100});
+  host_.addDefaultRoute({Address::Family::kV6, 5, {}, 7});
+  EXPECT_EQ(filter().outward, std::vector<std::string>{"wifi0"});
+  EXPECT_TRUE(holds(filter().here, "10.70.0.7")) << "its own network";
+  EXPECT_THAT(texts(plan().routes), Not(Contains(thrown)));
+}
+
+// The routes of a second gateway lead into its own device.
+TEST_F(RoutePlanTest, OnlyRoutesForEverythingMayGoByOtherGateways) {
+  routes({"0.0.0.0/0", "::/1", "8000::/1", "10.7.0.0/16", "2001:db8:7::/48"});
+  config_.device.whenDown = WhenDown::kBlock;
+  EXPECT_TRUE(holds(filter().ownOnly, "10.7.0.1"));
+  EXPECT_TRUE(holds(filter().ownOnly, "2001:db8:7::1"));
+  EXPECT_FALSE(holds(filter().ownOnly, "10.8.0.1"));
+  EXPECT_FALSE(holds(filter().ownOnly, "2001:db8:8::1"));
 }
 
 // A LAN gets its leases by broadcast, and its names by multicast.
@@ -221,6 +293,7 @@ TEST_F(RoutePlanTest, TheGuardTakesTheOtherFamilyAlong) {
   routes({"10.0.0.0/8"});
   EXPECT_FALSE(holds(plan().filter.guarded, "2001:db8::1"));
   EXPECT_FALSE(holds(plan().filter.here, "10.0.0.1")) << "just what is guarded";
+  EXPECT_FALSE(holds(plan().filter.maybeHere, "10.0.0.1"));
 }
 
 TEST_F(RoutePlanTest, RepliesAreEndangeredByWhatTheirAddressesMayBe) {

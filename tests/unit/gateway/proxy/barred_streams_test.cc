@@ -49,7 +49,7 @@ class BarredStreams : public testing::Test {
     host_.net().process(clock_.now());
   }
   void start() {
-    streams_ = std::make_unique<TcpProxy>(host_, host_.net(), "braid0", lanes_, log_);
+    streams_ = std::make_unique<TcpProxy>(host_, host_.net(), "braid0", lanes_, pool_, log_);
     streams_->configure(config_, interfacesOf(config_.uplinks, host_.net().table()), {},
                         clock_.now());
   }
@@ -69,6 +69,7 @@ class BarredStreams : public testing::Test {
   FakeClock clock_;
   FakeHost host_{clock_, 1};
   LogLimiter log_;
+  PacketPool pool_{2048, 64};
   gateway_test::LoopLanes lanes_;
   Config config_;
   std::unique_ptr<TcpProxy> streams_;

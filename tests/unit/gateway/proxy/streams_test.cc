@@ -40,7 +40,7 @@ class StreamsTest : public testing::Test {
   ~StreamsTest() override { setLogLevel("info"); }
 
   void start() {
-    streams_ = std::make_unique<TcpProxy>(host_, host_.net(), "braid0", lanes_, log_);
+    streams_ = std::make_unique<TcpProxy>(host_, host_.net(), "braid0", lanes_, pool_, log_);
     configure();
   }
   void configure() {
@@ -90,6 +90,7 @@ class StreamsTest : public testing::Test {
   FakeClock clock_;
   FakeHost host_{clock_, 1};
   LogLimiter log_;
+  PacketPool pool_{2048, 64};
   LoopLanes lanes_;
   Config config_;
   std::unique_ptr<TcpProxy> streams_;

@@ -61,6 +61,19 @@ struct DurableFileTest : testing::Test {
   std::vector<std::string> list;
 };
 
+TEST_F(DurableFileTest, ItsContentsAreReadWholeAndAMissingOneIsNone) {
+  EXPECT_EQ(textOfFile(path()), std::nullopt);
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_EQ(textOfFile(folder.string()), std::nullopt) << "a folder has none";
+  EXPECT_EQ(errno, EISDIR);
+  for (size_t size : {size_t{0}, size_t{1}, size_t{4096}, size_t{10'000}}) {
+    std::string whole(size, 'x');
+    whole += size > 0 ? std::string("\0\n", 2) : "";
+    std::ofstream(path()) << whole;
+    EXPECT_EQ(textOfFile(path()), whole);
+  }
+}
+
 TEST_F(DurableFileTest, TheBytesAndThenTheNameAreOnTheDisk) {
   EXPECT_EQ(writeDurableFile(path(), "one", 0600), "");
   EXPECT_THAT(list, ElementsAre(".book.new", folder.filename().string()));

@@ -74,6 +74,24 @@ TEST_F(LinkResolversTest, EachProgramsFilesAreRead) {
   EXPECT_EQ(found(), "192.0.2.51 192.0.2.52 2001:db8::51 of systemd-resolved");
 }
 
+TEST_F(LinkResolversTest, NetworkManagerIsAskedWhereNothingOfSystemdNamesServers) {
+  const std::vector<Address> managers{*Address::parse("192.0.2.71")};
+  LinkResolverFiles files(root_);
+  file("/run/resolvconf/interface/eth1.dhclient", "nameserver 192.0.2.31\n");
+  file("/run/NetworkManager/devices/8", "[device]\n");
+  EXPECT_FALSE(files.needsManager(way_)) << "it does not have this interface";
+  file("/run/NetworkManager/devices/7", "[device]\n");
+  EXPECT_TRUE(files.needsManager(way_));
+  EXPECT_EQ(files.of(way_, managers).source, "NetworkManager");
+  EXPECT_EQ(files.of(way_, managers).servers, managers);
+  EXPECT_EQ(found(), "192.0.2.31 of resolvconf") << "without an answer";
+  file("/run/systemd/netif/links/7", "DNS=192.0.2.41\n");
+  EXPECT_FALSE(files.needsManager(way_));
+  EXPECT_EQ(files.of(way_, managers).source, "systemd-networkd");
+  way_.resolvers = {*Address::parse("198.51.100.1")};
+  EXPECT_FALSE(files.needsManager(way_));
+}
+
 TEST_F(LinkResolversTest, AnotherInterfacesAreNotTaken) {
   file("/run/systemd/resolve/netif/8", "SERVERS=192.0.2.1\n");
   file("/var/lib/dhcp/dhclient.leases",

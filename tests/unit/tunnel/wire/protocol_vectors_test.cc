@@ -251,10 +251,13 @@ TEST(ProtocolVectors, TcpProxy) {
       {*Endpoint::parse("[2001:db8::1]:50000"), *Endpoint::parse("[2001:db8:1::7]:8443")}, 16000};
   EXPECT_EQ(streamFrame(0x16, 0, StreamId(6), &v4, {'G', 'E', 'T'}), v["opening_v4"]);
   EXPECT_EQ(streamFrame(0x17, 0, StreamId(7), &v6, {}), v["opening_v6"]);
+  StreamOpening asking = v4;
+  asking.asks = true;
+  EXPECT_EQ(streamFrame(0x16, 0, StreamId(8), &asking, {}), v["asking"]);
   EXPECT_EQ(streamFrame(0x14, 0x123456789a, StreamId(1000000), nullptr, {0xde, 0xad, 0xbe, 0xef}),
             v["range"]);
   EXPECT_EQ(streamFrame(0x15, 65536, StreamId(70), nullptr, {}), v["last"]);
-  for (const char* name : {"opening_v4", "opening_v6", "range", "last"}) {
+  for (const char* name : {"opening_v4", "opening_v6", "asking", "range", "last"}) {
     Bytes bytes = v[name];
     auto frame = decodeOne<StreamFrame>(bytes);
     const StreamOpening* opening = frame.opening ? &*frame.opening : nullptr;

@@ -56,6 +56,19 @@ TEST(StreamFrames, AnOpeningTellsBothEndsAndTheCredit) {
   }
 }
 
+TEST(StreamFrames, AnOpeningMayAskForAnAnswer) {
+  for (const StreamEnds& ends : {kV4, kV6}) {
+    for (bool asks : {false, true}) {
+      StreamOpening opening{ends, 9, asks};
+      auto frame = decodeOne<StreamFrame>(
+          framed(StreamFrame::kFirst | StreamFrame::kOpen, 0, unitOf(6, &opening, 0)));
+      ASSERT_TRUE(frame.opening);
+      EXPECT_EQ(frame.opening->ends, ends);
+      EXPECT_EQ(frame.opening->asks, asks);
+    }
+  }
+}
+
 TEST(StreamFrames, ALargestPrefixIsThatOfSixAndSix) {
   StreamOpening opening{kV6, (uint64_t{1} << 62) - 1};
   EXPECT_EQ(unitOf((uint64_t{1} << 62) - 1, &opening, 0).size(), kLargestStreamPrefix);
@@ -82,7 +95,8 @@ TEST(StreamFrames, OnlyTwoVersionsOfIpAreThere) {
   for (unsigned version = 0; version < 256; ++version) {
     unit[1] = static_cast<uint8_t>(version);
     EXPECT_EQ(reads(framed(StreamFrame::kFirst | StreamFrame::kOpen, 0, unit)),
-              version == 4 || version == 6);
+              version == 4 || version == 6 || version == 20 || version == 22)
+        << version;
   }
 }
 

@@ -1,0 +1,377 @@
+"""`streams.connect: first`: a client's connection is accepted when its server has accepted, and its refusal is the
+client's. Real kernels."""
+
+import concurrent.futures
+import contextlib
+import errno
+import random
+import socket
+import struct
+import threading
+import time
+import unittest
+
+from lab import Link
+from lab.services import HTTP_PORT
+from pair_case import V4, V6, PairCase
+from streams_test import ADDRESSES, CLIENT, PORT, connect, family, listen, receive, rest
+
+FIRST = {"streams": {"enabled": "on", "connect": "first", "new-streams-per-peer": 2048,
+                     "match": [{"ports": 80}, {"ports": "8000-8199"}]}}
+CLOSED = 8081
+ROUND_TRIP = 0.02  # of the faster link, in seconds
+NOBODY = {V4: "192.168.100.77", V6: "fd00:0:0:100::77"}  # in the server's network, and nobody has it
+MOST = 1024  # PendingConnects::kMost
+
+
+def refusal(namespace, address, port, timeout=10):
+    """(errno, seconds) with which connect() fails; errno None: it did not."""
+    began = time.monotonic()
+    try:
+        with connect(namespace, address, port, timeout):
+            return None, time.monotonic() - began
+    except TimeoutError as error:
+        return error.errno or "timeout", time.monotonic() - began
+    except OSError as error:
+        return error.errno, time.monotonic() - began
+
+
+def scan(namespace, address, ports):
+    """{port: errno of connect(), 0 for an open one}, all at the same time."""
+    with concurrent.futures.ThreadPoolExecutor(50) as pool:
+        done = {port: pool.submit(refusal, namespace, address, port) for port in ports}
+        return {port: each.result()[0] or 0 for port, each in done.items()}
+
+
+def syn(source, destination, sport, dport):
+    """An IPv4 packet that begins a TCP connection."""
+    ends = socket.inet_aton(source) + socket.inet_aton(destination)
+
+    def checksum(data):
+        total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+        while total >> 16:
+            total = (total & 0xffff) + (total >> 16)
+        return ~total & 0xffff
+
+    tcp = struct.pack("!HHIIBBHHH", sport, dport, 1, 0, 5 << 4, 2, 1000, 0, 0)
+    tcp = tcp[:16] + struct.pack("!H", checksum(ends + struct.pack("!HH", 6, len(tcp)) + tcp)) + tcp[18:]
+    return struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0) + ends + tcp
+
+
+class First(PairCase):
+    LINKS = [Link("wifi", 50, ROUND_TRIP * 1000), Link("lte", 30, 60)]
+    EDGE = CONCENTRATOR = FIRST
+
+    def setUp(self):
+        self.edge, self.server, self.client = self.lab.edge, self.lab.server, self.lab.client
+        for gateway in self.lab.gateways():
+            if gateway.process is None or gateway.process.poll() is not None:
+                gateway.start()
+        self.lab.edge_gateway.wait_up(subflows=2)
+        self.wait_taking()
+
+    def tearDown(self):
+        self.eventually(lambda: self.figures()["connecting"] == 0, "no connection waits", timeout=30)
+
+    def wait_taking(self):
+        for gateway in self.lab.gateways():
+            self.eventually(lambda gateway=gateway: gateway.status()["streams"]["intercepting"],
+                            f"{gateway.name} takes connections over")
+
+    def figures(self, gateway=None):
+        return (gateway or self.lab.edge_gateway).status()["streams"]
+
+    def drop(self, words, namespace=None):
+        """The namespace drops what matches: until the test ends, or until what is returned is called."""
+        space = namespace or self.server
+        space.run("nft", "add table inet stop; add chain inet stop in { type filter hook input priority 0; }; "
+                  f"add rule inet stop in {words}")
+        undo = contextlib.ExitStack()
+        undo.callback(space.run, "nft", "delete table inet stop")
+        self.addCleanup(undo.close)
+        return undo.close
+
+    def use(self, gateway, **settings):
+        """Other settings for `streams`, until the test ends."""
+        gateway.config["streams"] = FIRST["streams"] | settings
+        self.addCleanup(self.restore, gateway)
+        gateway.reload()
+
+    @staticmethod
+    def restore(gateway):
+        gateway.config["streams"] = FIRST["streams"]
+        gateway.restart()
+
+    def pair(self, address=V4, port=PORT):
+        """(client, server): both ends of a connection."""
+        with listen(self.server, address, port) as listener:
+            client = connect(self.client, address, port)
+            server, self.peer_name = listener.accept()
+            server.settimeout(10)
+            return client, server
+
+    # ---- servers that answer
+
+    def test_a_server_is_reached_and_speaks_first(self):
+        for address in ADDRESSES:
+            with self.subTest(address=address):
+                before = self.figures()
+                client, server = self.pair(address)
+                with client, server:
+                    self.assertEqual(self.peer_name[:2], (CLIENT[address], client.getsockname()[1]))
+                    self.assertEqual(client.getpeername()[:2], (address, PORT))
+                    server.sendall(b"welcome")
+                    self.assertEqual(receive(client, 7), b"welcome")
+                    client.sendall(b"question")
+                    self.assertEqual(receive(server, 8), b"question")
+                    server.shutdown(socket.SHUT_WR)
+                    self.assertEqual(rest(client), ("end", 0))
+                self.assertEqual(self.figures()["accepted"], before["accepted"] + 1)
+
+    def test_connect_takes_one_round_trip(self):
+        def experiment():
+            began = time.monotonic()
+            client, server = self.pair(V4)
+            took = time.monotonic() - began
+            client.close()
+            server.close()
+            self.assertGreater(took, ROUND_TRIP * 0.9, "the server was asked")
+            self.in_time(took < 2 * ROUND_TRIP, f"connect() took {took * 1000:.1f} ms")
+
+        self.attempts(experiment)
+
+    def test_the_other_direction(self):
+        before = self.figures(self.lab.gateway)
+        with listen(self.client, CLIENT[V4]) as listener, connect(self.server, CLIENT[V4]) as client:
+            with listener.accept()[0] as end:
+                client.sendall(b"x" * 100_000)
+                self.assertEqual(len(receive(end, 100_000)), 100_000)
+        self.assertEqual(refusal(self.server, CLIENT[V4], CLOSED)[0], errno.ECONNREFUSED)
+        self.assertEqual(self.figures(self.lab.gateway)["accepted"], before["accepted"] + 1)
+
+    def test_downloads_are_whole(self):
+        before = self.figures()
+        for address in ADDRESSES:
+            for size in (0, 100_000, 5_000_000):
+                self.verify(self.download(self.file(size), address))
+        self.assertEqual(self.figures()["accepted"], before["accepted"] + 6)
+
+    # ---- servers that do not
+
+    def test_a_closed_port_is_refused_within_a_round_trip(self):
+        for address in ADDRESSES:
+            with self.subTest(address=address):
+                def experiment(address=address):
+                    before = self.figures()
+                    error, took = refusal(self.client, address, CLOSED)
+                    self.assertEqual(error, errno.ECONNREFUSED)
+                    self.assertEqual(self.figures()["declined"], before["declined"] + 1)
+                    self.assertEqual(self.figures()["accepted"], before["accepted"])
+                    self.in_time(took < 2 * ROUND_TRIP, f"it took {took * 1000:.1f} ms")
+
+                self.attempts(experiment)
+
+    def test_what_a_router_says_is_unreachable_is(self):
+        self.drop("tcp dport 8088 reject with icmpx type host-unreachable")
+        for address in ADDRESSES:
+            with self.subTest(address=address):
+                def experiment(address=address):
+                    error, took = refusal(self.client, address, 8088)
+                    self.assertEqual(error, errno.EHOSTUNREACH)
+                    # The kernel ignores an error that arrives while connect() still runs, until the next SYN.
+                    self.in_time(took < 0.5, f"it took {took:.2f} s")
+
+                self.attempts(experiment)
+
+    def test_an_address_that_nobody_has_is_unreachable(self):
+        for address in NOBODY.values():
+            with self.subTest(address=address):
+                error, took = refusal(self.client, address, PORT)
+                self.assertEqual(error, errno.EHOSTUNREACH)
+                self.assertLess(took, 8, "the far gateway's kernel asks for its MAC address for 3 s")
+
+    def test_a_server_that_says_nothing_is_not_accepted(self):
+        self.drop("tcp dport 8087 drop")
+        for address in ADDRESSES:
+            with self.subTest(address=address):
+                before = self.figures()
+                self.assertEqual(refusal(self.client, address, 8087, timeout=3)[0], "timeout")
+                self.assertEqual(self.figures()["accepted"], before["accepted"])
+
+    def test_a_scan_finds_the_open_ports(self):
+        """A hundred ports in the stream lane, of which three are open."""
+        ports, is_open = range(8100, 8200), (8107, 8150, 8199)
+        for address in ADDRESSES:
+            with self.subTest(address=address), contextlib.ExitStack() as listeners:
+                for port in is_open:
+                    listeners.enter_context(listen(self.server, address, port))
+                before = self.figures()
+                found = scan(self.client, address, ports)
+                self.assertEqual({port: error for port, error in found.items() if error != errno.ECONNREFUSED},
+                                 dict.fromkeys(is_open, 0))
+                self.assertEqual(self.figures()["accepted"], before["accepted"] + len(is_open))
+
+    def test_a_client_with_a_dead_ipv6_address_takes_ipv4(self):
+        """curl tries IPv6 first, and IPv4 200 ms later if that does not answer (RFC 8305)."""
+        self.drop(f"ip6 daddr {V6} tcp dport {HTTP_PORT} drop")
+        path = self.file(1000)
+        out = self.client.run("curl", "-s", "-o", "/dev/null", "-m", "10", "-w", "%{remote_ip} %{time_total}",
+                              "--resolve", f"server.example:{HTTP_PORT}:{V6},{V4}", f"http://server.example{path}")
+        address, seconds = out.split()
+        self.assertEqual(address, V4)
+        self.assertLess(float(seconds), 3)
+
+    def test_a_port_that_is_used_again_at_once_is_taken_over_again(self):
+        """The server closes first, so the gateway's own socket of the old connection waits (TIME_WAIT)."""
+        def make(address):
+            client = socket.socket(family(address), socket.SOCK_STREAM)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            client.settimeout(10)
+            client.bind((CLIENT[address], 40404))
+            start = time.monotonic()
+            client.connect((address, PORT))
+            return client, time.monotonic() - start
+
+        for address in ADDRESSES:
+            before, took = self.figures(), []
+            with self.subTest(address=address), listen(self.server, address) as listener:
+                for _ in range(3):
+                    client, seconds = self.client.inside(make, address)
+                    took.append(seconds)
+                    with client, listener.accept()[0] as server:
+                        server.shutdown(socket.SHUT_WR)
+                        self.assertEqual(rest(client), ("end", 0))
+                self.assertEqual(self.figures()["accepted"], before["accepted"] + 3)
+                self.assertLess(max(took), 0.8, "no SYN was sent again")
+
+    # ---- with losses, and many
+
+    def test_a_server_that_answers_late_is_one_connection(self):
+        """Its host is silent for two seconds. The client repeats its SYN meanwhile."""
+        for address in ADDRESSES:
+            with self.subTest(address=address):
+                undo = self.drop(f"tcp dport {PORT} drop")
+                before = self.lab.edge_gateway.status()["peers"][0]["streams_opened"]
+                timer = threading.Timer(2, undo)
+                timer.start()
+                client, server = self.pair(address)
+                with client, server:
+                    client.sendall(b"x")
+                    self.assertEqual(receive(server, 1), b"x")
+                timer.join()
+                self.assertEqual(self.lab.edge_gateway.status()["peers"][0]["streams_opened"], before + 1)
+
+    def test_two_hundred_at_once(self):
+        count, size = 200, 2000
+        for address in ADDRESSES:
+            with self.subTest(address=address), listen(self.server, address) as listener:
+                def serve(listener=listener):
+                    for _ in range(count):
+                        end, _ = listener.accept()
+                        with end:
+                            end.settimeout(20)
+                            end.sendall(receive(end, size))
+
+                server = threading.Thread(target=serve, daemon=True)
+                server.start()
+                before = self.figures()
+
+                def ask(number, address=address):
+                    payload = number.to_bytes(4, "big") * (size // 4)
+                    with connect(self.client, address, timeout=20) as client:
+                        client.sendall(payload)
+                        return receive(client, size) == payload
+
+                with concurrent.futures.ThreadPoolExecutor(50) as pool:
+                    self.assertEqual(list(pool.map(ask, range(count))), [True] * count)
+                server.join(10)
+                self.assertEqual(self.figures()["accepted"], before["accepted"] + count)
+        self.eventually(lambda: self.figures()["open"] == 0, "all end")
+
+    def test_a_flood_of_syns_is_bounded_and_others_are_reached(self):
+        """From hosts that do not exist, to a server that is silent."""
+        self.drop("tcp dport 8086 drop")
+        stop, most = threading.Event(), []
+
+        def flood():
+            dice = random.Random(1)
+            raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+            with raw:
+                while not stop.is_set():
+                    for _ in range(20):
+                        raw.sendto(syn(f"192.168.10.{dice.randrange(10, 250)}", V4, dice.randrange(1024, 60000), 8086),
+                                   (V4, 0))
+                    time.sleep(0.005)
+
+        thread = threading.Thread(target=self.client.inside, args=(flood,), daemon=True)
+        thread.start()
+        try:
+            for _ in range(10):
+                time.sleep(0.2)
+                most.append(self.figures()["connecting"])
+                client, server = self.pair(V4)
+                with client, server:
+                    client.sendall(b"x")
+                    self.assertEqual(receive(server, 1), b"x")
+        finally:
+            stop.set()
+            thread.join()
+        self.assertGreater(max(most), MOST / 2)
+        self.assertLessEqual(max(most), MOST)
+        self.eventually(lambda: self.figures()["connecting"] == 0, "nobody repeats a SYN", timeout=15)
+
+    # ---- the host
+
+    def test_nothing_is_left_in_the_firewall(self):
+        def remembered():
+            return self.edge.run("nft", "list", "set", "inet", "braid-braid0", "passed4")
+
+        for port in range(8000, 8020):
+            refusal(self.client, V4, port)
+        self.assertIn(f". {V4} . 8019", remembered())
+        self.eventually(lambda: V4 not in remembered(), "the kernel to forget them", timeout=5)
+
+    def test_strict_reverse_path_filters_stop_nothing(self):
+        names = [f"net__ipv4__conf__{name}__rp_filter" for name in ("all", "lo", "lan0", "braid0")]
+        for name in names:
+            self.edge.sysctl(**{name: 1})
+            self.addCleanup(self.edge.sysctl, **{name: 0})
+        client, server = self.pair(V4)
+        with client, server:
+            client.sendall(b"x")
+            self.assertEqual(receive(server, 1), b"x")
+        self.assertEqual(refusal(self.client, V4, CLOSED)[0], errno.ECONNREFUSED)
+
+    def test_a_reload_changes_it(self):
+        gateway = self.lab.edge_gateway
+        self.use(gateway, connect="early")
+        self.eventually(lambda: "passed4" not in self.edge.run("nft", "list", "ruleset"), "reloaded")
+        with connect(self.client, V4, CLOSED) as client:
+            self.assertEqual(rest(client), ("reset", 0))
+        gateway.config["streams"] = FIRST["streams"]
+        gateway.reload()
+        self.eventually(lambda: "passed4" in self.edge.run("nft", "list", "ruleset"), "reloaded")
+        self.eventually(lambda: refusal(self.client, V4, CLOSED)[0] == errno.ECONNREFUSED, "it is refused")
+
+    # ---- what no stream may reach
+
+    def test_what_the_far_gateway_does_not_accept_crosses_as_packets_at_once(self):
+        self.use(self.lab.gateway, accept=[{"network": V4, "ports": 8083}])
+        self.addCleanup(self.restore, self.lab.edge_gateway)  # which forgets what was forbidden
+        time.sleep(0.5)  # until it has read that
+        before = self.figures(self.lab.gateway)
+        for number, address in enumerate(ADDRESSES):
+            with self.subTest(address=address):
+                began = time.monotonic()
+                client, server = self.pair(address, 8084)
+                took = time.monotonic() - began
+                with client, server:
+                    client.sendall(b"as packets")
+                    self.assertEqual(receive(server, 10), b"as packets")
+                self.assertLess(took, 0.8, "no SYN was sent again")
+                self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"],
+                                 before["ended_forbidden"] + number + 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
