@@ -225,10 +225,11 @@ AckShimOptions shimOf(const RackParams& p) {
 }
 
 // The congestion control that the paper combines with each queue. As in ns-2, all data is
-// ECN-capable.
+// ECN-capable, and 200 ms is the least timeout, not the least variation.
 tcp::Options tcpOf(const RackParams& p) {
   Discipline d = disciplineOf(p.scheme);
   tcp::Options o = tcp::plainOptions();
+  o.minRtoAboveSrtt = false;
   if (d == Discipline::kDctcp) o.control = tcp::Control::kDctcp;
   o.ecn = o.ecnEverywhere = d == Discipline::kRedEcn || d == Discipline::kDctcp;
   o.content = false;

@@ -180,10 +180,11 @@ void Sender::beginFastRecovery() {
 
 // ---- what may be sent
 
-// Outside a recovery, repairs are those of segments that were too large for the path.
+// Without limited transmit, duplicate ACKs let nothing out before a recovery. A lost segment
+// outside a recovery was too large for the path, so it is no longer on its way.
 bool Sender::fits(uint64_t bytes) const {
-  bool limited = !options_.limitedTransmit && !recovering();
-  uint64_t onItsWay = limited ? board_.flight() : pipe();
+  bool counts = options_.limitedTransmit || recovering() || board_.hasRepair();
+  uint64_t onItsWay = counts ? pipe() : board_.flight();
   return static_cast<double>(onItsWay + bytes) <= window_->size() || onItsWay == 0;
 }
 
