@@ -93,6 +93,7 @@ class Endpoint final : private SegmentOutlet, private AckOutlet {
   void transmit(const DataSegment& segment) override;
   void acknowledge() override;
   void put(TcpSegment segment, bool ect);
+  uint64_t receiveWindow() const;
   uint64_t sentOffset(uint32_t ack) const;
   uint64_t heardOffset(uint32_t seq) const;
   Time now() const { return place_.timeline.now(); }
