@@ -75,7 +75,7 @@ class Racks {
   }
   /// Runs the flows until all are complete, or until kRacksPatience after the last arrival.
   void run(const RackParams& p) {
-    TcpOptions options = tcpOf(p);
+    tcp::Options options = tcpOf(p);
     Time last{};
     for (size_t i = 0; i < flows.size(); ++i) {
       LeafFlow& flow = flows[i];
@@ -86,7 +86,7 @@ class Racks {
       auto turn = static_cast<int64_t>(i) * (kOpensAhead / 2) / static_cast<int64_t>(flows.size());
       simulation.after(turn, [this, &flow, options, port] {
         flow.tcp = std::make_unique<TcpFlow>(simulation, hosts.at(flow.from), hosts.at(flow.to),
-                                             port, options);
+                                             port, 0, options);
       });
       simulation.at(flow.begin, [&flow] { flow.tcp->write(flow.bytes); });
     }

@@ -9,7 +9,7 @@
 #include "evaluation/models/flows.h"
 #include "evaluation/models/traffic.h"
 #include "simnet/tcp/rivals.h"
-#include "simnet/tcp_flow.h"
+#include "simnet/tcp/tcp_flow.h"
 
 namespace braid::sim {
 
@@ -47,10 +47,8 @@ class Rack {
   /// Adds a large flow, which begins about at the end of kOpening.
   void addLarge(size_t source) {
     tree.after(kOpening + exponential(traffic_, kPacketTime), [this, source, port = port_++] {
-      TcpOptions endless = tcp_;
-      endless.bytes = kLargeBytes;
-      large.push_back(
-          std::make_unique<TcpFlow>(tree, tree.sender(source), tree.receiver(), port, endless));
+      large.push_back(std::make_unique<TcpFlow>(tree, tree.sender(source), tree.receiver(), port,
+                                                kLargeBytes, tcp_));
     });
   }
   /// Adds a flow of `source` that begins after `ahead` (at least kOpening).
@@ -61,10 +59,8 @@ class Rack {
     Duration opens = handshake ? ahead : Duration(traffic_.below(uint64_t{kOpening / 1ns}));
     auto connect = [this, i, port = port_++, handshake] {
       Measured& m = flows[i];
-      TcpOptions options = tcp_;
-      if (handshake) options.bytes = m.bytes;
-      m.flow =
-          std::make_unique<TcpFlow>(tree, tree.sender(m.source), tree.receiver(), port, options);
+      m.flow = std::make_unique<TcpFlow>(tree, tree.sender(m.source), tree.receiver(), port,
+                                         handshake ? m.bytes : 0, tcp_);
     };
     tree.after(opens, connect);
     if (!handshake) tree.after(ahead, [this, i] { flows[i].flow->write(flows[i].bytes); });
@@ -89,7 +85,7 @@ class Rack {
  private:
   RackParams p_;
   Random traffic_;
-  TcpOptions tcp_;
+  tcp::Options tcp_;
   uint16_t port_ = kFirstFlowPort;
 };
 
@@ -229,16 +225,15 @@ AckShimOptions shimOf(const RackParams& p) {
 }
 
 // The congestion control that the paper combines with each queue. As in ns-2, all data is
-// ECN-capable.
-TcpOptions tcpOf(const RackParams& p) {
+// ECN-capable, and 200 ms is the least timeout, not the least variation.
+tcp::Options tcpOf(const RackParams& p) {
   Discipline d = disciplineOf(p.scheme);
-  bool ecn = d == Discipline::kRedEcn || d == Discipline::kDctcp;
-  return {.bytes = 0,
-          .ecn = ecn,
-          .exact = true,
-          .dctcp = d == Discipline::kDctcp,
-          .ecnRepeats = ecn,
-          .content = false};
+  tcp::Options o = tcp::plainOptions();
+  o.minRtoAboveSrtt = false;
+  if (d == Discipline::kDctcp) o.control = tcp::Control::kDctcp;
+  o.ecn = o.ecnEverywhere = d == Discipline::kRedEcn || d == Discipline::kDctcp;
+  o.content = false;
+  return o;
 }
 
 bool isDctcp(const RackParams& p) {

@@ -11,7 +11,7 @@
 #include "evaluation/models/figures.h"
 #include "evaluation/racks/rack_tree.h"
 #include "simnet/tcp/options.h"
-#include "simnet/tcp_flow.h"
+#include "simnet/tcp/tcp_flow.h"
 
 namespace braid::sim {
 
@@ -63,7 +63,7 @@ std::span<const RackExperiment> rackExperiments();
 
 /// The TCP that the paper combines with each queue. shimOf(): the shim's options. shimJson(): the
 /// shims' counters for the report.
-TcpOptions tcpOf(const RackParams& params);
+tcp::Options tcpOf(const RackParams& params);
 AckShimOptions shimOf(const RackParams& params);
 Json shimJson(const ShimCounters& counters);
 

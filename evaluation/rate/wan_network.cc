@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "evaluation/models/raw_flows.h"
-#include "simnet/tcp_flow.h"
+#include "simnet/tcp/tcp_flow.h"
 
 namespace braid::sim {
 

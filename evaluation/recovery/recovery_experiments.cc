@@ -6,7 +6,7 @@
 #include <array>
 
 #include "evaluation/models/flows.h"
-#include "simnet/tcp_flow.h"
+#include "simnet/tcp/tcp_flow.h"
 
 namespace braid::sim {
 

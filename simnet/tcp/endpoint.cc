@@ -12,6 +12,7 @@ namespace {
 constexpr uint32_t kTimestampsSize = 12;
 constexpr size_t kMaxOptions = 40;        // RFC 9293 section 3.1: the header has at most 60 bytes
 constexpr uint64_t kMaxWindow = 1 << 30;  // RFC 7323 section 2.3
+constexpr uint64_t kSynWindow = 65535;    // the most that a SYN can announce: it is not scaled
 
 /// The smallest shift with which the window fits the header (RFC 7323 section 2.2).
 uint8_t shiftOf(uint64_t window) {
@@ -129,6 +130,7 @@ void Endpoint::onPacket(ByteView packet, const InnerPacket& ip) {
 }
 
 void Endpoint::onTooBig(ByteView packet, const InnerPacket& ip) {
+  ++tooBigs_;
   size_t mtu = ip.isV4() ? load16(&packet[ip.l4Offset + 6]) : load32(&packet[ip.l4Offset + 4]);
   size_t headers = ip::kTcpHeader + (ip.isV4() ? ip::kV4Header : ip::kV6Header) +
                    (agreed_.timestamps ? kTimestampsSize : 0);
@@ -278,13 +280,13 @@ void Endpoint::put(TcpSegment out, bool ect) {
   std::array<SeqRange, Reassembly::kMaxBlocks> sacks;
   Bytes extra;
   if (out.flags & TcpFields::kSyn) {
-    out.window = static_cast<uint16_t>(std::min<uint64_t>(options_.window, 65535));
+    out.window = static_cast<uint16_t>(std::min(options_.window, kSynWindow));
   } else {
     out.flags |= TcpFields::kAck | (agreed_.ecn && receiver_.echo() ? TcpFields::kEce : 0);
     acknowledged_ = received();
     out.ack = peerIsn_ + 1 + static_cast<uint32_t>(acknowledged_);
-    out.window = static_cast<uint16_t>(std::min<uint64_t>(
-        std::min(options_.window, kMaxWindow) >> shiftOf(options_.window), 65535));
+    out.window = static_cast<uint16_t>(
+        std::min<uint64_t>(receiveWindow() >> shiftOf(options_.window), UINT16_MAX));
     if (agreed_.timestamps) out.timestamps = {tick(), recentTick_.value_or(0)};
     if (out.payload.empty() && (filled_ || gapUpTo_)) {
       extra = CodingOption{std::exchange(gapUpTo_, std::nullopt)}.write();
@@ -306,6 +308,13 @@ void Endpoint::put(TcpSegment out, bool ect) {
   fields.ecn = ect && (agreed_.ecn || out.flags & TcpFields::kSyn) && options_.ecn ? Ecn::kEct0
                                                                                    : Ecn::kNotEct;
   place_.station.send(tcpPacket(fields, out));
+}
+
+// Without SACK, only data in order opens the window, twice as fast as it arrives (Linux,
+// tcp_grow_window()). An ACK that moves the window would not be a duplicate (RFC 5681 section 2).
+uint64_t Endpoint::receiveWindow() const {
+  uint64_t most = std::min(options_.window, kMaxWindow);
+  return agreed_.sack ? most : std::min(most, kSynWindow + 2 * received());
 }
 
 uint64_t Endpoint::sentOffset(uint32_t ack) const {

@@ -60,6 +60,8 @@ class Endpoint final : private SegmentOutlet, private AckOutlet {
   size_t pending() const { return messages_.size(); }
   const Sender& sender() const { return sender_; }
   const SenderStats& stats() const { return sender_.stats(); }
+  Receiver& receiver() { return receiver_; }
+  const Receiver& receiver() const { return receiver_; }
   /// Bytes received in order from the other side.
   uint64_t received() const { return receiver_.bytes().next(); }
   /// Received bytes that differ from those sent. Must be 0.
@@ -67,6 +69,8 @@ class Endpoint final : private SegmentOutlet, private AckOutlet {
   /// Data packets that arrived with CE, and all data packets that arrived.
   uint64_t ceSeen() const { return ceSeen_; }
   uint64_t dataSeen() const { return dataSeen_; }
+  /// ICMP messages that a packet was too large for its path.
+  uint64_t tooBigs() const { return tooBigs_; }
 
  private:
   friend class Connection;
@@ -89,6 +93,7 @@ class Endpoint final : private SegmentOutlet, private AckOutlet {
   void transmit(const DataSegment& segment) override;
   void acknowledge() override;
   void put(TcpSegment segment, bool ect);
+  uint64_t receiveWindow() const;
   uint64_t sentOffset(uint32_t ack) const;
   uint64_t heardOffset(uint32_t seq) const;
   Time now() const { return place_.timeline.now(); }
@@ -118,7 +123,7 @@ class Endpoint final : private SegmentOutlet, private AckOutlet {
   };
   Ring<Pending> messages_;
   Watcher watcher_;
-  uint64_t wrong_ = 0, ceSeen_ = 0, dataSeen_ = 0;
+  uint64_t wrong_ = 0, ceSeen_ = 0, dataSeen_ = 0, tooBigs_ = 0;
 };
 
 }  // namespace braid::sim::tcp

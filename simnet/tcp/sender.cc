@@ -180,8 +180,11 @@ void Sender::beginFastRecovery() {
 
 // ---- what may be sent
 
+// Without limited transmit, duplicate ACKs let nothing out before a recovery. A lost segment
+// outside a recovery was too large for the path, so it is no longer on its way.
 bool Sender::fits(uint64_t bytes) const {
-  uint64_t onItsWay = options_.limitedTransmit || recovering() ? pipe() : board_.flight();
+  bool counts = options_.limitedTransmit || recovering() || board_.hasRepair();
+  uint64_t onItsWay = counts ? pipe() : board_.flight();
   return static_cast<double>(onItsWay + bytes) <= window_->size() || onItsWay == 0;
 }
 

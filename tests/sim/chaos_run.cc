@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "scheduler/path/path_scheduler.h"
-#include "simnet/tcp_flow.h"
+#include "simnet/tcp/tcp_flow.h"
 #include "simnet/udp_flow.h"
 #include "simnet/world.h"
 

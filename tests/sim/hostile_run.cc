@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "simnet/tcp_flow.h"
+#include "simnet/tcp/tcp_flow.h"
 #include "simnet/udp_flow.h"
 #include "simnet/world.h"
 #include "tests/raw_peer.h"

@@ -223,9 +223,7 @@ TEST(Recovery, DatagramsAreProtectedThoughTooLateToBeSentAgain) {
     Scenario s(10, o);
     LinkOptions link{.rateBitsPerSecond = 100_Mbit, .delay = 150ms};
     s.path("a", link).path("b", link).start();
-    s.change("a", [](LinkOptions& o) { o.loss = 0.1; }).change("b", [](LinkOptions& o) {
-      o.loss = 0.1;
-    });
+    for (const char* path : {"a", "b"}) s.change(path, [](LinkOptions& to) { to.loss = 0.1; });
     UdpFlow& call = s.call({.count = kCount});
     s.run(kCount * 20ms + 2s);
     EXPECT_EQ(call.wrong() + call.duplicates(), 0u) << policy;

@@ -11,7 +11,7 @@
 //     s.run(500ms).cut("dsl");
 //     ASSERT_TRUE(s.finish(page, 10s)) << s.report();
 
-#include "simnet/tcp_flow.h"
+#include "simnet/tcp/tcp_flow.h"
 #include "simnet/udp_flow.h"
 #include "simnet/world.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "simnet/tcp_flow.h"
+#include "simnet/tcp/tcp_flow.h"
 #include "simnet/world.h"
 
 namespace braid::sim {

@@ -10,7 +10,7 @@
 #include "evaluation/racks/rack_experiments.h"
 #include "evaluation/racks/rack_tree.h"
 #include "inet/ip.h"
-#include "simnet/tcp_flow.h"
+#include "simnet/tcp/tcp_flow.h"
 
 namespace braid::sim::racks_test {
 namespace {
@@ -72,7 +72,7 @@ TEST(PortQueue, RedMarksOrDropsByTheAverage) {
 
 TEST(RackTree, OneFlowTakesItsRoundTripsAndNothingIsLost) {
   RackTree tree({.senders = 4}, 1);
-  TcpFlow flow(tree, tree.sender(0), tree.receiver(), 1000, {.bytes = 14600, .exact = true});
+  TcpFlow flow(tree, tree.sender(0), tree.receiver(), 1000, {.bytes = 14600});
   Time begin = tree.now();
   tree.run(100ms);
   ASSERT_TRUE(flow.done());
@@ -88,8 +88,7 @@ TEST(RackTree, PacketsAreConserved) {
   std::vector<std::unique_ptr<TcpFlow>> flows;
   for (uint16_t i = 0; i < 20; ++i) {
     flows.push_back(std::make_unique<TcpFlow>(tree, tree.sender(i), tree.receiver(),
-                                              uint16_t(1000 + i),
-                                              TcpOptions{.bytes = 1 << 20, .exact = true}));
+                                              uint16_t(1000 + i), TcpOptions{.bytes = 1 << 20}));
   }
   tree.run(50ms);
   const PortQueue& queue = tree.bottleneck();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "inet/ip.h"
 #include "simnet/tcp/connection.h"
 #include "tests/unit/simnet/tcp/lab.h"
 
@@ -160,6 +161,7 @@ TEST(TcpConnection, WhatArrivesTwiceIsReportedByDsack) {
   ASSERT_EQ(lab.acks()[0].options.sackCount, 1);
   EXPECT_EQ(Seq{lab.acks()[0].tcp.ack} - lab.acks()[0].options.sacks[0].begin, 1448);
   EXPECT_EQ(lab.stats().dsacks, 1u);
+  EXPECT_EQ(lab.server().receiver().stats().repeats, 1u);
 }
 
 TEST(TcpConnection, TheIdleWindowStartsAgain) {
@@ -188,6 +190,56 @@ TEST(TcpConnection, APauseShorterThanTheTimeoutKeepsTheWindow) {
   double before = lab.client().sender().cwnd();
   lab.write(1448);
   EXPECT_EQ(lab.client().sender().cwnd(), before);
+}
+
+// RFC 1191: a router loses what is too large and says how much would pass.
+TEST(TcpConnection, SegmentsTooLargeForThePathGoAgainAtOnceInSmallerOnes) {
+  constexpr uint16_t kMtu = 1000;
+  for (bool limitedTransmit : {true, false}) {
+    Lab lab({.tcp = {.sack = false, .timestamps = false, .limitedTransmit = limitedTransmit}});
+    lab.lose = [&](const Seen& s) {
+      bool tooLarge = s.fromClient && s.tcp.payloadLength + 40u > kMtu;
+      if (!tooLarge) return false;
+      lab.net.after(5ms, [&] {
+        Bytes message(8 + ip::kV4Header + 8);
+        message[0] = 3, message[1] = 4;  // fragmentation needed
+        store16(&message[6], kMtu);
+        IpFields router{address("192.0.2.1"), lab.net.left().host(false), ip::kIcmp};
+        Bytes packet = ipPacket(router, message, 2);
+        lab.net.left().deliver(packet, parseInnerPacket(packet).value(), ip::kTcp, 1000);
+      });
+      return true;
+    };
+    lab.write(20 * 1460);
+    lab.net.run(190ms);  // less than the least timeout
+    EXPECT_EQ(lab.arrived.size(), 1u) << limitedTransmit;
+    EXPECT_EQ(lab.stats().timeouts, 0u);
+    EXPECT_EQ(lab.client().tooBigs(), 10u) << "one for each segment of the first window";
+    EXPECT_EQ(lab.client().sender().mss(), kMtu - 40u);
+    EXPECT_EQ(lab.server().wrongBytes(), 0u);
+  }
+}
+
+TEST(TcpConnection, TheReceiverCountsGapsRepeatsAndItsLongestStall) {
+  Options tcp;
+  tcp.sack = tcp.timestamps = tcp.delayedAcks = false;
+  Lab lab({.tcp = tcp, .forth = {.delay = 10ms}, .back = {.delay = 10ms}});
+  const ReceiverStats& stats = lab.server().receiver().stats();
+  lab.loseData = {2, 7};
+  lab.net.run(500ms);
+  lab.server().receiver().restartStall();
+  lab.write(5 * 1460);  // the second is lost: three duplicate ACKs
+  lab.net.run(100ms);
+  EXPECT_EQ(stats.gaps, 3u);
+  EXPECT_EQ(stats.longestStall, 20ms) << "until it was sent again";
+  Time before = lab.net.now();
+  lab.write(1460);  // lost: a timeout
+  lab.net.run(1s);
+  EXPECT_EQ(stats.longestStall, 280ms) << "70 ms of silence and the timeout's 210";
+  EXPECT_EQ(stats.progressAt, before + 210ms);
+  EXPECT_EQ(stats.repeats, 0u);
+  lab.server().receiver().restartStall();
+  EXPECT_EQ(stats.longestStall, 0ms);
 }
 
 TEST(TcpConnection, OverIpv6) {

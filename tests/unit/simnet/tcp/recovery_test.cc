@@ -46,6 +46,20 @@ TEST(TcpRecovery, OneLossIsRepairedInARoundTripWithEachDetector) {
   }
 }
 
+// The SYN-ACK announced 64 KB of the receiver's 64 MB. If the first ACK announced more, it would
+// not be a duplicate, and two others would be too few.
+TEST(TcpRecovery, TheFirstSegmentsLossIsFoundByTheThreeAfterIt) {
+  Options tcp = counting();
+  tcp.sack = tcp.timestamps = tcp.limitedTransmit = tcp.delayedAcks = false;
+  Lab lab = ready(tcp);
+  lab.loseData = {1};
+  lab.write(4 * 1460);
+  lab.net.run(150ms);
+  EXPECT_EQ(lab.arrived.size(), 1u);
+  EXPECT_EQ(lab.stats().fastRecoveries, 1u);
+  EXPECT_EQ(lab.stats().timeouts, 0u);
+}
+
 // The behaviour of ns-3 (evaluation/ns3/README.md): no segment above the last one can arrive and
 // reveal its loss.
 TEST(TcpRecovery, APartialAckFindsALostTailOnlyIfAsked) {
