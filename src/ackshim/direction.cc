@@ -93,10 +93,11 @@ void TcpDirection::sample(const TcpSegment& s, Timestamp32 now) {
 TcpDirection::Ack TcpDirection::onAck(const TcpSegment& s, Seq expected, uint32_t gamma,
                                       Timestamp32 now) {
   if (!s.isAck() || s.ack < una) return Ack::kNone;
-  bool sameWindow = hasWindow && s.window == window;
+  bool sameWindow = hasWindow && s.window == scaledWindow();
   // RFC 9293 section 3.10.7.4: an older segment does not update the window.
   if (!hasWindow || s.ack > una || s.end >= expected) {
     window = s.window;
+    synWindow = s.isSyn();
     hasWindow = true;
     hopLimit = s.hopLimit;
     dscp = s.dscp;

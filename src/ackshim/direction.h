@@ -188,7 +188,7 @@ struct TcpDirection {
   /// outstanding.
   Timestamp32 ackAt;
   Timestamp32 activeAt;  ///< time of the last data
-  uint16_t window = 0;   ///< of the last ACK, unscaled
+  uint16_t window = 0;   ///< of the last ACK, as it stands in the header
   uint8_t shift = kUnknownShift;
   uint8_t dupAcks = 0;   ///< since the last new ACK
   uint8_t hopLimit = 0;  ///< of the last ACK
@@ -198,6 +198,7 @@ struct TcpDirection {
   uint8_t said = 0;
   bool known : 1 = false;
   bool hasWindow : 1 = false;
+  bool synWindow : 1 = false;  ///< `window` is of a SYN, so not scaled (RFC 7323 section 2.2)
   bool timing : 1 = false;
   bool timestamps : 1 = false;  ///< the timed segment carried them
   bool large : 1 = false;       ///< the burst is large: at least gamma bytes were acknowledged
@@ -207,7 +208,12 @@ struct TcpDirection {
 
   bool isOutstanding() const { return una < nxt; }
   bool isFinished() const { return fin && una == nxt; }
-  uint32_t reach() const { return (uint32_t{window} << shift) + kSlack; }
+  /// `window` as an ACK without SYN would say it. A window that is open stays so.
+  uint16_t scaledWindow() const {
+    if (!synWindow || window == 0) return window;
+    return static_cast<uint16_t>(std::max(window >> shift, 1));
+  }
+  uint32_t reach() const { return (uint32_t{scaledWindow()} << shift) + kSlack; }
   /// Whether the segment's sequence numbers are within what its sender may use now.
   bool mayCarry(const TcpSegment& s) const {
     auto reachable = static_cast<int32_t>(reach());

@@ -259,7 +259,7 @@ void SenderWakeup::sendAcks(ShimFlow& flow, uint8_t count, std::span<const SeqRa
   ack.key = flow.key.reversed();
   ack.seq = flow.in.nxt;
   ack.ack = flow.out.una;
-  ack.window = flow.out.window;
+  ack.window = flow.out.scaledWindow();
   ack.hopLimit = flow.out.hopLimit;
   ack.dscp = flow.out.dscp;
   ack.flowLabel = flow.ackFlowLabel;

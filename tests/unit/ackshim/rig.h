@@ -136,7 +136,10 @@ class Rig : public FlowActivityQuery {
       return o.timestamps ? std::optional(TcpTimestamps{value, echo}) : std::nullopt;
     };
     Seg syn{.flags = TcpFields::kSyn, .ts = ts(100, 0), .options = options};
-    Seg synAck{.flags = TcpFields::kSyn | TcpFields::kAck, .ts = ts(700, 100), .options = options};
+    Seg synAck{.flags = TcpFields::kSyn | TcpFields::kAck,
+               .window = synWindow,
+               .ts = ts(700, 100),
+               .options = options};
     if (o.byPeer) {
       syn.seq = kPeerIsn, synAck.seq = kHostIsn, synAck.ack = kPeerIsn + 1;
       (void)peer(syn);
@@ -202,6 +205,7 @@ class Rig : public FlowActivityQuery {
  public:
   AckShim shim;
   Time now{1s};
+  uint16_t synWindow = 1000;  ///< of the SYN-ACK of open()
   bool carrying = false;
   bool v6 = false;
 

@@ -50,6 +50,21 @@ TEST(ToSenderTest, DuplicateAcksThatSackTheLastSegmentAfterBeta) {
   EXPECT_EQ(c.spurious, 0u);
 }
 
+// The window of a SYN is not scaled (RFC 7323 section 2.2), the one of the spoofed ACKs is. With
+// another value the first of them would be a window update, and announce more than there is.
+TEST(ToSenderTest, TheWindowOfTheSynAckIsScaled) {
+  for (auto [inSyn, later] : {std::pair(64'000, 500), {1000, 7}, {100, 1}}) {
+    Rig rig;
+    rig.synWindow = static_cast<uint16_t>(inSyn);
+    rig.open({.sack = false});
+    rig.hostSends(0, 10);
+    rig.passUntilSpoken(1s);
+    auto said = rig.takeToHost();
+    ASSERT_EQ(said.size(), 3u);
+    for (const auto& e : said) EXPECT_EQ(e.ip.tcp->window, later);
+  }
+}
+
 TEST(ToSenderTest, PureDuplicatesWithoutSack) {
   Rig rig;
   loseTheLastThree(rig, {.sack = false});
