@@ -34,7 +34,6 @@ struct RouteSituation {
   std::vector<FilterRules::Reply> replies;  ///< marks of the uplinks
   /// Peers' names are asked for at a program of this host, which asks others without Braid's mark.
   bool asksHere = false;
-  std::vector<FilterRules::Portal> portals{};  ///< web servers of captive portals
 };
 
 /// The plan of a gateway that runs.
@@ -45,6 +44,10 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
 /// may not be up yet. Empty for another configuration.
 RoutePlan planGuard(const Config& config, const NetworkTable& host,
                     const RouteSituation& situation);
+
+/// The networks at interfaces other than the uplinks, and `device.networks`.
+std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
+                                const std::string& device);
 
 /// The networks on this gateway's side (Tunnel::setLocalNetworks): `device.networks`, the addresses
 /// of the gateway's interface, and, unless that is a TAP device, which joins networks, those at the
