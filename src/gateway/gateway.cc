@@ -86,13 +86,6 @@ std::string leftOut(const std::vector<std::string>& networks) {
   return familyLeftOut(routes);
 }
 
-std::vector<FilterRules::Portal> openedFor(const std::vector<Portal>& portals) {
-  std::vector<FilterRules::Portal> out;
-  for (const Portal& portal : portals)
-    for (const Address& address : portal.addresses) out.push_back({portal.interface, address});
-  return out;
-}
-
 void logWarnings(const Config& config) {
   for (const ConfigError& warning : config.warnings) spdlog::warn("{}", warning.toString());
 }
@@ -115,8 +108,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       monitor_(host.watchNetwork([this] { onNetworkChange(); })),
       steering_(host, monitor_, tunnel_, config_, log_, pump_.device().name(), numbers_,
                 [this] {
-                  return TunnelSteering::Needs{uplinks_.replyMarks(), resolver_.asksHere(),
-                                               openedFor(portals_.portals())};
+                  return TunnelSteering::Needs{uplinks_.replyMarks(), resolver_.asksHere()};
                 }),
       listeners_(pump_.sockets(), socketIds_),
       initiators_(tunnel_, listeners_, log_),
@@ -133,10 +125,11 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       resolver_(host, log_,
                 [this] {
                   updatePeers();
-                  followPortals();
+                  portals_.follow();
                   steering_.follow();
                 }),
-      portals_(host, [this] { steering_.follow(); }) {
+      portals_({host, monitor_, tunnel_, uplinks_, resolver_, config_, log_, history_},
+               pump_.device().name(), numbers_) {
   Time now = host_.clock().now();
   makeStateFolders(config_);
   steering_.followMtu(now);
@@ -198,11 +191,7 @@ void Gateway::onTimers(Time now) {
   }
   if (sourcesAt_ <= now) judgeSources(now);
   if (resolver_.deadline() <= now) resolveNames(false);  // a working path keeps its addresses
-  if (portals_.deadline() <= now) portals_.turn();
-  for (const auto& [uplink, text] : portals_.takeNotes()) {
-    spdlog::warn("{}", text);
-    history_.onPortal(uplink, text);
-  }
+  portals_.turn(now);
   if (meters_.deadline() <= now) meters_.keep(config_.uplinks, now);
   if (initiators_.deadline() <= now) initiators_.keep(now);
   if (joins_.deadline() <= now) joins_.turn(now);
@@ -221,6 +210,7 @@ void Gateway::stop() {
   }
   trace({});
   meters_.end(host_.clock().now());
+  portals_.stop();
   uplinks_.close();
   steering_.stop();
   for (const std::string& line : host_.network().undo()) spdlog::warn("{}", line);
@@ -303,7 +293,7 @@ void Gateway::updateUplinks(bool changed) {
     meters_.addTo(specs, config_.uplinks);
     tunnel_.setUplinks(std::move(specs), host_.clock().now());
     resolver_.retryNow();
-    followPortals();
+    portals_.follow();
   }
   uplinkRetryAt_ = uplinks_.wantsRetry() ? host_.clock().now() + kUplinkRetry : kNever;
   if (!uplinks_.hasAlternatives(monitor_.table())) {
@@ -326,23 +316,6 @@ void Gateway::judgeSources(Time now) {
   updateUplinks(uplinks_.judgeSources(working.sockets, called, monitor_.table(), now));
 }
 
-void Gateway::followPortals() {
-  std::vector<PortalWatch::Candidate> shut;
-  if (isTun(config_) && config_.portals != PortalCheck::kOff && !config_.uplinks.empty()) {
-    std::set<std::string> working;
-    Time now = host_.clock().now();
-    for (const auto& [peer, uplink] : workingPaths(tunnel_, config_.peers, false, now).uplinks)
-      working.insert(uplink);
-    for (LookupWay& way : uplinks_.ways(config_.dns.servers)) {
-      if (working.contains(way.uplink)) continue;
-      std::vector<Address> found = resolver_.foundOver(way.uplink);
-      std::erase_if(found, [](const Address& a) { return !isPrivate(a); });
-      shut.push_back({std::move(way), std::move(found)});
-    }
-  }
-  portals_.follow(shut, config_.portals == PortalCheck::kAny);
-}
-
 void Gateway::onNetworkChange() {
   using Kind = NetworkChange::Kind;
   Time now = host_.clock().now();
@@ -356,6 +329,7 @@ void Gateway::onNetworkChange() {
   }
   uplinks_.keepReplies(endangersReplies(config_, monitor_.table()));
   updateUplinks(uplinks_.update(monitor_.table()));
+  portals_.onNetworkChange();
   bool isNamedAnew = steering_.onNetworkChange(isLoss, now);
   if (!proxy_) return;
   if (isNamedAnew) proxy_->setUplinks(steering_.names());
@@ -369,7 +343,7 @@ void Gateway::handleEvents(Time now) {
   if (changes.initiators) initiators_.onChange(now);
   if (changes.paths) {
     followTunnel(now);
-    followPortals();
+    portals_.follow();
   }
   if (!changes.peers) return;
   peersUp_ = tunnel_.peersUp();

@@ -36,6 +36,7 @@
 #include <string>
 #include <vector>
 
+#include "gateway/captive_portals.h"
 #include "gateway/config/config.h"
 #include "gateway/control/gateway_status.h"
 #include "gateway/dtls/dtls.h"
@@ -51,7 +52,6 @@
 #include "gateway/uplinks/listeners.h"
 #include "gateway/uplinks/packet_pump.h"
 #include "gateway/uplinks/peer_resolver.h"
-#include "gateway/uplinks/portal_watch.h"
 #include "gateway/uplinks/uplink.h"
 #include "host/host.h"
 #include "tunnel/tunnel.h"
@@ -130,7 +130,6 @@ class Gateway {
   void updatePeers();
   void resolveNames(bool all);
   void judgeSources(Time now);
-  void followPortals();
   /// `changed`: the tunnel must be told of the uplinks.
   void updateUplinks(bool changed);
   void onNetworkChange();
@@ -164,7 +163,7 @@ class Gateway {
   Time sourcesAt_ = kNever;      ///< when the uplinks' addresses are judged again
   Time shrinkAt_ = kNever;       ///< when spare packet buffers are freed; kNever: there are none
   PeerResolver resolver_;
-  PortalWatch portals_;
+  CaptivePortals portals_;
   std::set<std::string> peersUp_;  ///< names
 };
 

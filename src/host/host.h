@@ -12,6 +12,7 @@
 #include "host/host_numbers.h"
 #include "host/network.h"
 #include "host/packet_filter.h"
+#include "host/portal_gate.h"
 #include "host/stream_host.h"
 #include "host/tun_device.h"
 #include "inet/addresses.h"
@@ -43,6 +44,9 @@ struct LookupWay {
   std::vector<Address> resolvers;  ///< to ask; empty: those that the host knows of the interface
   std::vector<Address> inside;     ///< never asked: they are reached through the tunnel
   uint32_t mark = 0;  ///< packet mark of the lookup's sockets; 0: as those of any program
+  /// Only `resolvers`, or those that the host knows of the interface, are asked: neither the hosts
+  /// file nor the servers of the whole host.
+  bool strict = false;
   bool operator==(const LookupWay&) const = default;
 };
 
@@ -79,7 +83,8 @@ class Resolver {
 
 /// What a web server answered over an uplink.
 struct WebAnswer {
-  std::string uplink;
+  LookupWay way;         ///< the request's
+  Address server;        ///< the same
   unsigned status = 0;   ///< of HTTP; 0: there was no answer
   std::string location;  ///< where it redirects to; empty: nowhere
   bool operator==(const WebAnswer&) const = default;
@@ -91,8 +96,8 @@ class WebProbe {
   using OnAnswer = std::function<void(const WebAnswer&)>;
 
   virtual ~WebProbe() = default;
-  /// Asks the server at port 80 of an address. A request that is in progress over that uplink is
-  /// given up. The answer may take some seconds.
+  /// Asks the server at port 80 of an address. A request to it that is in progress over that uplink
+  /// is given up. The answer may take some seconds. Throws SystemError.
   virtual void request(const LookupWay& way, const Address& server) = 0;
 };
 
@@ -133,6 +138,8 @@ class Host {
   virtual HostNetwork& network() = 0;
   /// Must be called only once. Throws SystemError.
   virtual NetworkMonitor& watchNetwork(Callback onChange) = 0;
+  /// Opens the ways to captive portals for the gateway with this interface. Throws SystemError.
+  virtual std::unique_ptr<PortalGate> openPortalGate(const std::string& device) = 0;
   virtual std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) = 0;
   virtual std::unique_ptr<WebProbe> openWebProbe(WebProbe::OnAnswer onAnswer) = 0;
 };

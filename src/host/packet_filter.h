@@ -22,13 +22,6 @@ struct FilterRules {
     bool operator==(const Reply&) const = default;
   };
 
-  /// A web server that may be reached past the tunnel by one interface: a captive portal's.
-  struct Portal {
-    std::string interface;
-    Address address;
-    bool operator==(const Portal&) const = default;
-  };
-
   /// An interface that leads past the tunnel without being an uplink.
   struct Outward {
     std::string interface;
@@ -63,8 +56,6 @@ struct FilterRules {
   uint32_t outside = 0, outsideMask = 0;
   /// So may those that this host itself sends, with one of these marks.
   std::vector<MarkMatch> bypass{};
-  /// So may TCP to these.
-  std::vector<Portal> portals{};
   /// Destinations that may be reached by the tunnel only. Like those below: in ascending order, not
   /// adjacent.
   std::vector<AddressRange> guarded;

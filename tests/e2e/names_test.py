@@ -1,19 +1,30 @@
 """The peer's host name: asked over each uplink by that uplink's servers, past a tunnel that takes everything."""
 
+import contextlib
+import ipaddress
 import json
 import pathlib
+import re
+import signal
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 from lab import binary, run
 from lab.gateway import PORT
+from lab.packets import Capture, Packet
 from lab.services import Dnsmasq
 from lab.site import PUBLIC
 from pair_case import V4, EdgeStartsCase
 
 NAME = "hub.example.net"
 PORTAL = "10.66.66.66"  # what a captive portal says of every name
+ON_LINK = "10.0.0.66"  # the page of one that is on the uplink's link
+NOBODY = ["192.0.2.1", "3fff::1"]  # whom Braid asks for a page
+KNOCKED = (80, 81, 443, 7777)
+PROBE = 6  # seconds after which a request of the daemon is over
 CAUGHT = 8000  # the port of its web server, to which requests are led
 EVERYTHING = ["0.0.0.0/0", "::/0"]
 LAN = ["192.168.10.0/24", "fd00:0:0:10::/64"]
@@ -78,21 +89,38 @@ class Names(EdgeStartsCase):
         self.assertEqual(self.asked(), {"wifi": ([self.far[0]], "resolvconf"), "lte": ([self.far[1]], "resolvconf")})
 
 
+class Arrivals(Capture):
+    """What arrives at a device: (source, target, protocol, target's port) of each IP packet."""
+
+    def __init__(self, namespace, device):
+        self.seen = []
+        super().__init__(namespace, [device], self._note)
+
+    def _note(self, _, ethertype, data):
+        if ethertype in (0x0800, 0x86DD):
+            packet = Packet(data)
+            source, target = (str(ipaddress.ip_address(a)) for a in (packet.source, packet.target))
+            self.seen.append((source, target, packet.protocol, packet.ports[1]))
+
+
 class Portals(EdgeStartsCase):
-    """The first uplink is behind a captive portal and the second one is dead; the edge takes everything and guards
-    it."""
+    """The first uplink is behind a captive portal, whose page is on its link; the second one is dead. The edge takes
+    everything and guards it."""
 
     def setUp(self):
         super().setUp()
         self.hub = self.lab.concentrator
         config = self.gateway.config
         self.addCleanup(config.update, json.loads(json.dumps(config)))
+        self.addCleanup(config.pop, "portal-check", None)
         config["device"] |= {"routes": EVERYTHING, "when-down": "block", "networks": LAN}
         config["peers"][0]["prefixes"] = EVERYTHING
         self.addCleanup(self.edge.run, binary("braidctl"), "release", self.gateway.path)
         self.addCleanup(self.hub.run, "nft", "flush", "ruleset")
         self.lab.links.set("lte", down=True)
         self.addCleanup(self.lab.links.set, "lte", down=False)
+        self.arrivals = Arrivals(self.hub, "wifi0")
+        self.addCleanup(self.arrivals.close)
 
     def tearDown(self):
         if self.gateway.process:
@@ -121,10 +149,10 @@ class Portals(EdgeStartsCase):
         self.addCleanup(self.lab.stop, process)
         self.lab.wait_for(lambda: self.hub.run("ss", "-Hltn", f"sport = :{CAUGHT}"), "the portal to listen")
         length = 128 if ":" in address else 32
-        self.hub.address("lo", f"{address}/{length}")
-        self.addCleanup(self.hub.ip, "address", "del", f"{address}/{length}", "dev", "lo")
+        self.hub.address("wifi0", f"{address}/{length}")
+        self.addCleanup(self.hub.ip, "address", "del", f"{address}/{length}", "dev", "wifi0")
 
-    def shut(self, condition):
+    def shut(self, condition=""):
         """Web requests that come in by wifi and meet the condition go to the portal; nothing else passes there."""
         self.hub.run("nft", f"""table inet portal {{
             chain caught {{
@@ -142,67 +170,159 @@ class Portals(EdgeStartsCase):
     def log_in(self):
         self.hub.run("nft", "delete", "table", "inet", "portal")
 
-    def loads(self, url):
-        """What a host of the LAN gets of that page; empty: nothing."""
-        return self.lab.client.run("curl", "-sg", "--max-time", "2", url, check=False)
+    def loads(self, url, namespace=None):
+        """What a host of the LAN, or another one, gets of that page; empty: nothing."""
+        return (namespace or self.lab.client).run("curl", "-sg", "--max-time", "2", url, check=False)
 
-    def portal(self):
-        return {u["name"]: u["portal"] for u in self.gateway.status()["gateway"]["uplinks"]}["wifi"]
+    @staticmethod
+    def page(address):
+        return f"http://[{address}]/login" if ":" in address else f"http://{address}/login"
 
-    def visitors(self):
-        """The addresses that the portal's web server saw."""
-        log = (self.lab.directory / "portal" / "log").read_text(encoding="ascii")
-        return {line.split()[0] for line in log.splitlines()}
+    def status(self):
+        return {u["name"]: u for u in self.gateway.status()["gateway"]["uplinks"]}["wifi"]
 
-    def is_let_out_until_the_login(self, address, edge):
-        page, other = (f"http://[{a}]/login" if ":" in a else f"http://{a}/login"
-                       for a in (address, address[:-1] + "9"))
+    def is_found(self, address):
+        self.eventually(lambda: self.status()["portal"] == self.page(address), "the portal is found", 60)
+        self.eventually(lambda: "braid_portal-" in self.edge.run("nft", "list", "ruleset"), "a way is opened")
+
+    def knock(self, *addresses):
+        """A host of the LAN tries TCP and UDP ports of each address. Returns (address, protocol, port) of what arrives
+        at the portal's side within half a second."""
+        before = len(self.arrivals.seen)
+        ends = []
+        for address in addresses:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                for port in KNOCKED:
+                    end = self.lab.client.inside(lambda f=family, k=kind: socket.socket(f, k | socket.SOCK_NONBLOCK))
+                    ends.append(end)
+                    with contextlib.suppress(OSError):
+                        end.connect((address, port))
+                        end.send(b"in clear?")
+        time.sleep(0.5)
+        for end in ends:
+            end.close()
+        return {seen[1:] for seen in self.arrivals.seen[before:] if seen[1] in addresses}
+
+    def is_shut(self, *addresses):
+        """By what the kernel has and does: no rule, no route, no packet."""
+        self.assertNotIn("braid_portal-", self.edge.run("nft", "list", "ruleset"))
+        routes = "".join(self.edge.run("ip", family, "route", "show", "table", "all") for family in ("-4", "-6"))
+        for address in addresses:
+            self.assertNotRegex(routes, rf"(?m)^(\S+ )?{re.escape(address)}(/\d+)? ")
+            self.assertEqual(self.loads(self.page(address)), "")
+        self.assertEqual(self.knock(*addresses), set())
+
+    def no_host_of_the_lan_is_seen(self):
+        sources = {source for source, *_ in self.arrivals.seen}
+        self.assertTrue(sources)
+        self.assertEqual(sources & set(self.lab.sites[0].client_address), set())
+
+    def is_open_until_the_login(self, address, nobody, edge):
+        """`edge`: its address on the link. `nobody`: the address that nobody has, of this family."""
         self.gateway.start()
-        self.assertEqual(self.loads(page), "", "it is not found yet")
-        self.eventually(lambda: self.portal() == page, "the portal is found", 40)
-        self.assertEqual(self.loads(page), "log-in")
-        self.assertIn(edge, self.visitors())
-        self.assertEqual(self.visitors() & set(self.lab.sites[0].client_address), set(), "hosts of the LAN are masked")
-        self.assertEqual(self.loads(other), "", "only the portal's own address")
+        # A connection that begins through the tunnel, and whose first packet is sent again later, is not translated.
+        early = self.lab.client.inside(lambda: socket.socket(socket.AF_INET6 if ":" in nobody else socket.AF_INET,
+                                                             socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
+        self.addCleanup(early.close)
+        early.connect_ex((nobody, 80))
+        self.assertEqual(self.loads(self.page(address)), "", "it is not found yet")
+        self.is_found(address)
+        self.assertIn(address, self.status()["portal_open"])
+        for namespace in (self.lab.client, self.edge):
+            self.assertEqual(self.loads(self.page(address), namespace), "log-in")
+        log = (self.lab.directory / "portal" / "log").read_text(encoding="ascii")
+        self.assertEqual({line.split()[0] for line in log.splitlines()}, {edge}, "hosts of the LAN are masked")
+        other = address[:-1] + "9"
+        self.assertEqual(self.knock(address, nobody, other),
+                         {(a, socket.IPPROTO_TCP, port) for a in (address, nobody) for port in (80, 443)})
         done = subprocess.run(self.edge.words(binary("braidctl"), "doctor", self.gateway.path), text=True,
                               stdout=subprocess.PIPE, timeout=60, check=False)
-        self.assertIn(f"a captive portal waits for a login at {page}", done.stdout)
+        self.assertIn(f"a captive portal waits for a login at {self.page(address)}", done.stdout)
         events = json.loads(self.gateway.ctl("explain", "--json"))["events"]
         self.assertIn(("portal", "wifi"), {(event["kind"], event["path"]) for event in events})
         self.log_in()
+
+    def is_shut_by_then(self, address, nobody):
+        self.eventually(lambda: self.status()["portal"] is None, "no portal any more")
+        time.sleep(PROBE)
+        self.is_shut(address, nobody)
+        self.no_host_of_the_lan_is_seen()
 
     def test_a_login_page(self):
         """The portal's name server gives its address for every name, and nobody answers at another address."""
         self.gateway.config["peers"][0]["endpoints"] = [f"{NAME}:{PORT}"]
         far = self.lab.sites[0].link_addresses(0)[0][1]
         self.gateway.config["uplinks"][0]["resolvers"] = [far]
-        self.serve_pages(PORTAL)
-        self.shut(f"ip daddr {PORTAL}")
-        liar = Dnsmasq(self.lab, {NAME: PORTAL}, namespace=self.hub, listen=far)
+        self.serve_pages(ON_LINK)
+        self.shut(f"ip daddr {ON_LINK}")
+        liar = Dnsmasq(self.lab, {NAME: ON_LINK}, namespace=self.hub, listen=far)
         self.addCleanup(self.lab.stop, liar.process)
-        self.is_let_out_until_the_login(PORTAL, edge="10.0.0.1")
+        self.is_open_until_the_login(ON_LINK, NOBODY[0], edge="10.0.0.1")
         self.lab.stop(liar.process)
         server = Dnsmasq(self.lab, {NAME: PUBLIC[0]}, namespace=self.hub, listen=far)
         self.addCleanup(self.lab.stop, server.process)
         self.gateway.wait_up(timeout=60)
-        self.eventually(lambda: self.portal() is None, "no portal any more")
-        self.assertEqual(self.loads(f"http://{PORTAL}/login"), "", "the way is shut again")
+        self.is_shut_by_then(ON_LINK, NOBODY[0])
 
-    def catches_every_request(self, endpoint, address, edge):
+    def catches_every_request(self, endpoint, address, nobody, edge):
         self.gateway.config["peers"][0]["endpoints"] = [endpoint]
         self.serve_pages(address)
-        self.shut("")
-        self.is_let_out_until_the_login(address, edge)
-        self.gateway.wait_up(timeout=30)
-        self.eventually(lambda: self.portal() is None, "no portal any more")
+        self.shut()
+        self.is_open_until_the_login(address, nobody, edge)
+        self.gateway.wait_up(timeout=60)
+        self.is_shut_by_then(address, nobody)
 
     def test_a_portal_that_catches_every_request(self):
-        self.catches_every_request(f"{PUBLIC[0]}:{PORT}", PORTAL, edge="10.0.0.1")
+        self.catches_every_request(f"{PUBLIC[0]}:{PORT}", ON_LINK, NOBODY[0], edge="10.0.0.1")
 
     def test_a_portal_that_catches_every_request_over_ipv6(self):
         self.edge.ip("-4", "address", "flush", "dev", "wifi0")
         self.addCleanup(self.lab.restore_uplink, 0)
-        self.catches_every_request(f"[{PUBLIC[1]}]:{PORT}", "fd66::66", edge="fd01::1")
+        self.catches_every_request(f"[{PUBLIC[1]}]:{PORT}", "fd01::66", NOBODY[1], edge="fd01::1")
+
+    def test_a_page_elsewhere(self):
+        """It is reached with `portal-check: any` alone."""
+        self.serve_pages(PORTAL)
+        self.shut()
+        self.gateway.start()
+        self.is_found(PORTAL)
+        self.assertEqual(self.loads(self.page(NOBODY[0])), "log-in")
+        self.assertEqual(self.loads(self.page(PORTAL)), "")
+        self.assertEqual({target for target, *_ in self.knock(PORTAL, NOBODY[0])}, {NOBODY[0]})
+        self.assertIn(f"not {PORTAL}: it is not on that uplink's own link", self.status()["portal_open"])
+        self.gateway.config["portal-check"] = "any"
+        self.gateway.reload()
+        self.eventually(lambda: self.loads(self.page(PORTAL)) == "log-in", "it is reached")
+        self.no_host_of_the_lan_is_seen()
+
+    def test_while_another_uplink_works(self):
+        """Nothing is opened but what nobody has, whatever the portal says."""
+        self.lab.links.set("lte", down=False)
+        self.gateway.config["portal-check"] = "any"
+        self.serve_pages(ON_LINK)
+        self.shut()
+        self.gateway.start()
+        self.gateway.wait_up()
+        self.is_found(ON_LINK)
+        self.assertEqual(self.loads(self.page(NOBODY[0])), "log-in")
+        self.loads(self.page(ON_LINK))
+        self.knock(ON_LINK, PORTAL, NOBODY[0])
+        self.assertEqual({seen[1:] for seen in self.arrivals.seen if seen[1] in (ON_LINK, PORTAL)}, set())
+        self.assertIn("a peer is up", self.status()["portal_open"])
+        self.no_host_of_the_lan_is_seen()
+
+    def test_nothing_is_open_when_the_daemon_ends(self):
+        self.serve_pages(ON_LINK)
+        self.shut()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(number=number):
+                self.gateway.start()
+                self.is_found(ON_LINK)
+                self.assertEqual(self.loads(self.page(ON_LINK)), "log-in")
+                self.gateway.stop(number)
+                self.is_shut(ON_LINK, NOBODY[0])
+                self.no_host_of_the_lan_is_seen()
 
 
 class Handing(unittest.TestCase):

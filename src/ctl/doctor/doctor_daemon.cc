@@ -265,10 +265,10 @@ void judgePortals(const Json& status, DoctorReport& report) {
     report.wrong({"portal",
                   textOf(uplink, kKeyOf<&UplinkStatus::name>) +
                       ": a captive portal waits for a login at " + page,
-                  "nothing else gets through by this uplink",
-                  "open " + page +
-                      " at a host of the LAN; where it has a public address, with 'portal-check: "
-                      "any', or with another device of that network"});
+                  "nothing else gets through by this uplink; for hosts of the LAN: " +
+                      textOf(uplink, kKeyOf<&UplinkStatus::portalOpen>),
+                  "open http://192.0.2.1/ or " + page +
+                      " at a host of the LAN, or log in with another device of that network"});
   }
 }
 

@@ -152,11 +152,11 @@ struct RouterConfig {
   std::vector<PortForward> forwards;
 };
 
-/// `portal-check`: whether captive portals are looked for, and which of their web servers hosts of
-/// the LAN reach.
+/// `portal-check`: whether captive portals are looked for, and of which pages hosts of the LAN
+/// reach the web server itself while no peer is up.
 enum class PortalCheck : uint8_t {
   kOff,
-  kOn,   ///< those with private addresses
+  kOn,   ///< those on the uplink's own link
   kAny,  ///< all
 };
 

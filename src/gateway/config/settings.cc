@@ -66,8 +66,9 @@ std::vector<Setting> hostSettings() {
        "systemd-resolved or resolvconf, and the unit calls it at start and reload"},
       {"", "portal-check", into<Config>("`on`, `any`, `off`", "`on`", readPortalCheck), kReload,
        "a captive portal is looked for at an uplink by which no peer is reached; hosts of the LAN "
-       "then reach its web server by that uplink, past the tunnel. `on`: one with a private "
-       "address only"},
+       "then reach 192.0.2.1 and 3fff::1, which it intercepts, by TCP past the tunnel. While no "
+       "peer is up they also reach its page, with `on` if it is on that uplink's own link, with "
+       "`any` wherever it is"},
       {"", "forwarding", onOff(BRAID_MEMBER(router.forwarding)), kReload,
        "the host forwards between its interfaces (`net.ipv4.ip_forward`, "
        "`net.ipv6.conf.all.forwarding`) while the daemon runs"},

@@ -105,7 +105,7 @@ struct UplinkStatus {
   std::optional<MeterPeriodStatus> meter = std::nullopt;
   std::vector<std::string> resolvers{};
   std::string resolversFrom{};
-  std::string portal{};
+  std::string portal{}, portalOpen{};
 };
 template <>
 inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
@@ -126,7 +126,10 @@ inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
     field::remark("resolvers_from", "who names them; null: nobody was asked",
                   &UplinkStatus::resolversFrom),
     field::remark("portal", "page of the captive portal that keeps it shut; null: none was found",
-                  &UplinkStatus::portal));
+                  &UplinkStatus::portal),
+    field::remark("portal_open",
+                  "what hosts of the LAN reach of it, and why not the rest; null: there is none",
+                  &UplinkStatus::portalOpen));
 
 /// What was lost between the kernel and the tunnel since the daemon started.
 struct HostDrops : SocketDrops, DeviceDrops {

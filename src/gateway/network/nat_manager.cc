@@ -19,8 +19,7 @@ constexpr size_t kMostMemory = 1 << 20;  // names of many thousand interfaces
 constexpr Address::Family kFamilies[] = {Address::Family::kV4, Address::Family::kV6};
 
 Translation translationOf(const Config& config, const std::vector<std::string>& uplinks,
-                          const std::string& device, const HostNumbers& numbers,
-                          const std::vector<FilterRules::Portal>& portals) {
+                          const std::string& device, const HostNumbers& numbers) {
   Translation out;
   out.device = device;
   out.masqueradeV4 = config.router.natV4;
@@ -30,15 +29,12 @@ Translation translationOf(const Config& config, const std::vector<std::string>& 
   for (const PeerConfig& peer : config.peers)
     prefixes.insert(prefixes.end(), peer.options.prefixes.begin(), peer.options.prefixes.end());
   out.sources = joined(rangesOf(std::move(prefixes)));
-  std::vector<Prefix> direct;
-  if (config.device.whenDown == DeviceConfig::WhenDown::kDirect) direct = config.device.routes;
-  for (const FilterRules::Portal& portal : portals)
-    direct.push_back({portal.address, portal.address.bits()});
-  if (direct.empty()) return out;
-  out.uplinks = uplinks;
-  out.direct = joined(rangesOf(std::move(direct)));
-  out.tunnelledMark = numbers.tunnelledMark();
-  out.markMask = numbers.markMask;
+  if (config.device.whenDown == DeviceConfig::WhenDown::kDirect) {
+    out.uplinks = uplinks;
+    out.direct = joined(rangesOf(config.device.routes));
+    out.tunnelledMark = numbers.tunnelledMark();
+    out.markMask = numbers.markMask;
+  }
   return out;
 }
 
@@ -65,7 +61,7 @@ std::string memoryOf(Address::Family family, const std::string& before) {
 }  // namespace
 
 void NatManager::configure(const Config& next, const std::vector<std::string>& uplinks) {
-  Translation wanted = translationOf(next, uplinks, device_, numbers_, portals_);
+  Translation wanted = translationOf(next, uplinks, device_, numbers_);
   bool begins = !wanted.isEmpty() && !translator_;
   if (begins) translator_ = host_.openTranslator(device_);
   if (translator_ && !(wanted == applied_)) translator_->set(wanted);

@@ -29,8 +29,6 @@ class NatManager {
   void configure(const Config& next, const std::vector<std::string>& uplinks);
   /// As configure(), but failures are logged.
   void configureOrWarn(const Config& config, const std::vector<std::string>& uplinks);
-  /// Hosts of the LAN reach these with the address of the interface, from the next configure() on.
-  void setPortals(std::vector<FilterRules::Portal> portals) { portals_ = std::move(portals); }
   /// Call when what went into the tunnel takes the uplinks: a flow of datagrams that goes on then
   /// gets their addresses, too. Failures are logged.
   void forgetTunnelled();
@@ -49,7 +47,6 @@ class NatManager {
   HostNumbers numbers_;
   std::unique_ptr<Translator> translator_;  ///< null: nothing is translated
   Translation applied_;
-  std::vector<FilterRules::Portal> portals_;
   bool forwards_ = false;
   std::string memory_;      ///< path of the file
   std::string remembered_;  ///< its text

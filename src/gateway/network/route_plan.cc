@@ -69,16 +69,6 @@ std::vector<const Link*> lanLinks(const Config& config, const NetworkTable& host
   return out;
 }
 
-/// The networks of this side: those at interfaces other than the uplinks, and `device.networks`.
-std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
-                                const std::string& device) {
-  std::vector<Prefix> out;
-  for (const Prefix& network : config.device.networks)
-    if (network.length > 0) out.push_back(network);
-  for (const Link* link : lanLinks(config, host, device)) addNetworksOf(*link, out);
-  return out;
-}
-
 RouteSpec routeOf(Kind kind, const Prefix& destination, uint32_t table) {
   RouteSpec out;
   out.kind = kind;
@@ -284,54 +274,6 @@ void addLocal(const Config& config, const RouteSituation& situation, Family fami
   out.rules.push_back(std::move(delivery.rule));
 }
 
-/// The next hop of an interface towards an address; unset: the address is on link. nullopt: the
-/// interface is gone, or has no way there.
-std::optional<Address> nextHop(const NetworkTable& host, const std::string& interface,
-                               const Address& to) {
-  const Link* link = host.find(interface);
-  if (!link) return std::nullopt;
-  for (const LinkAddress& a : link->addresses)
-    if (networkOf({a.address, a.prefixLength}).contains(to)) return Address{};
-  const DefaultRoute* best = nullptr;
-  for (const DefaultRoute& route : host.defaultRoutes()) {
-    bool isMeant = route.link == link->index && route.family == to.family;
-    if (isMeant && (!best || route.metric < best->metric)) best = &route;
-  }
-  return best ? std::optional(best->via) : std::nullopt;
-}
-
-/// Whether the address is known to be of the LAN or behind a peer. Only a route for everything says
-/// nothing about that.
-bool isKnown(const Config& config, const std::vector<Prefix>& lans, const Address& address) {
-  auto holdsIt = [&](const Prefix& p) { return !p.isEverything() && p.contains(address); };
-  return std::ranges::any_of(lans, holdsIt) || std::ranges::any_of(config.device.routes, holdsIt) ||
-         std::ranges::any_of(config.peers, [&](const PeerConfig& peer) {
-           return std::ranges::any_of(peer.options.prefixes, holdsIt);
-         });
-}
-
-/// Hosts of the LAN reach the page of a captive portal by its uplink, although the routes lead its
-/// address into the tunnel. A portal says itself what its addresses are, so it gets none of those
-/// that are known.
-void addPortals(const Config& config, const NetworkTable& host, const std::vector<Prefix>& lans,
-                const RouteSituation& situation, RoutePlan& out) {
-  for (const FilterRules::Portal& portal : situation.portals) {
-    std::optional<Address> via = nextHop(host, portal.interface, portal.address);
-    if (!via || isKnown(config, lans, portal.address)) continue;
-    RouteSpec route = routeOf(Kind::kUnicast, {portal.address, portal.address.bits()},
-                              situation.numbers.tunnelTable());
-    bool isThere = std::ranges::any_of(out.routes, [&](const RouteSpec& other) {
-      return other.table == route.table && other.destination == route.destination;
-    });
-    if (isThere) continue;  // two uplinks, one address: the first has it
-    route.device = portal.interface;
-    route.via = *via;
-    route.onLink = via->bits() != 0;
-    out.routes.push_back(std::move(route));
-    if (out.filter.guard) out.filter.portals.push_back(portal);
-  }
-}
-
 RoutePlan guardPlan(const Config& config, const NetworkTable& host, const RouteSituation& situation,
                     bool isEarly) {
   RoutePlan out;
@@ -352,6 +294,15 @@ std::vector<std::string> interfacesOf(const std::vector<UplinkConfig>& uplinks,
     bool mayCome = uplink.interface.size() < IFNAMSIZ;  // a longer one is a further name
     out.push_back(link ? link->name : mayCome ? uplink.interface : "");
   }
+  return out;
+}
+
+std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
+                                const std::string& device) {
+  std::vector<Prefix> out;
+  for (const Prefix& network : config.device.networks)
+    if (network.length > 0) out.push_back(network);
+  for (const Link* link : lanLinks(config, host, device)) addNetworksOf(*link, out);
   return out;
 }
 
@@ -438,7 +389,6 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
     out.rules.push_back(std::move(tunnel));
   }
   if (!wanted.empty()) addReplies(situation, out);
-  if (!wanted.empty() && !direct) addPortals(config, host, lans, situation, out);
   return out;
 }
 

@@ -34,7 +34,6 @@ struct RouteSituation {
   std::vector<FilterRules::Reply> replies;  ///< marks of the uplinks
   /// Peers' names are asked for at a program of this host, which asks others without Braid's mark.
   bool asksHere = false;
-  std::vector<FilterRules::Portal> portals{};  ///< web servers of captive portals
   std::vector<Prefix> formerLans{};            ///< earlier lansForGuard()
 };
 
@@ -47,6 +46,9 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
 RoutePlan planGuard(const Config& config, const NetworkTable& host,
                     const RouteSituation& situation);
 
+/// The networks at interfaces other than the uplinks, and `device.networks`.
+std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
+                                const std::string& device);
 /// The networks of LANs that a later guard should know which is made before the host's network:
 /// those at interfaces that are no uplinks and have no default route of the family. Empty while an
 /// uplink is absent, because any interface may turn out to be that.

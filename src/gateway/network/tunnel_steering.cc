@@ -69,8 +69,8 @@ void TunnelSteering::applyDevice(const Config& next) {
 
 void TunnelSteering::applyRoutes(const Config& next) {
   Needs needs = needs_();
-  RouteSituation situation{device_.name(),           numbers_,       watch_.carries(),
-                           std::move(needs.replies), needs.asksHere, needs.portals};
+  RouteSituation situation{device_.name(), numbers_, watch_.carries(), std::move(needs.replies),
+                           needs.asksHere};
   routes_.apply(planRoutes(next, monitor_.table(), situation));
   routes_.keep(host_.clock().now());
 }
@@ -84,11 +84,6 @@ void TunnelSteering::tellOwnNetworks(const Config& next) {
 void TunnelSteering::follow() {
   Time now = host_.clock().now();
   retryAt_ = kNever;
-  if (std::vector<FilterRules::Portal> portals = needs_().portals; portals != portals_) {
-    portals_ = std::move(portals);
-    nat_.setPortals(portals_);
-    nat_.configureOrWarn(config_, names_);
-  }
   try {
     applyRoutes(config_);
   } catch (const SystemError& e) {

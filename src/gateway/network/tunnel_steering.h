@@ -26,9 +26,8 @@ class TunnelSteering {
  public:
   /// What the routes depend on besides configuration and host.
   struct Needs {
-    std::vector<FilterRules::Reply> replies;     ///< RouteSituation::replies
-    bool asksHere = false;                       ///< RouteSituation::asksHere
-    std::vector<FilterRules::Portal> portals{};  ///< RouteSituation::portals
+    std::vector<FilterRules::Reply> replies;  ///< RouteSituation::replies
+    bool asksHere = false;                    ///< RouteSituation::asksHere
   };
 
   /// All must outlive this. `config`: the configuration in effect. `device`: the name that the host
@@ -77,9 +76,8 @@ class TunnelSteering {
   NetworkReconciler reconciler_;
   TunnelWatch watch_;
   std::vector<std::string> names_;
-  std::vector<FilterRules::Portal> portals_;  ///< as address translation was told
-  std::vector<Prefix> ownNetworks_;           ///< as the tunnel was told
-  Time retryAt_ = kNever;                     ///< when routes that the host refused are tried again
+  std::vector<Prefix> ownNetworks_;  ///< as the tunnel was told
+  Time retryAt_ = kNever;            ///< when routes that the host refused are tried again
 };
 
 }  // namespace braid

@@ -2,42 +2,41 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-#include <string_view>
 
-#include "gateway/join/address_plan.h"
+#include "host/system.h"
 
 namespace braid {
 
 namespace {
 
-constexpr uint16_t kHttp = 80, kHttps = 443;
 constexpr size_t kMostAddresses = 8;  // of a portal
-constexpr unsigned kMostSilent = 2;   // requests without an answer after which a portal is over
+constexpr size_t kMostSuspects = 4;   // of an uplink
+constexpr unsigned kMostSilent = 2;   // turns without an answer after which a portal is over
+constexpr size_t kMostName = 253;     // bytes of a host name (RFC 1035)
 
 std::string urlOf(const Address& server) {
   return "http://" + (server.isV4() ? server.toString() : "[" + server.toString() + "]") + "/";
 }
 
-// Host and port of "http://HOST[:PORT]/..." or "https://..."; nullopt: it is no such URL.
-std::optional<HostPort> serverOf(std::string_view url) {
-  size_t scheme = url.find("://");
-  if (scheme == std::string_view::npos) return std::nullopt;
-  bool isSafe = url.substr(0, scheme) == "https";
-  if (!isSafe && url.substr(0, scheme) != "http") return std::nullopt;
-  std::string_view server = url.substr(scheme + 3);
-  server = server.substr(0, server.find_first_of("/?#"));
-  server = server.substr(server.rfind('@') == std::string_view::npos ? 0 : server.rfind('@') + 1);
-  HostPort out{std::string(server), isSafe ? kHttps : kHttp};
-  size_t colon = server.rfind(':'), bracket = server.find(']');
-  if (server.starts_with('[') && bracket != std::string_view::npos) {
-    out.host = server.substr(1, bracket - 1);
-  } else if (colon != std::string_view::npos) {
-    out.host = server.substr(0, colon);
-    std::string_view port = server.substr(colon + 1);
-    std::from_chars(port.data(), port.data() + port.size(), out.port);
-  }
-  return out.host.empty() ? std::nullopt : std::optional(std::move(out));
+bool isSameText(std::string_view a, std::string_view b) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+bool isPlainName(std::string_view host) {
+  return !host.empty() && host.size() <= kMostName && std::ranges::all_of(host, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  });
+}
+
+// A web server of another host answers with a page. A proxy that finds no way to the address
+// answers 502 or 504.
+bool isPortal(const WebAnswer& answer) {
+  constexpr unsigned kOk = 200, kNotModified = 304, kLogIn = 511;
+  bool redirects = answer.status / 100 == 3 && answer.status != kNotModified;
+  return redirects || (PortalWatch::isNobodys(answer.server) &&
+                       (answer.status == kOk || answer.status == kLogIn));
 }
 
 void add(const Address& address, std::vector<Address>& to) {
@@ -47,39 +46,62 @@ void add(const Address& address, std::vector<Address>& to) {
 
 }  // namespace
 
-const Address& PortalWatch::nobodyV4() {
-  static const Address kNobody = *Address::parse("192.0.2.1");
-  return kNobody;
+std::optional<HostPort> pageServer(std::string_view url) {
+  size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) return std::nullopt;
+  bool isSafe = isSameText(url.substr(0, scheme), "https");
+  if (!isSafe && !isSameText(url.substr(0, scheme), "http")) return std::nullopt;
+  std::string_view server = url.substr(scheme + 3);
+  server = server.substr(0, server.find_first_of("/?#"));
+  server = server.substr(server.rfind('@') == std::string_view::npos ? 0 : server.rfind('@') + 1);
+  HostPort out{{}, isSafe ? Portal::kHttps : Portal::kHttp};
+  size_t end = server.find(']');
+  bool isBracketed = server.starts_with('[') && end != std::string_view::npos;
+  std::string_view host = server.substr(0, server.find(':')), rest;
+  if (isBracketed) host = server.substr(1, end - 1);
+  rest = server.substr(isBracketed ? end + 1 : host.size());
+  if (isBracketed ? !Address::parse(host) : !isPlainName(host)) return std::nullopt;
+  out.host = host;
+  if (rest.empty() || rest == ":") return out;
+  rest.remove_prefix(1);
+  auto [stop, error] = std::from_chars(rest.data(), rest.data() + rest.size(), out.port);
+  bool isPort = error == std::errc() && stop == rest.data() + rest.size() && out.port != 0;
+  return isPort ? std::optional(std::move(out)) : std::nullopt;
 }
 
-const Address& PortalWatch::nobodyV6() {
-  static const Address kNobody = *Address::parse("3fff::1");
-  return kNobody;
+const std::vector<Address>& PortalWatch::nobodys() {
+  static const std::vector<Address> kNobodys{*Address::parse("192.0.2.1"),
+                                             *Address::parse("3fff::1")};
+  return kNobodys;
 }
 
-PortalWatch::PortalWatch(Host& host, std::function<void()> onChange)
-    : clock_(host.clock()), onChange_(std::move(onChange)), host_(host) {}
+bool PortalWatch::isNobodys(const Address& address) {
+  return std::ranges::find(nobodys(), address) != nobodys().end();
+}
 
 std::vector<Address> PortalWatch::serversOf(const Candidate& candidate) {
-  std::vector<Address> out;
-  if (candidate.way.v4.bits()) out.push_back(nobodyV4());
-  if (candidate.way.v6.bits()) out.push_back(nobodyV6());
-  for (const Address& a : candidate.suspects)
-    if ((a.isV4() ? candidate.way.v4 : candidate.way.v6).bits()) out.push_back(a);
+  std::vector<Address> out = nobodys();
+  size_t suspects = std::min(candidate.suspects.size(), kMostSuspects);
+  out.insert(out.end(), candidate.suspects.begin(),
+             candidate.suspects.begin() + static_cast<ptrdiff_t>(suspects));
+  std::erase_if(out, [&](const Address& a) {
+    return (a.isV4() ? candidate.way.v4 : candidate.way.v6).bits() == 0;
+  });
   return out;
 }
 
-void PortalWatch::follow(const std::vector<Candidate>& shut, bool anyAddress) {
-  anyAddress_ = anyAddress;
+void PortalWatch::follow(const std::vector<Candidate>& shut, bool looksUp) {
+  Time soon = host_.clock().now() + kPatience;
+  looksUp_ = looksUp;
   std::map<std::string, Watched> before = std::exchange(watched_, {});
   for (const Candidate& candidate : shut) {
     if (serversOf(candidate).empty()) continue;
     Watched& now = watched_[candidate.way.uplink];
     auto known = before.find(candidate.way.uplink);
-    bool isSame =
-        known != before.end() && known->second.candidate.way.interface == candidate.way.interface;
+    bool isSame = known != before.end() && known->second.candidate.way == candidate.way;
     if (isSame) now = std::move(known->second);
-    if (!isSame) now.next = clock_.now() + kPatience;
+    bool isNew = !isSame || now.candidate.suspects != candidate.suspects;
+    if (isNew) now.next = std::min(now.next, soon);
     now.candidate = candidate;
   }
   deadline_ = kNever;
@@ -88,95 +110,102 @@ void PortalWatch::follow(const std::vector<Candidate>& shut, bool anyAddress) {
 }
 
 void PortalWatch::turn() {
-  Time now = clock_.now();
+  Time now = host_.clock().now();
   deadline_ = kNever;
   for (auto& [name, each] : watched_) {
     if (each.next <= now) {
-      if (!probe_) probe_ = host_.openWebProbe([this](const WebAnswer& a) { onAnswer(a); });
-      std::vector<Address> servers = serversOf(each.candidate);
-      // While a portal stands, the server that showed it is asked again.
-      if (each.portal.url.empty()) each.asked = servers[each.turn++ % servers.size()];
+      if (!each.asked.empty()) each.silent = each.answered.empty() ? each.silent + 1 : 0;
+      if (each.silent >= kMostSilent) each.portal = {};
+      if (!each.answered.contains(each.shows)) each.shows = {};
       each.next =
           now + std::min<Duration>(kPause * (1 << std::min(each.silent, 3u)), kLongestPause);
-      probe_->request(each.candidate.way, each.asked);
+      ask(each);
     }
     deadline_ = std::min(deadline_, each.next);
+  }
+  collect();
+}
+
+void PortalWatch::ask(Watched& each) {
+  each.asked.clear();
+  each.answered.clear();
+  for (const Address& server : serversOf(each.candidate)) {
+    try {
+      if (!probe_) probe_ = host_.openWebProbe([this](const WebAnswer& a) { onAnswer(a); });
+      each.asked.insert(server);
+      probe_->request(each.candidate.way, server);
+    } catch (const SystemError& e) {
+      log_.warn(LogKind::kNetwork, host_.clock().now(),
+                "cannot look for a captive portal: " + std::string(e.what()));
+    }
   }
 }
 
 void PortalWatch::onAnswer(const WebAnswer& answer) {
-  auto at = watched_.find(answer.uplink);
-  if (at == watched_.end()) return;
+  auto at = watched_.find(answer.way.uplink);
+  if (at == watched_.end() || !(at->second.candidate.way == answer.way)) return;
   Watched& each = at->second;
-  if (answer.status == 0) {
-    if (++each.silent >= kMostSilent) each.portal = {};
-    return collect();
-  }
-  each.silent = 0;
-  const LookupWay& way = each.candidate.way;
-  Portal found{answer.uplink, way.interface, urlOf(each.asked), {}};
-  add(each.asked, found.addresses);
-  // A location without a server is of the server that was asked (RFC 9110 section 10.2.2).
-  std::optional<HostPort> server = serverOf(answer.location);
-  if (server) found.url = answer.location;
-  std::optional<Address> numeric = server ? Address::parse(server->host) : std::nullopt;
+  if (!each.asked.contains(answer.server) || !isPortal(answer)) return;
+  each.answered.insert(answer.server);
+  if (each.shows.bits() == 0) each.shows = answer.server;
+  if (each.shows != answer.server) return;
+  // A location without a server, or without a scheme, is of the one that was asked (RFC 9110
+  // section 10.2.2).
+  std::string location = (answer.location.starts_with("//") ? "http:" : "") + answer.location;
+  std::optional<HostPort> server = pageServer(location);
+  Portal found{answer.way.uplink,
+               server ? location : urlOf(answer.server),
+               server ? server->port : Portal::kHttp,
+               {}};
+  std::optional<Address> numeric = server ? Address::parse(server->host) : answer.server;
+  bool isSameName = server && !numeric && each.name == *server;
   if (numeric) add(*numeric, found.addresses);
-  if (server && !numeric) {
-    if (each.name == *server)
-      for (const Address& a : each.portal.addresses) add(a, found.addresses);
-    each.name = *server;
-    if (!resolver_) resolver_ = host_.openResolver([this](const LookupResult& r) { onResult(r); });
-    resolver_->request(way, *server);
-  }
+  if (isSameName) found.addresses = each.portal.addresses;  // while it is looked up again
+  each.name = server && !numeric ? *server : HostPort{};
   each.portal = std::move(found);
+  lookUp(each);
   collect();
+}
+
+void PortalWatch::lookUp(Watched& each) {
+  if (each.name.host.empty() || !looksUp_) return;
+  LookupWay way = each.candidate.way;
+  way.strict = true;
+  try {
+    if (!resolver_) resolver_ = host_.openResolver([this](const LookupResult& r) { onResult(r); });
+    resolver_->request(way, each.name);
+  } catch (const SystemError& e) {
+    log_.warn(LogKind::kNetwork, host_.clock().now(), e.what());
+  }
 }
 
 void PortalWatch::onResult(const LookupResult& result) {
   auto at = watched_.find(result.uplink);
-  if (at == watched_.end() || at->second.name != result.name || at->second.portal.url.empty())
-    return;
+  if (at == watched_.end() || at->second.name != result.name || result.found.empty()) return;
+  at->second.portal.addresses.clear();
   for (const Endpoint& e : result.found) add(e.address, at->second.portal.addresses);
   collect();
 }
 
-// Notes and tells what has changed.
 void PortalWatch::collect() {
   std::vector<Portal> now;
-  for (const auto& [name, each] : watched_) {
-    if (each.portal.url.empty()) continue;
-    Portal& portal = now.emplace_back(each.portal);
-    size_t leftOut = std::erase_if(portal.addresses, [&](const Address& a) {
-      return !anyAddress_ && !isPrivate(a) && a != nobodyV4() && a != nobodyV6();
-    });
-    portal.isShut = leftOut > 0;
-  }
+  for (const auto& [name, each] : watched_)
+    if (!each.portal.url.empty()) now.push_back(each.portal);
   if (now == portals_) return;
+  changed_ = true;
   std::vector<Portal> before = std::exchange(portals_, std::move(now));
   auto stands = [](const std::vector<Portal>& list, const Portal& portal) {
-    return std::ranges::any_of(
-        list, [&](const Portal& p) { return p.uplink == portal.uplink && p.url == portal.url; });
+    return std::ranges::any_of(list, [&](const Portal& p) { return p.uplink == portal.uplink; });
   };
   for (const Portal& portal : portals_)
     if (!stands(before, portal))
-      notes_.emplace_back(portal.uplink, "uplink " + portal.uplink +
-                                             ": a captive portal waits for a login at " +
-                                             portal.url +
-                                             (portal.isShut ? ", which has a public address: with "
-                                                              "'portal-check: any' hosts of the "
-                                                              "LAN reach it"
-                                                            : ", which hosts of the LAN reach"));
+      notes_.emplace_back(
+          portal.uplink,
+          "uplink " + portal.uplink + ": a captive portal waits for a login at " + portal.url);
   for (const Portal& portal : before)
     if (!stands(portals_, portal))
-      notes_.emplace_back(portal.uplink, "no captive portal is at uplink " + portal.uplink +
-                                             " any more: " + portal.url);
-  onChange_();
-}
-
-void PortalWatch::addTo(std::vector<UplinkStatus>& uplinks) const {
-  for (UplinkStatus& uplink : uplinks)
-    for (const Portal& portal : portals_)
-      if (portal.uplink == uplink.name) uplink.portal = portal.url;
+      notes_.emplace_back(portal.uplink,
+                          "uplink " + portal.uplink + ": no captive portal any more");
 }
 
 }  // namespace braid

@@ -173,6 +173,18 @@ std::vector<FilterRules::Reply> Uplinks::replyMarks() const {
   return out;
 }
 
+std::vector<Uplinks::Exit> Uplinks::exits() const {
+  std::vector<Exit> out;
+  for (const Uplink& u : uplinks_) {
+    if (!u.now.up) continue;
+    Exit& exit = out.emplace_back(Exit{u.config.name, u.now.interface});
+    if (replies_ && u.routed) exit.mark = numbers_.replyMark(u.slot);
+    for (const RouteSpec& route : u.now.routes)
+      (route.destination.address.isV4() ? exit.v4 : exit.v6) = true;
+  }
+  return out;
+}
+
 unsigned Uplinks::freeSlot() const {
   unsigned slot = 0;
   while (std::any_of(uplinks_.begin(), uplinks_.end(),

@@ -88,6 +88,13 @@ class Uplinks {
   std::vector<UplinkSpec> specs() const;
   /// Over which uplinks names can be looked up now. `inside`: LookupWay::inside.
   std::vector<LookupWay> ways(const std::vector<Address>& inside = {}) const;
+  /// How packets that others send through this host leave by an uplink that is up.
+  struct Exit {
+    std::string uplink, interface;
+    uint32_t mark = 0;            ///< of such packets; 0: there is none (keepReplies())
+    bool v4 = false, v6 = false;  ///< it has a next hop for everything of this family
+  };
+  std::vector<Exit> exits() const;
   /// The state of each uplink to show to people, in the same order.
   std::vector<UplinkStatus> status() const;
   /// Something was refused that may work later, or warn() has something to report: call update()

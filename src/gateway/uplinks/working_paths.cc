@@ -22,6 +22,8 @@ WorkingPaths workingPaths(const Tunnel& tunnel, const std::vector<PeerConfig>& p
     for (const SubflowStatus& s : status.subflows) {
       if (!carries(s)) continue;
       out.sockets.insert(s.route.socket);
+      out.addresses.insert(s.route.remote.address);
+      out.doubtful |= s.state == "suspect";
       out.uplinks.emplace(status.name, s.uplink);
     }
   }

@@ -15,6 +15,8 @@ namespace braid {
 struct WorkingPaths {
   std::set<SocketId> sockets;
   std::set<std::pair<std::string, std::string>> uplinks;  ///< names of the peer and of the uplink
+  std::set<Address> addresses;                            ///< of the peers
+  bool doubtful = false;  ///< one of them is silent, and ends to count without an event
 
   bool has(const std::string& peer, const std::string& uplink) const {
     return uplinks.contains({peer, uplink});

@@ -310,12 +310,14 @@ void FakeHost::answer(const std::string& uplink, const HostPort& name,
   for (const Resolver::OnResult& tell : onResolved_) tell(result);
 }
 
-void FakeHost::answerPage(const std::string& uplink, unsigned status, const std::string& location) {
-  auto known =
-      std::ranges::find_if(pages_, [&](const auto& p) { return p.first.uplink == uplink; });
+void FakeHost::answerPage(const std::string& uplink, const Address& server, unsigned status,
+                          const std::string& location) {
+  auto known = std::ranges::find_if(
+      pages_, [&](const auto& p) { return p.first.uplink == uplink && p.second == server; });
   if (known == pages_.end()) throw std::logic_error("nobody has asked for a page there");
+  const LookupWay way = known->first;
   pages_.erase(known);
-  onPage_({uplink, status, location});
+  onPage_({way, server, status, location});
 }
 
 NetworkMonitor& FakeHost::watchNetwork(Callback onChange) {
@@ -333,21 +335,46 @@ namespace {
 
 class FakeWebProbe final : public WebProbe {
  public:
-  explicit FakeWebProbe(std::vector<std::pair<LookupWay, Address>>& pages) : pages_(pages) {}
+  FakeWebProbe(std::vector<std::pair<LookupWay, Address>>& pages, const bool& refuse)
+      : pages_(pages), refuse_(refuse) {}
   void request(const LookupWay& way, const Address& server) override {
-    std::erase_if(pages_, [&](const auto& page) { return page.first.uplink == way.uplink; });
+    if (refuse_) throw SystemError(EMFILE, "refused a socket");
+    std::erase_if(pages_, [&](const auto& page) {
+      return page.first.uplink == way.uplink && page.second == server;
+    });
     pages_.emplace_back(way, server);
   }
 
  private:
   std::vector<std::pair<LookupWay, Address>>& pages_;
+  const bool& refuse_;
+};
+
+/// Like the kernel's table, its rules end with it.
+class FakePortalGate final : public PortalGate {
+ public:
+  FakePortalGate(std::optional<PortalRules>& now, const bool& refuse)
+      : now_(now), refuse_(refuse) {}
+  ~FakePortalGate() override { now_.reset(); }
+  void set(const PortalRules& rules) override {
+    if (refuse_) throw SystemError(EOPNOTSUPP, "refused a way to a captive portal");
+    now_ = rules;
+  }
+
+ private:
+  std::optional<PortalRules>& now_;
+  const bool& refuse_;
 };
 
 }  // namespace
 
 std::unique_ptr<WebProbe> FakeHost::openWebProbe(WebProbe::OnAnswer onAnswer) {
   onPage_ = std::move(onAnswer);
-  return std::make_unique<FakeWebProbe>(pages_);
+  return std::make_unique<FakeWebProbe>(pages_, refusePortals_);
+}
+
+std::unique_ptr<PortalGate> FakeHost::openPortalGate(const std::string&) {
+  return std::make_unique<FakePortalGate>(portals_, refusePortals_);
 }
 
 }  // namespace braid

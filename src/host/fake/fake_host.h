@@ -200,10 +200,15 @@ class FakeHost final : public Host {
   /// The lookups that were requested and are not answered yet.
   const std::vector<std::pair<LookupWay, HostPort>>& lookups() const { return lookups_; }
 
+  /// The present ways to captive portals; nullptr: none.
+  const PortalRules* portals() const { return portals_ ? &*portals_ : nullptr; }
+  /// Ways to captive portals, and requests to web servers, are refused from now on.
+  void refusePortals(bool on) { refusePortals_ = on; }
   /// The web servers that were asked and have not answered yet, each with the uplink's way.
   const std::vector<std::pair<LookupWay, Address>>& pages() const { return pages_; }
-  /// Answers the request over an uplink. Throws std::logic_error when there is none.
-  void answerPage(const std::string& uplink, unsigned status, const std::string& location = {});
+  /// Answers the request to a server over an uplink. Throws std::logic_error when there is none.
+  void answerPage(const std::string& uplink, const Address& server, unsigned status,
+                  const std::string& location = {});
 
   const Clock& clock() const override { return clock_; }
   RandomKey randomKey() override { return knownKey(seed_); }
@@ -217,6 +222,7 @@ class FakeHost final : public Host {
   unsigned slot() override { return 0; }
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;
+  std::unique_ptr<PortalGate> openPortalGate(const std::string& device) override;
   std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;
   std::unique_ptr<WebProbe> openWebProbe(WebProbe::OnAnswer onAnswer) override;
 
@@ -239,6 +245,8 @@ class FakeHost final : public Host {
   std::vector<Resolver::OnResult> onResolved_;  ///< of each resolver; it skips others' names
   std::vector<std::pair<LookupWay, HostPort>> lookups_;
   bool resolverHere_ = false;
+  std::optional<PortalRules> portals_;
+  bool refusePortals_ = false;
   WebProbe::OnAnswer onPage_;
   std::vector<std::pair<LookupWay, Address>> pages_;
 };

@@ -146,6 +146,10 @@ void LinkResolver::Lookup::begin(LinkResolvers asked, uint16_t port) {
   std::vector<Address>& servers = result_.asked.servers;
   if (!result_.asked.local)
     std::erase_if(servers, [this](const Address& a) { return !isUsable(way_, a); });
+  if (way_.strict && servers.empty()) {
+    result_.reached = false;
+    return end("no DNS server is known there");
+  }
   if (!openChannel(port)) return;
   ares_addrinfo_hints hints{};
   hints.ai_family = AF_UNSPEC;
@@ -167,7 +171,7 @@ bool LinkResolver::Lookup::openChannel(uint16_t port) {
   options.tries = kTries;
   // Without servers, the hosts file alone is asked: c-ares would take those of resolv.conf.
   const std::vector<Address>& servers = result_.asked.servers;
-  std::string lookups = servers.empty() ? "f" : "fb";
+  std::string lookups = servers.empty() ? "f" : way_.strict ? "b" : "fb";
   options.lookups = lookups.data();
   options.sock_state_cb = [](void* self, ares_socket_t fd, int read, int write) {
     static_cast<Lookup*>(self)->watch(fd, read != 0, write != 0);

@@ -205,7 +205,7 @@ LinkResolvers LinkResolverFiles::of(const LookupWay& way,
   if (!way.resolvers.empty()) return {way.resolvers, "configuration", false};
   LinkResolvers out = ofLink(way, managers);
   std::erase_if(out.servers, [&](const Address& a) { return isInside(a) || isLoopback(a); });
-  if (!out.servers.empty()) return out;
+  if (!out.servers.empty() || way.strict) return out;
   out = ofHost();
   std::erase_if(out.servers, isInside);
   return out;

@@ -9,6 +9,7 @@
 #include "host/linux/linux_stream_host.h"
 #include "host/linux/linux_tun_device.h"
 #include "host/linux/nft_filter.h"
+#include "host/linux/nft_portals.h"
 #include "host/linux/nft_rules.h"
 #include "host/linux/udp_socket.h"
 #include "host/linux/web_probe.h"
@@ -59,6 +60,10 @@ NetworkMonitor& LinuxHost::watchNetwork(Callback onChange) {
   monitor_.emplace();
   monitorWatcher_.emplace(loop_, monitor_->fd(), std::move(onChange));
   return *monitor_;
+}
+
+std::unique_ptr<PortalGate> LinuxHost::openPortalGate(const std::string& device) {
+  return std::make_unique<NftPortals>(device);
 }
 
 std::unique_ptr<Resolver> LinuxHost::openResolver(Resolver::OnResult onResult) {

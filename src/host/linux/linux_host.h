@@ -28,6 +28,7 @@ class LinuxHost : public Host {
   unsigned slot() override;
   HostNetwork& network() override { return network_; }
   NetworkMonitor& watchNetwork(Callback onChange) override;
+  std::unique_ptr<PortalGate> openPortalGate(const std::string& device) override;
   std::unique_ptr<Resolver> openResolver(Resolver::OnResult onResult) override;
   std::unique_ptr<WebProbe> openWebProbe(WebProbe::OnAnswer onAnswer) override;
 

@@ -141,12 +141,6 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
     rule.markIs(mark.value, mark.mask).sourceIsOfThisHost().verdict(NFT_RETURN);
   }
   putNeeded(batch, table);
-  for (const FilterRules::Portal& portal : rules.portals)
-    NftRule(batch, table, kLeaving)
-        .outInterfaceIs(portal.interface)
-        .destinationIn(portal.address.view(), portal.address.bits())
-        .protocolIs(IPPROTO_TCP)
-        .verdict(NFT_RETURN);
   for (const std::string& uplink : rules.uplinks)
     NftRule(batch, table, kLeaving).outInterfaceIs(uplink).verdict(NFT_JUMP, kUplink);
   for (uint32_t uplink : rules.uplinkIndices)

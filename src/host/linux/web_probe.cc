@@ -41,8 +41,12 @@ WebAnswer readWebAnswer(std::string_view text) {
   if (std::from_chars(code.data(), code.data() + 3, status).ptr != code.data() + 3 || status < 100)
     return out;
   out.status = status;
-  for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
-    std::string_view line = text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+  size_t at = text.find('\n'), end = at;
+  // A line without an end may be a part of one.
+  for (; at != std::string_view::npos; at = end) {
+    end = text.find('\n', at + 1);
+    if (end == std::string_view::npos) break;
+    std::string_view line = text.substr(at + 1, end - at - 1);
     if (withoutBlanks(line).empty()) break;
     size_t colon = line.find(':');
     if (colon == std::string_view::npos || !isName(line.substr(0, colon), "location")) continue;
@@ -55,13 +59,18 @@ WebAnswer readWebAnswer(std::string_view text) {
   return out;
 }
 
+// Lines may end with a line feed alone (RFC 9112 section 2.2).
+bool hasWholeHead(std::string_view text) {
+  return text.find("\n\r\n") != std::string_view::npos ||
+         text.find("\n\n") != std::string_view::npos;
+}
+
 // A request and its answer. A socket's callback may not destroy its watcher, so the owner removes a
 // call that has ended later.
 class LinuxWebProbe::Call {
  public:
   Call(LinuxWebProbe& owner, const LookupWay& way, const Address& server)
-      : owner_(owner), until_(monotonicNow() + kPatience) {
-    answer_.uplink = way.uplink;
+      : owner_(owner), way_(way), server_(server), until_(monotonicNow() + kPatience) {
     fd_ = UniqueFd(::socket(server.isV4() ? AF_INET : AF_INET6,
                             SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd_ || !connect(way, {server, kHttp})) {
@@ -75,9 +84,14 @@ class LinuxWebProbe::Call {
     watcher_->wantWrite(true);
   }
   bool isDone() const { return done_; }
-  /// When it is given up.
+  /// When what has come by then is the answer.
   Time until() const { return until_; }
-  const WebAnswer& answer() const { return answer_; }
+  WebAnswer answer() const {
+    WebAnswer out = readWebAnswer(text_);
+    out.way = way_;
+    out.server = server_;
+    return out;
+  }
 
  private:
   bool connect(const LookupWay& way, const Endpoint& to) const {
@@ -109,21 +123,18 @@ class LinuxWebProbe::Call {
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno == EAGAIN) return;
       if (got > 0) text_.append(part, static_cast<size_t>(got));
-      bool isWhole = text_.find("\r\n\r\n") != std::string::npos || text_.size() >= kMostHead;
-      if (got <= 0 || isWhole) end();
+      if (got <= 0 || text_.size() >= kMostHead || hasWholeHead(text_)) end();
     }
   }
 
   void end() {
     if (std::exchange(done_, true)) return;
-    WebAnswer found = readWebAnswer(text_);
-    answer_.status = found.status;
-    answer_.location = std::move(found.location);
     owner_.done_.arm(monotonicNow());
   }
 
   LinuxWebProbe& owner_;
-  WebAnswer answer_;
+  LookupWay way_;
+  Address server_;
   UniqueFd fd_;
   std::string request_, text_;
   bool done_ = false;
@@ -137,10 +148,11 @@ LinuxWebProbe::LinuxWebProbe(Loop& loop, OnAnswer onAnswer)
 LinuxWebProbe::~LinuxWebProbe() = default;
 
 void LinuxWebProbe::request(const LookupWay& way, const Address& server) {
-  calls_.erase(way.uplink);
-  Call& call =
-      *calls_.emplace(way.uplink, std::make_unique<Call>(*this, way, server)).first->second;
-  if (!call.isDone()) done_.arm(std::min(done_.deadline(), call.until()));
+  const std::pair key(way.uplink, server);
+  calls_.erase(key);
+  auto call = std::make_unique<Call>(*this, way, server);
+  if (!call->isDone()) done_.arm(std::min(done_.deadline(), call->until()));
+  calls_.emplace(key, std::move(call));
 }
 
 void LinuxWebProbe::deliver() {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "host/host.h"
@@ -11,9 +12,11 @@
 
 namespace braid {
 
-/// The status and the redirection of the answer that begins so (RFC 9110). Status 0: it is none of
-/// HTTP.
+/// The status and the redirection of the answer that begins so (RFC 9110): WebAnswer::status and
+/// location. Status 0: it is none of HTTP.
 WebAnswer readWebAnswer(std::string_view text);
+/// Whether the text has the end of an answer's head.
+bool hasWholeHead(std::string_view text);
 
 /// Asks over sockets that are bound to the uplink's interface and address, and marked, so that no
 /// route into the tunnel leads them away.
@@ -34,7 +37,7 @@ class LinuxWebProbe final : public WebProbe {
 
   Loop& loop_;
   OnAnswer onAnswer_;
-  std::map<std::string, std::unique_ptr<Call>> calls_;  ///< by uplink
+  std::map<std::pair<std::string, Address>, std::unique_ptr<Call>> calls_;  ///< by uplink, server
   Timer done_;  ///< set when a call has its answer, or is to be given up
 };
 

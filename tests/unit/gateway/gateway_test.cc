@@ -139,6 +139,7 @@ class GatewayTest : public testing::Test {
     for (Site* from : {&edge_, &hub_}) {
       for (FakeDatagram& d : from->host.takeSent()) {
         if (losesHandshakes_ && isHandshakeDatagram(d.bytes)) continue;
+        if (dead_ == d.from.address || dead_ == d.to.address) continue;
         flying_.push_back({clock_.now() + kDelay, from == &edge_ ? &hub_ : &edge_, std::move(d)});
       }
     }
@@ -165,6 +166,7 @@ class GatewayTest : public testing::Test {
   Site edge_{clock_, 1}, hub_{clock_, 2};
   std::deque<Flying> flying_;
   bool losesHandshakes_ = false;  ///< the network does
+  Address dead_;                  ///< nothing comes from or to it
 };
 
 // Found by review: the nanoseconds until then did not fit into 64 bits, so the daemon polled all
@@ -601,6 +603,115 @@ TEST_F(GatewayTest, EachUplinkHasItsOwnAnswerToAName) {
   run(60s);
   EXPECT_THAT(workingOver(), ElementsAre("dsl", "lte"));
   EXPECT_THAT(edge_.host.asked(), IsEmpty()) << "working paths keep their addresses";
+}
+
+// The edge takes everything, has a LAN at lan0, and routers at both uplinks.
+class PortalTest : public GatewayTest {
+ protected:
+  PortalTest() {
+    edge_.config.device.routes = {*Prefix::parse("0.0.0.0/0")};
+    edge_.config.peers[0].options.prefixes = {*Prefix::parse("0.0.0.0/0")};
+    edge_.config.device.addresses = {{sim::address("10.1.0.1"), 24}};
+    setAddresses({"10.66.0.2"});
+    addUplink("lte", "wwan0", 3, "198.51.100.9");
+    Link lan;
+    lan.index = 9;
+    lan.name = "lan0";
+    lan.up = true;
+    lan.addresses.insert({sim::address("192.168.1.1"), 24, 0, true, false, false});
+    edge_.host.net().edit().setLink(lan);
+    edge_.host.net().edit().addDefaultRoute(
+        {Address::Family::kV4, kLink, sim::address("10.66.0.1"), 100});
+    edge_.host.net().edit().addDefaultRoute(
+        {Address::Family::kV4, 3, sim::address("198.51.100.1"), 200});
+    edge_.host.net().changed();
+  }
+  void redirect() {
+    edge_.host.answerPage("dsl", nobody_, 302, "http://10.66.0.1:8080/login");
+    run(10ms);
+  }
+  std::vector<std::string> opened() const {
+    std::vector<std::string> out;
+    if (const PortalRules* rules = edge_.host.portals())
+      for (const PortalRules::Way& way : rules->ways)
+        out.push_back(way.interface + " " + way.address.toString());
+    return out;
+  }
+  std::vector<std::string> events() const {
+    std::vector<std::string> out;
+    const Ring<PastEvent>& all = edge_.gateway->history().events();
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[i].kind == "portal") out.push_back(all[i].text);
+    return out;
+  }
+
+  const Address nobody_ = sim::address("192.0.2.1");
+};
+
+TEST_F(PortalTest, ItsPageIsOpenUntilAPeerIsUp) {
+  losesHandshakes_ = true;
+  start();
+  run(5s);
+  ASSERT_EQ(edge_.host.pages().size(), 2u) << "one of each uplink";
+  redirect();
+  EXPECT_THAT(opened(), ElementsAre("eth1 192.0.2.1", "eth1 10.66.0.1"));
+  ASSERT_NE(edge_.host.portals(), nullptr);
+  EXPECT_THAT(edge_.host.portals()->from, ElementsAre("lan0"));
+  UplinkStatus dsl = edge_.gateway->status().uplinks.at(0);
+  EXPECT_EQ(dsl.portal, "http://10.66.0.1:8080/login");
+  EXPECT_EQ(dsl.portalOpen, "TCP ports 80, 443, 8080 of 192.0.2.1, 10.66.0.1");
+  EXPECT_THAT(events(), ElementsAre(HasSubstr("uplink dsl: a captive portal waits for a login at "
+                                              "http://10.66.0.1:8080/login; for hosts of the "
+                                              "LAN: TCP ports")));
+  losesHandshakes_ = false;
+  dead_ = sim::address("10.66.0.2");
+  run(15s);
+  ASSERT_EQ(edge_.gateway->peersUp(), 1u);
+  EXPECT_THAT(opened(), ElementsAre("eth1 192.0.2.1")) << "a peer is up by the other uplink";
+  EXPECT_THAT(edge_.gateway->status().uplinks.at(0).portalOpen, HasSubstr("a peer is up"));
+  dead_ = {};
+  run(60s);
+  ASSERT_THAT(workingOver(), ElementsAre("dsl", "lte"));
+  EXPECT_EQ(edge_.host.portals(), nullptr);
+  EXPECT_EQ(edge_.gateway->status().uplinks.at(0).portal, "");
+  EXPECT_EQ(events().size(), 2u);
+}
+
+TEST_F(PortalTest, NothingIsOpenAfterTheEnd) {
+  losesHandshakes_ = true;
+  start();
+  run(5s);
+  redirect();
+  ASSERT_NE(edge_.host.portals(), nullptr);
+  edge_.gateway->stop();
+  EXPECT_EQ(edge_.host.portals(), nullptr);
+}
+
+// Found by review: a path that has been silent for some seconds ends to count without an event.
+TEST_F(PortalTest, ALoginThatExpiresWhileAnotherUplinkWorksIsNoticed) {
+  start();
+  ASSERT_THAT(workingOver(), ElementsAre("dsl", "lte"));
+  dead_ = sim::address("10.66.0.2");
+  run(30s);
+  ASSERT_EQ(edge_.gateway->peersUp(), 1u);
+  ASSERT_EQ(edge_.host.pages().size(), 1u) << "the silent one is asked";
+  redirect();
+  EXPECT_THAT(opened(), ElementsAre("eth1 192.0.2.1"));
+}
+
+// Found by review: it stopped address translation for good, reloads, and all routes.
+TEST_F(PortalTest, WhatTheHostRefusesIsTriedAgainAndStopsNothingElse) {
+  losesHandshakes_ = true;
+  start();
+  run(5s);
+  edge_.host.refusePortals(true);
+  redirect();
+  EXPECT_THAT(opened(), IsEmpty());
+  EXPECT_THAT(edge_.gateway->status().uplinks.at(0).portalOpen, HasSubstr("nothing is opened: "));
+  EXPECT_NE(edge_.gateway->status().uplinks.at(0).portal, "");
+  edge_.host.refusePortals(false);
+  run(12s);
+  EXPECT_THAT(opened(), ElementsAre("eth1 192.0.2.1", "eth1 10.66.0.1"));
 }
 
 TEST_F(GatewayTest, AnUplinkWithoutAnAnswerTakesTheOthers) {

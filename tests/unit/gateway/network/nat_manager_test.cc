@@ -60,24 +60,6 @@ TEST_F(RouterKeeperTest, ThePeersPrefixesAreMasqueradedUntilTheEnd) {
   EXPECT_EQ(host_.translation(), nullptr);
 }
 
-TEST_F(RouterKeeperTest, APortalsPageIsReachedWithTheUplinksAddress) {
-  const Address page = *Address::parse("10.66.66.66");
-  NatManager router(host_, "braid0", {});
-  router.setPortals({{"wlan0", page}});
-  router.configure(config_, {"wlan0"});
-  ASSERT_NE(host_.translation(), nullptr);
-  EXPECT_THAT(host_.translation()->direct, ElementsAre(AddressRange{page, page}));
-  EXPECT_THAT(host_.translation()->uplinks, ElementsAre("wlan0"));
-  config_.device.whenDown = DeviceConfig::WhenDown::kDirect;
-  config_.device.routes = {*Prefix::parse("10.1.0.0/16")};
-  router.configure(config_, {"wlan0"});
-  EXPECT_EQ(host_.translation()->direct.size(), 2u);
-  config_.device = {};
-  router.setPortals({});
-  router.configure(config_, {"wlan0"});
-  EXPECT_EQ(host_.translation(), nullptr);
-}
-
 TEST_F(RouterKeeperTest, AReloadAddsAndRemoves) {
   NatManager router(host_, "braid0", {});
   router.configure(config_, {"wlan0"});

@@ -80,42 +80,6 @@ TEST_F(RoutePlanTest, LansAsLongOrLongerStayOnTheirSide) {
                                    "throw route 192.168.50.0/24 table 6599"));
 }
 
-TEST_F(RoutePlanTest, APortalsPageIsReachedByItsUplink) {
-  routes({"0.0.0.0/0", "10.2.0.0/16"});
-  config_.peers[0].options.prefixes = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse("10.3.0.0/16")};
-  const Address far = *Address::parse("10.66.66.66"), near = *Address::parse("100.70.0.9");
-  situation_.portals = {{"wwan0", far}, {"wwan0", near}};
-  const std::string nearRoute = "route 100.70.0.9 dev wwan0 table 6599";
-  EXPECT_THAT(texts(plan().routes), Contains(nearRoute));
-  EXPECT_THAT(texts(plan().routes), Not(Contains(HasSubstr("10.66.66.66")))) << "it has no router";
-  host_.addDefaultRoute({Address::Family::kV4, 3, *Address::parse("100.70.0.1"), 100});
-  EXPECT_THAT(texts(plan().routes),
-              IsSupersetOf({nearRoute, std::string("route 10.66.66.66 via 100.70.0.1 dev wwan0 "
-                                                   "onlink table 6599")}));
-  EXPECT_THAT(plan().filter.portals, IsEmpty()) << "there is no guard";
-  config_.device.whenDown = WhenDown::kBlock;
-  EXPECT_THAT(plan().filter.portals,
-              ElementsAre(FilterRules::Portal{"wwan0", far}, FilterRules::Portal{"wwan0", near}));
-  EXPECT_THAT(filter().portals, IsEmpty()) << "of a guard without a gateway";
-  config_.device.whenDown = WhenDown::kDirect;
-  situation_.peerUp = false;
-  EXPECT_THAT(texts(plan().routes), Not(Contains(nearRoute))) << "they take the host's own routes";
-}
-
-TEST_F(RoutePlanTest, APortalGetsNoAddressThatIsKnown) {
-  routes({"0.0.0.0/0", "10.2.0.0/16"});
-  config_.device.whenDown = WhenDown::kBlock;
-  config_.peers[0].options.prefixes = {*Prefix::parse("0.0.0.0/0"), *Prefix::parse("10.3.0.0/16")};
-  host_.addDefaultRoute({Address::Family::kV4, 3, *Address::parse("100.70.0.1"), 100});
-  for (const char* text : {"192.168.1.9", "10.2.0.9", "10.3.0.9"}) {
-    situation_.portals = {{"wwan0", *Address::parse(text)}};
-    EXPECT_THAT(texts(plan().routes), Not(Contains(HasSubstr(text)))) << text;
-    EXPECT_THAT(plan().filter.portals, IsEmpty()) << text;
-  }
-  situation_.portals = {{"wlan9", *Address::parse("10.66.66.66")}};
-  EXPECT_THAT(plan().filter.portals, IsEmpty()) << "its interface is gone";
-}
-
 TEST_F(RoutePlanTest, OnlyFamiliesWithRoutesHaveRules) {
   routes({"0.0.0.0/0"});
   EXPECT_THAT(texts(plan().rules),

@@ -115,6 +115,20 @@ TEST_F(LinkResolverTest, TheHostsFileIsReadFirst) {
   EXPECT_THAT(results_[0].found, Contains(*Endpoint::parse("127.0.0.1:4433")));
 }
 
+// The name of a captive portal's page is the portal's own word.
+TEST_F(LinkResolverTest, AStrictLookupAsksTheServersOfTheUplinkAlone) {
+  way_.strict = true;
+  resolver_.request(way_, {"hub.example.net", 80});
+  runUntil(1);
+  EXPECT_THAT(results_[0].found, ElementsAre(*Endpoint::parse("203.0.113.1:80")));
+  way_.resolvers.clear();
+  resolver_.request(way_, {"localhost", 80});
+  runUntil(2);
+  EXPECT_THAT(results_[1].found, IsEmpty()) << "the hosts file has it";
+  EXPECT_THAT(results_[1].problem, HasSubstr("no DNS server is known"));
+  EXPECT_FALSE(results_[1].reached);
+}
+
 TEST_F(LinkResolverTest, SaysWhyThereIsNoAnswer) {
   HostPort impossible{std::string(64, 'x'), 1};  // a label has 63 bytes at most (RFC 1035)
   resolver_.request(way_, impossible);

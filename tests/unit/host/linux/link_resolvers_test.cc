@@ -107,6 +107,14 @@ TEST_F(LinkResolversTest, AStubStandsForItsServers) {
   EXPECT_EQ(found(), "192.0.2.1 of /run/systemd/resolve/resolv.conf");
 }
 
+TEST_F(LinkResolversTest, AStrictLookupDoesNotAskThoseOfTheHost) {
+  file("/etc/resolv.conf", "nameserver 127.0.0.53\nnameserver 192.0.2.1\n");
+  way_.strict = true;
+  EXPECT_EQ(found(), "of ");
+  file("/run/systemd/resolve/netif/7", "SERVERS=192.0.2.13\n");
+  EXPECT_EQ(found(), "192.0.2.13 of systemd-resolved");
+}
+
 TEST_F(LinkResolversTest, WhatTheTunnelLeadsToIsNotAsked) {
   file("/run/systemd/resolve/netif/7", "SERVERS=10.2.0.1\n");
   file("/etc/resolv.conf", "nameserver 10.2.0.1\nnameserver 192.0.2.1\n");
