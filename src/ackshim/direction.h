@@ -190,15 +190,15 @@ struct TcpDirection {
   Timestamp32 activeAt;  ///< time of the last data
   uint16_t window = 0;   ///< of the last ACK, as it stands in the header
   uint8_t shift = kUnknownShift;
-  uint8_t dupAcks = 0;   ///< since the last new ACK
-  uint8_t hopLimit = 0;  ///< of the last ACK
-  uint8_t dscp = 0;      ///< of the last ACK
+  uint8_t dupAcks = 0;         ///< since the last new ACK
+  uint8_t hopLimit = 0;        ///< of the last ACK
+  uint8_t dscp : 6 = 0;        ///< of the last ACK
+  bool synWindow : 1 = false;  ///< `window` is of a SYN, so not scaled (RFC 7323 section 2.2)
   /// New bytes that the data's receiver sent itself since all was acknowledged; 255 means 255 or
   /// more.
   uint8_t said = 0;
   bool known : 1 = false;
   bool hasWindow : 1 = false;
-  bool synWindow : 1 = false;  ///< `window` is of a SYN, so not scaled (RFC 7323 section 2.2)
   bool timing : 1 = false;
   bool timestamps : 1 = false;  ///< the timed segment carried them
   bool large : 1 = false;       ///< the burst is large: at least gamma bytes were acknowledged

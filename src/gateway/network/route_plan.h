@@ -34,7 +34,7 @@ struct RouteSituation {
   std::vector<FilterRules::Reply> replies;  ///< marks of the uplinks
   /// Peers' names are asked for at a program of this host, which asks others without Braid's mark.
   bool asksHere = false;
-  std::vector<Prefix> formerLans{};            ///< earlier lansForGuard()
+  std::vector<Prefix> formerLans{};  ///< earlier lansForGuard()
 };
 
 /// The plan of a gateway that runs.
