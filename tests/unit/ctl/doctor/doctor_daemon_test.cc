@@ -134,7 +134,7 @@ TEST(DoctorDaemon, ForeignSourcesAreNamedWhileTheyCome) {
 
 TEST(DoctorDaemon, AnOldFailureDoesNotExplainThatAPeerIsNotUp) {
   nlohmann::json status{{"peers", nlohmann::json::array({{{"name", "hub"}, {"up", false}}})},
-                        {"host_traffic", {{"socket_received_datagrams", 9u}}},
+                        {"host_traffic", {{"socket_received_packets", 9u}}},
                         {"host_drops", {{"socket_send_failed", 5u}}},
                         {"drops", {{"handshake_decrypt_failed", 2u}}}};
   nlohmann::json history;
