@@ -65,10 +65,9 @@ std::vector<Setting> hostSettings() {
        "name servers behind the tunnel, for this host; `braidctl dns set` hands them to "
        "systemd-resolved or resolvconf, and the unit calls it at start and reload"},
       {"", "portal-check", into<Config>("`on`, `any`, `off`", "`on`", readPortalCheck), kReload,
-       "a captive portal is looked for at an uplink by which no peer is reached; hosts of the LAN "
-       "then reach 192.0.2.1 and 3fff::1, which it intercepts, by TCP past the tunnel. While no "
-       "peer is up they also reach its page, with `on` if it is on that uplink's own link, with "
-       "`any` wherever it is"},
+       "looks for a captive portal at an uplink by which no peer is reached. Hosts of the LAN then "
+       "reach 192.0.2.1 and 3fff::1 there by TCP, past the tunnel, and while no peer is up its "
+       "page: with `on` on that uplink's own link, with `any` anywhere"},
       {"", "forwarding", onOff(BRAID_MEMBER(router.forwarding)), kReload,
        "the host forwards between its interfaces (`net.ipv4.ip_forward`, "
        "`net.ipv6.conf.all.forwarding`) while the daemon runs"},

@@ -35,8 +35,8 @@ std::vector<std::string> lanInterfaces(const Config& config, const NetworkTable&
   for (const auto& [index, link] : host.links()) {
     bool isOther = link.name == device || link.name == "lo" || link.kind == "tun" ||
                    std::ranges::find(uplinks, link.name) != uplinks.end();
-    bool leadsOut = std::ranges::any_of(host.defaultRoutes(),
-                                        [&](const DefaultRoute& r) { return r.link == index; });
+    bool leadsOut = host.hasDefaultRoute(index, Address::Family::kV4) ||
+                    host.hasDefaultRoute(index, Address::Family::kV6);
     if (!isOther && !leadsOut && !link.addresses.empty()) out.push_back(link.name);
   }
   return out;
