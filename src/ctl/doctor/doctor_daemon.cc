@@ -287,8 +287,8 @@ void judgeStreams(const Patient& patient, const Json& status, const Json& histor
   if (forbidden < kManyForbidden) return;
   report.wrong({"streams",
                 std::to_string(forbidden) +
-                    " connections were refused as streams in the last 10 minutes "
-                    "(ended_forbidden): the gateway at the server's side does not let peers to "
+                    " connections were refused as streams (ended_forbidden) in the last 10 "
+                    "minutes: the gateway at the server's side does not let peers to "
                     "their destinations, or their hosts are in none of the prefixes that it has "
                     "for the other gateway",
                 "the first connection between two such hosts is reset, the next ones are packets",
@@ -327,13 +327,14 @@ void checkDaemon(const Patient& patient, DoctorReport& report) {
   }
   uint64_t between = lately(drops, history, kKeyOf<&RefusedCounts::betweenPeers>);
   if (between >= kManyBetween) {
-    report.wrong({"between-peers",
-                  std::to_string(between) +
-                      " packets from a peer to another one were dropped in the last 10 minutes "
-                      "(between_peers)",
-                  "hosts behind one peer do not reach those behind another",
-                  "if they shall: 'between-peers: on' here, and each other's networks in "
-                  "device.routes and prefixes there; else nothing"});
+    report.wrong(
+        {"between-peers",
+         std::to_string(between) +
+             " packets from a peer to another one were dropped (between_peers) in the last "
+             "10 minutes",
+         "hosts behind one peer do not reach those behind another",
+         "if they shall: 'between-peers: on' here, and each other's networks in "
+         "device.routes and prefixes there; else nothing"});
   }
   judgeOffloads(fieldOf(status, "host_traffic"), report);
   const Json::array_t& peers = listOf(status, "peers");

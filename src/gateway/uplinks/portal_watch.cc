@@ -63,6 +63,7 @@ std::optional<HostPort> pageServer(std::string_view url) {
   if (isBracketed ? !Address::parse(host) : !isPlainName(host)) return std::nullopt;
   out.host = host;
   if (rest.empty() || rest == ":") return out;
+  if (rest.front() != ':') return std::nullopt;
   rest.remove_prefix(1);
   auto [stop, error] = std::from_chars(rest.data(), rest.data() + rest.size(), out.port);
   bool isPort = error == std::errc() && stop == rest.data() + rest.size() && out.port != 0;

@@ -37,12 +37,12 @@ TEST(ForgedTest, AcksThatDoNotFitNeitherSpeakNorSilenceNorMoveTheWindow) {
     EXPECT_EQ(rig.peer({.seq = seq, .ack = kHostIsn + 2001, .window = 60000}), Verdict::kPass);
   }
   EXPECT_EQ(rig.flow()->out.una, Seq{kHostIsn + 1});
-  EXPECT_EQ(rig.flow()->out.window, 1000);
+  EXPECT_EQ(rig.flow()->out.window, 64'000);
   EXPECT_EQ(rig.shim.counters().foreign, 6u);
   EXPECT_LE(rig.passUntilSpoken(1s), 110250us);
   auto said = rig.takeToHost();
   ASSERT_EQ(said.size(), 3u);
-  EXPECT_EQ(said[0].ip.tcp->window, 1000);
+  EXPECT_EQ(said[0].ip.tcp->window, 500);
 }
 
 TEST(ForgedTest, OfAFlowThatIsNotThereMakeNothing) {

@@ -77,7 +77,7 @@ TEST(StatusJson, FlowAndGateway) {
       json::parse(
           R"({"name":"wifi","interface":"wlan0","up":true,"addresses":["192.0.2.7"],"gateway":null,
                     "use":"normal","weight":1,"up_limit_bytes_per_s":0,"down_limit_bytes_per_s":0,
-                    "metered":null,"resolvers":[],"resolvers_from":null,"portal":null})"));
+                    "metered":null,"resolvers":[],"resolvers_from":null,"portal":null,"portal_open":null})"));
   GatewayStatus preferring;
   preferring.uplinks = {
       {"lte", "wwan0", true, {}, "", "metered", 3, 625'000, 2'500'000, {{{5, 10, true}, 99}}}};
