@@ -18,7 +18,7 @@ struct Seg {
   uint32_t ack = 0;
   size_t length = 0;
   uint8_t flags = TcpFields::kAck;
-  uint16_t window = 500;
+  uint16_t window = 1000;
   std::optional<TcpTimestamps> ts = {};
   std::vector<SeqRange> sacks = {};
   Bytes options = {};  ///< before timestamps and SACK; a multiple of 4 bytes
@@ -205,7 +205,7 @@ class Rig : public FlowActivityQuery {
  public:
   AckShim shim;
   Time now{1s};
-  uint16_t synWindow = 64'000;  ///< of the SYN-ACK of open(): 500 with its shift
+  uint16_t synWindow = 1000;  ///< of the SYN-ACK of open(): 7 with its shift
   bool carrying = false;
   bool v6 = false;
 

@@ -34,7 +34,7 @@ TEST(ToSenderTest, DuplicateAcksThatSackTheLastSegmentAfterBeta) {
   for (const auto& e : said) {
     EXPECT_EQ(e.ack(), kHostIsn + 1 + 7000);  // never more than the receiver acknowledged
     EXPECT_EQ(e.seq(), kPeerIsn + 1);
-    EXPECT_EQ(e.ip.tcp->window, 500);
+    EXPECT_EQ(e.ip.tcp->window, 1000);
     EXPECT_EQ(e.ip.tcp->flags, TcpFields::kAck);
     EXPECT_EQ(e.ip.payloadLength, 0u);
     EXPECT_EQ(e.sacks(), std::vector<SeqRange>{Rig::hostRange(9, 10)});
