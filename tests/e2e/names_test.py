@@ -225,11 +225,6 @@ class Portals(EdgeStartsCase):
     def is_open_until_the_login(self, address, nobody, edge):
         """`edge`: its address on the link. `nobody`: the address that nobody has, of this family."""
         self.start()
-        # A connection that begins through the tunnel, and whose first packet is sent again later, is not translated.
-        early = self.lab.client.inside(lambda: socket.socket(socket.AF_INET6 if ":" in nobody else socket.AF_INET,
-                                                             socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
-        self.addCleanup(early.close)
-        early.connect_ex((nobody, 80))
         self.assertEqual(self.loads(self.page(address)), "", "it is not found yet")
         self.is_found(address)
         self.assertIn(address, self.status()["portal_open"])
