@@ -64,15 +64,15 @@ void NetlinkConfig::takeBackLink(const std::string& device, const std::string& t
 }
 
 void NetlinkConfig::setLinkUp(const std::string& device) {
-  struct Lacks {
+  struct Parts {
     bool up, group;
   };
   // A group of somebody else's stays.
   auto lacking = [=, this] {
     LinkState now = readLink(socket_, device, indexOf(device));
-    return Lacks{!now.on, now.group == 0};
+    return Parts{!now.on, now.group == 0};
   };
-  auto set = [](Lacks what, bool on) {
+  auto set = [](Parts what, bool on) {
     return [=](NetlinkRequest& request, ifinfomsg& body) {
       if (what.up) body.ifi_change = IFF_UP;
       if (what.up && on) body.ifi_flags = IFF_UP;
@@ -80,17 +80,19 @@ void NetlinkConfig::setLinkUp(const std::string& device) {
     };
   };
   auto complete = [=, this] {
-    Lacks now = lacking();
+    Parts now = lacking();
     if (!now.up && !now.group) return false;
     changeLink(device, "interface " + device + " up", set(now, true));
     return true;
   };
   std::string text = device + " up";
-  Lacks before = lacking();
+  LinkState before = readLink(socket_, device, indexOf(device));
+  // A process that was killed may have left the group.
+  Parts changed{!before.on, before.group == 0 || before.group == kDeviceGroup};
   complete();
   if (remembers(text)) return;
   auto takeBack = [=, this] {
-    if (before.up || before.group) takeBackLink(device, text, set(before, false));
+    if (changed.up || changed.group) takeBackLink(device, text, set(changed, false));
   };
   remember(text, takeBack, complete);
 }
