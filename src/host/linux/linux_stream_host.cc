@@ -93,12 +93,15 @@ TcpSocket::TcpSocket(UniqueFd fd) : fd_(std::move(fd)) {
   ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
 }
 
+// The state is read first: that waits until the kernel is done with an ICMP error, of which it tells
+// before it has noted it.
 int TcpSocket::connectError() {
-  if (int error = takeError()) return error;
   tcp_info info{};
   socklen_t length = sizeof info;
   if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return errno;
+  if (int error = takeError()) return error;
   if (info.tcpi_state == TCP_SYN_SENT) return EINPROGRESS;
+  if (info.tcpi_state == TCP_CLOSE) return ECONNABORTED;
   set(fd_.get(), SOL_IPV6, IPV6_RECVERR, 0);
   return 0;
 }
