@@ -93,8 +93,8 @@ TcpSocket::TcpSocket(UniqueFd fd) : fd_(std::move(fd)) {
   ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
 }
 
-// The state is read first: that waits until the kernel is done with an ICMP error, of which it tells
-// before it has noted it.
+// The state is read first: that waits until the kernel is done with an ICMP error, of which it
+// tells before it has noted it.
 int TcpSocket::connectError() {
   tcp_info info{};
   socklen_t length = sizeof info;
