@@ -181,7 +181,7 @@ class First(PairCase):
                 self.lab.concentrator.run("ping", "-c", "1", "-W", "2", address)
 
                 def experiment(address=address):
-                    for _ in range(100):
+                    for _ in range(25):
                         error, took = refusal(self.client, address, 8088)
                         self.assertEqual(error, errno.EHOSTUNREACH)
                         self.in_time(took < 0.5, f"it took {took:.2f} s")
@@ -303,7 +303,7 @@ class First(PairCase):
             raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
             with raw:
                 while not stop.is_set():
-                    for _ in range(100):
+                    for _ in range(25):
                         raw.sendto(syn(f"192.168.10.{dice.randrange(10, 250)}", V4, dice.randrange(1024, 60000), 8086),
                                    (V4, 0))
                     time.sleep(0.005)
