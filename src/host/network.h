@@ -250,6 +250,11 @@ class NetworkTable {
   /// bridges on it.
   const Link* find(const LinkSelector& selector, std::string* several = nullptr) const;
   bool hasDefaultRoute(int link, Address::Family family) const;
+  /// Of any family.
+  bool hasDefaultRoute(int link) const {
+    return hasDefaultRoute(link, Address::Family::kV4) ||
+           hasDefaultRoute(link, Address::Family::kV6);
+  }
   /// Whether packets to this address stay on this host: it is an address of an interface, or in a
   /// local network.
   bool isOwn(const Address& address) const;

@@ -27,7 +27,7 @@ class NatManager {
   /// `uplinks`: the names of the uplinks' interfaces. Throws SystemError with a remedy; the earlier
   /// settings then stay.
   void configure(const Config& next, const std::vector<std::string>& uplinks);
-  /// As configure(), but failures are logged.
+  /// The same, but failures are logged.
   void configureOrWarn(const Config& config, const std::vector<std::string>& uplinks);
   /// Call when what went into the tunnel takes the uplinks: a flow of datagrams that goes on then
   /// gets their addresses, too. Failures are logged.

@@ -58,17 +58,6 @@ void addNetworksOf(const Link& link, std::vector<Prefix>& out) {
   }
 }
 
-/// The host's interfaces other than the uplinks and the tunnel's.
-std::vector<const Link*> lanLinks(const Config& config, const NetworkTable& host,
-                                  const std::string& device) {
-  std::vector<const Link*> out;
-  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
-  for (const auto& [index, link] : host.links())
-    if (link.name != device && link.name != "lo" && !isAmong(uplinks, link.name))
-      out.push_back(&link);
-  return out;
-}
-
 RouteSpec routeOf(Kind kind, const Prefix& destination, uint32_t table) {
   RouteSpec out;
   out.kind = kind;
@@ -196,11 +185,9 @@ void addInterfaces(const Config& config, const NetworkTable& host, const std::st
     mayCome |= !link || link->name != uplink.interface;
     mayBeThere |= isEarly && !link && !uplink.interface.empty();
   }
-  for (const Link* link : lanLinks(config, host, device)) {
-    bool isOutward = std::ranges::any_of(
-        kBothFamilies, [&](Family family) { return host.hasDefaultRoute(link->index, family); });
-    if (isOutward) out.outward.push_back({link->name, static_cast<uint32_t>(link->index)});
-  }
+  for (const Link* link : lanLinks(config, host, device))
+    if (host.hasDefaultRoute(link->index))
+      out.outward.push_back({link->name, static_cast<uint32_t>(link->index)});
   if (!mayCome) return;
   out.newest = 0;
   for (const auto& [index, link] : host.links())
@@ -294,6 +281,16 @@ std::vector<std::string> interfacesOf(const std::vector<UplinkConfig>& uplinks,
     bool mayCome = uplink.interface.size() < IFNAMSIZ;  // a longer one is a further name
     out.push_back(link ? link->name : mayCome ? uplink.interface : "");
   }
+  return out;
+}
+
+std::vector<const Link*> lanLinks(const Config& config, const NetworkTable& host,
+                                  const std::string& device) {
+  std::vector<const Link*> out;
+  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host);
+  for (const auto& [index, link] : host.links())
+    if (link.name != device && link.name != "lo" && !isAmong(uplinks, link.name))
+      out.push_back(&link);
   return out;
 }
 

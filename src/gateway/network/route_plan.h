@@ -46,7 +46,10 @@ RoutePlan planRoutes(const Config& config, const NetworkTable& host,
 RoutePlan planGuard(const Config& config, const NetworkTable& host,
                     const RouteSituation& situation);
 
-/// The networks at interfaces other than the uplinks, and `device.networks`.
+/// The host's interfaces other than the uplinks and the tunnel's. They point into `host`.
+std::vector<const Link*> lanLinks(const Config& config, const NetworkTable& host,
+                                  const std::string& device);
+/// The networks at these interfaces, and `device.networks`.
 std::vector<Prefix> lanNetworks(const Config& config, const NetworkTable& host,
                                 const std::string& device);
 /// The networks of LANs that a later guard should know which is made before the host's network:

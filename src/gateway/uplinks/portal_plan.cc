@@ -31,14 +31,10 @@ std::vector<Prefix> knownNetworks(const Config& config, const NetworkTable& host
 /// The interfaces at which hosts of the LAN are.
 std::vector<std::string> lanInterfaces(const Config& config, const NetworkTable& host,
                                        const std::string& device) {
-  std::vector<std::string> uplinks = interfacesOf(config.uplinks, host), out;
-  for (const auto& [index, link] : host.links()) {
-    bool isOther = link.name == device || link.name == "lo" || link.kind == "tun" ||
-                   std::ranges::find(uplinks, link.name) != uplinks.end();
-    bool leadsOut = host.hasDefaultRoute(index, Address::Family::kV4) ||
-                    host.hasDefaultRoute(index, Address::Family::kV6);
-    if (!isOther && !leadsOut && !link.addresses.empty()) out.push_back(link.name);
-  }
+  std::vector<std::string> out;
+  for (const Link* link : lanLinks(config, host, device))
+    if (link->kind != "tun" && !link->addresses.empty() && !host.hasDefaultRoute(link->index))
+      out.push_back(link->name);
   return out;
 }
 
@@ -82,7 +78,7 @@ class Planner {
     std::string open, shut;
     for (const Address& a : addresses) {
       std::string why = obstacle(a, exit);
-      // One that nobody has and that is not needed is not worth a word.
+      // An address that nobody has, of a family without a router there, is not worth a word.
       bool isSpare = PortalWatch::isNobodys(a) && !(a.isV4() ? exit.v4 : exit.v6);
       if (why.empty()) {
         taken_.insert(a);
