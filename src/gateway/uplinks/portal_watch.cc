@@ -1,8 +1,10 @@
 #include "gateway/uplinks/portal_watch.h"
 
-#include <algorithm>
-#include <charconv>
+#include <strings.h>
 
+#include <algorithm>
+
+#include "gateway/join/invitation.h"
 #include "host/system.h"
 
 namespace braid {
@@ -12,22 +14,15 @@ namespace {
 constexpr size_t kMostAddresses = 8;  // of a portal
 constexpr size_t kMostSuspects = 4;   // of an uplink
 constexpr unsigned kMostSilent = 2;   // turns without an answer after which a portal is over
-constexpr size_t kMostName = 253;     // bytes of a host name (RFC 1035)
 
 std::string urlOf(const Address& server) {
   return "http://" + (server.isV4() ? server.toString() : "[" + server.toString() + "]") + "/";
 }
 
-bool isSameText(std::string_view a, std::string_view b) {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
-bool isPlainName(std::string_view host) {
-  return !host.empty() && host.size() <= kMostName && std::ranges::all_of(host, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == '_';
-  });
+// A scheme has no case (RFC 3986 section 3.1).
+bool hasScheme(std::string_view url, std::string_view scheme) {
+  return url.size() >= scheme.size() &&
+         ::strncasecmp(url.data(), scheme.data(), scheme.size()) == 0;
 }
 
 // A web server of another host answers with a page. A proxy that finds no way to the address
@@ -47,27 +42,14 @@ void add(const Address& address, std::vector<Address>& to) {
 }  // namespace
 
 std::optional<HostPort> pageServer(std::string_view url) {
-  size_t scheme = url.find("://");
-  if (scheme == std::string_view::npos) return std::nullopt;
-  bool isSafe = isSameText(url.substr(0, scheme), "https");
-  if (!isSafe && !isSameText(url.substr(0, scheme), "http")) return std::nullopt;
-  std::string_view server = url.substr(scheme + 3);
-  server = server.substr(0, server.find_first_of("/?#"));
-  server = server.substr(server.rfind('@') == std::string_view::npos ? 0 : server.rfind('@') + 1);
-  HostPort out{{}, isSafe ? Portal::kHttps : Portal::kHttp};
-  size_t end = server.find(']');
-  bool isBracketed = server.starts_with('[') && end != std::string_view::npos;
-  std::string_view host = server.substr(0, server.find(':')), rest;
-  if (isBracketed) host = server.substr(1, end - 1);
-  rest = server.substr(isBracketed ? end + 1 : host.size());
-  if (isBracketed ? !Address::parse(host) : !isPlainName(host)) return std::nullopt;
-  out.host = host;
-  if (rest.empty() || rest == ":") return out;
-  if (rest.front() != ':') return std::nullopt;
-  rest.remove_prefix(1);
-  auto [stop, error] = std::from_chars(rest.data(), rest.data() + rest.size(), out.port);
-  bool isPort = error == std::errc() && stop == rest.data() + rest.size() && out.port != 0;
-  return isPort ? std::optional(std::move(out)) : std::nullopt;
+  bool isSafe = hasScheme(url, "https://");
+  if (!isSafe && !hasScheme(url, "http://")) return std::nullopt;
+  std::string_view part = url.substr(url.find("://") + 3);
+  part = part.substr(0, part.find_first_of("/?#"));
+  std::string server(part.substr(part.rfind('@') + 1));  // npos + 1 is 0
+  if (server.ends_with(']') || server.find(':') == std::string::npos) server += ':';
+  if (server.ends_with(':')) server += std::to_string(isSafe ? Portal::kHttps : Portal::kHttp);
+  return parseHostPort(server);
 }
 
 const std::vector<Address>& PortalWatch::nobodys() {
