@@ -127,6 +127,11 @@ std::optional<StreamHandle> PendingConnects::join(const StreamEnds& ends, Time n
   auto at = entries_.find(ends);
   if (at == entries_.end() || at->second.isJoined) return std::nullopt;
   Entry& entry = at->second;
+  if (joined_ == kMost) {
+    StreamHandle stream = entry.stream;
+    remove(at);
+    return stream;
+  }
   StreamHandle stream = std::exchange(entry.stream, {});
   byStream_.erase(stream);
   entry.syn = {};

@@ -78,7 +78,8 @@ class PendingConnects {
   bool onReset(StreamHandle stream, StreamCause cause, Time now);
 
   /// The listener has accepted a connection. Returns its stream, empty when that has ended since
-  /// the destination accepted; nullopt: the connection is unknown here.
+  /// the destination accepted; nullopt: the connection is unknown here. Copies of its SYN are known
+  /// for kEcho, of at most kMost such connections.
   std::optional<StreamHandle> join(const StreamEnds& ends, Time now);
   /// A connection that nobody waits for any more.
   struct Expired {

@@ -95,6 +95,17 @@ TEST_F(PendingConnectsTest, ALateCopyOfASynBeginsNothing) {
   EXPECT_EQ(connects_.deadline(), kNever);
 }
 
+TEST_F(PendingConnectsTest, OfJoinedConnectionsNoMoreAreRememberedThanMayWait) {
+  constexpr auto kMost = static_cast<uint16_t>(PendingConnects::kMost);
+  for (uint16_t port = 1; port <= kMost + 1; ++port) {
+    add(port);
+    EXPECT_EQ(connects_.join(ends(port), now_), stream(port));
+  }
+  EXPECT_TRUE(connects_.isCopy({ends(kMost), 7}));
+  EXPECT_FALSE(connects_.isCopy({ends(kMost + 1), 7}));
+  EXPECT_EQ(connects_.size(), 0u);
+}
+
 TEST_F(PendingConnectsTest, AConnectionThatBeginsAgainAfterItWasJoinedIsNew) {
   add();
   connects_.onAnswer(stream(), now_);
