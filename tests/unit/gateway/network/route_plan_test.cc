@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tests/unit/gateway/network/test_link.h"
+
 namespace braid::route_plan_test {
 namespace {
 
@@ -28,16 +30,7 @@ class RoutePlanTest : public testing::Test {
   }
 
   void link(int index, const char* name, const std::vector<std::string>& addresses) {
-    Link l;
-    l.index = index;
-    l.name = name;
-    for (const std::string& text : addresses) {
-      LinkAddress a;
-      a.address = *Address::parse(text.substr(0, text.find('/')));
-      a.prefixLength = static_cast<uint8_t>(std::stoi(text.substr(text.find('/') + 1)));
-      l.addresses.insert(a);
-    }
-    host_.setLink(l);
+    host_.setLink(test::linkOf(index, name, addresses));
   }
   void routes(const std::vector<std::string>& networks) {
     config_.device.routes.clear();

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/gateway/network/test_link.h"
+
 namespace braid::portal_plan_test {
 namespace {
 
@@ -38,16 +40,7 @@ class PortalPlanTest : public testing::Test {
   }
 
   void link(int index, const char* name, const std::vector<std::string>& addresses) {
-    Link l;
-    l.index = index;
-    l.name = name;
-    for (const std::string& text : addresses) {
-      LinkAddress a;
-      a.address = *Address::parse(text.substr(0, text.find('/')));
-      a.prefixLength = static_cast<uint8_t>(std::stoi(text.substr(text.find('/') + 1)));
-      l.addresses.insert(a);
-    }
-    host_.setLink(l);
+    host_.setLink(test::linkOf(index, name, addresses));
   }
   void page(const char* text, uint16_t port = 80) {
     portals_[0].addresses = {*Address::parse(text)};
