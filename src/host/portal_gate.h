@@ -19,7 +19,7 @@ struct PortalRules {
     bool operator==(const Way&) const = default;
   };
   std::vector<Way> ways;          ///< of several for one address, the first counts
-  std::vector<std::string> from;  ///< interfaces of the LAN. This host may go these ways, too
+  std::vector<std::string> from;  ///< interfaces of the LAN; packets of this host itself count, too
   uint32_t markMask = 0;          ///< the only bits of a packet's mark that are looked at
   bool operator==(const PortalRules&) const = default;
 };

@@ -11,7 +11,7 @@ namespace braid {
 
 namespace {
 
-// nullopt: there is no such file, or it cannot be read.
+// nullopt: the file is missing, or it cannot be read.
 std::optional<bool> isOn(const std::string& file) {
   std::optional<std::string> text = textOfFile(file);
   return text ? std::optional(text->starts_with('1')) : std::nullopt;
