@@ -24,6 +24,7 @@ PORTAL = "10.66.66.66"  # what a captive portal says of every name
 ON_LINK = "10.0.0.66"  # the page of one that is on the uplink's link
 NOBODY = ["192.0.2.1", "3fff::1"]  # whom Braid asks for a page
 KNOCKED = (80, 81, 443, 7777)
+ELSEWHERE = "77"  # a routing table of the host
 PROBE = 6  # seconds after which a request of the daemon is over
 CAUGHT = 8000  # the port of its web server, to which requests are led
 EVERYTHING = ["0.0.0.0/0", "::/0"]
@@ -311,6 +312,26 @@ class Portals(EdgeStartsCase):
         self.assertEqual({seen[1:] for seen in self.arrivals.seen if seen[1] in (ON_LINK, PORTAL)}, set())
         self.assertIn("a peer is up", self.status()["portal_open"])
         self.no_host_of_the_lan_is_seen()
+
+    def test_a_route_of_the_host_leads_elsewhere(self):
+        """What is let out to a portal leaves by its uplink or not at all."""
+        self.lab.links.set("lte", down=False)
+        self.serve_pages(ON_LINK)
+        self.shut()
+        self.start()
+        self.gateway.wait_up()
+        self.is_found(ON_LINK)
+        elsewhere = Arrivals(self.hub, "lte0")
+        self.addCleanup(elsewhere.close)
+        rule = ["pref", "1", "to", NOBODY[0], "lookup", ELSEWHERE]
+        self.edge.route("default", "via", self.lab.sites[0].link_addresses(1)[0][1], "dev", "lte0", "table", ELSEWHERE)
+        self.edge.ip("rule", "add", *rule)
+        self.addCleanup(self.edge.ip, "rule", "del", *rule)
+        self.assertEqual(self.loads(self.page(NOBODY[0])), "")
+        self.knock(NOBODY[0])
+        self.lab.client.run("ping", "-c", "1", "-W", "2", V4)
+        self.assertTrue(elsewhere.seen, "the tunnel's datagrams leave there")
+        self.assertEqual([seen for seen in elsewhere.seen if seen[1] == NOBODY[0]], [])
 
     def test_nothing_is_open_when_the_daemon_ends(self):
         self.serve_pages(ON_LINK)
