@@ -183,7 +183,7 @@ class First(PairCase):
                 def experiment(address=address):
                     for _ in range(25):
                         error, took = refusal(self.client, address, 8088)
-                        self.assertEqual(error, errno.EHOSTUNREACH)
+                        self.assertEqual(error, errno.EHOSTUNREACH, f"after {took:.3f} s")
                         self.in_time(took < 0.5, f"it took {took:.2f} s")
 
                 self.attempts(experiment)

@@ -57,10 +57,17 @@ def listen(namespace, address, port=PORT, backlog=1024):
 
 
 def connect(namespace, address, port=PORT, timeout=10):
+    """The kernel wakes a process about an ICMP error before it has noted the error, so that connect() may return as if
+    the connection were there. It has a peer only if it is."""
     def make():
         client = socket.socket(family(address), socket.SOCK_STREAM)
         client.settimeout(timeout)
         client.connect((address, port))
+        try:
+            client.getpeername()
+        except OSError as error:
+            number = client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) or error.errno
+            raise OSError(number, os.strerror(number)) from error
         return client
 
     return namespace.inside(make)
