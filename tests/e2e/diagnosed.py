@@ -21,6 +21,7 @@ class DiagnosedCase(unittest.TestCase):
         super().run(result)
         if _bad(result) > bad:
             print(f"\n{self.id()} failed; the machine meanwhile: {machine.told()}")
+            print(_last(result), flush=True)  # first, as the runner of the tests may cut what comes later
             self.tell()
             print(flush=True)
         return result
@@ -53,3 +54,8 @@ class DiagnosedCase(unittest.TestCase):
 
 def _bad(result):
     return len(result.failures) + len(result.errors) if result else 0
+
+
+def _last(result):
+    """The tracebacks of the failures and of the errors that were recorded last, their last lines."""
+    return "\n".join(text[-1500:] for found in (result.failures, result.errors) for _, text in found[-1:])

@@ -39,7 +39,7 @@ class Talk:
 
     def __init__(self, name, near, far, address, port, source=None, mark=None):
         """From `near` to `address`, which is in `far`. `mark`: of the client's socket, as a program may set it."""
-        self.name, self.answered, self.error = name, 0, None
+        self.name, self.answered, self.error, self._asker = name, 0, None, None
         self.sources, self.via = [], None
         self._host = (f"[{address}]" if ":" in address else address).encode()
         self._stopped = False
@@ -52,7 +52,8 @@ class Talk:
             self.error = error
             return
         self._client.settimeout(30)
-        threading.Thread(target=self._ask, daemon=True).start()
+        self._asker = threading.Thread(target=self._ask, daemon=True)
+        self._asker.start()
 
     @staticmethod
     def _listen(address, port):
@@ -123,7 +124,11 @@ class Talk:
         return {"name": self.name, "answered": self.answered, "connections": len(self.sources), "error": self.error}
 
     def close(self):
+        """Ends it after the answer that is under way: to what arrives for a socket that was closed with unread data the
+        kernel answers with resets that do not have the socket's mark."""
         self._stopped = True
+        if self._asker:
+            self._asker.join(timeout=2)
         for end in (self._listener, getattr(self, "_client", None), *self._ends):
             if end:
                 with contextlib.suppress(OSError):
