@@ -1,6 +1,7 @@
 """One network namespace: commands, functions, sysctls, addresses and kernel counters inside it."""
 
 import ctypes
+import itertools
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import threading
 
 CLONE_NEWNET = 0x40000000  # sched.h
 _libc = ctypes.CDLL(None, use_errno=True)
+_numbers = itertools.count(1001)  # of interfaces
 
 
 def run(*command, check=True, timeout=60, **options):
@@ -30,6 +32,8 @@ class Namespace:
     def make(self):
         """Makes it again, after delete()."""
         run("ip", "netns", "add", self.name)
+        # Link-local addresses are ready at once. Without one a gateway cannot ask for the MAC addresses of IPv6 hosts.
+        self.sysctl(net__ipv6__conf__default__accept_dad=0)
         self.ip("link", "set", "lo", "up")
 
     @classmethod
@@ -143,9 +147,12 @@ def join(left, left_device, right, right_device, offloads=False):
 
     A veth pair passes super-packets (up to 64 KB of a flow) unchanged. Counting, dropping or delaying a packet there
     would affect dozens of packets at once. `offloads` allows this, for measurements of speed.
+
+    Both ends have numbers of their own: with equal ones the kernel takes them for one interface, and notes up to a
+    second later that the link is up. Until then no IPv6 host is answered.
     """
-    run("ip", "link", "add", left_device, "netns", left.name, "type", "veth",
-        "peer", "name", right_device, "netns", right.name)
+    run("ip", "link", "add", left_device, "index", next(_numbers), "netns", left.name, "type", "veth",
+        "peer", "name", right_device, "index", next(_numbers), "netns", right.name)
     for end, device in ((left, left_device), (right, right_device)):
         run("ip", "netns", "exec", end.name, "sh", "-c", f"echo 3 > /sys/class/net/{device}/queues/rx-0/rps_cpus")
         if not offloads:
