@@ -1,7 +1,6 @@
 """One network namespace: commands, functions, sysctls, addresses and kernel counters inside it."""
 
 import ctypes
-import itertools
 import json
 import os
 import subprocess
@@ -9,7 +8,6 @@ import threading
 
 CLONE_NEWNET = 0x40000000  # sched.h
 _libc = ctypes.CDLL(None, use_errno=True)
-_numbers = itertools.count(1001)  # of interfaces
 
 
 def run(*command, check=True, timeout=60, **options):
@@ -148,11 +146,18 @@ def join(left, left_device, right, right_device, offloads=False):
     A veth pair passes super-packets (up to 64 KB of a flow) unchanged. Counting, dropping or delaying a packet there
     would affect dozens of packets at once. `offloads` allows this, for measurements of speed.
 
-    Both ends have numbers of their own: with equal ones the kernel takes them for one interface, and notes up to a
-    second later that the link is up. Until then no IPv6 host is answered.
+    Both ends get different numbers: with equal ones the kernel takes them for one interface, and notes up to a second
+    later that the link is up. Until then no IPv6 host is answered.
     """
-    run("ip", "link", "add", left_device, "index", next(_numbers), "netns", left.name, "type", "veth",
-        "peer", "name", right_device, "index", next(_numbers), "netns", right.name)
+    pair = ("ip", "link", "add", left_device, "netns", left.name, "type", "veth",
+            "peer", "name", right_device, "netns", right.name)
+    run(*pair)
+    made = json.loads(left.ip("-json", "link", "show", "dev", left_device))[0]
+    if made["ifindex"] == made["link_index"]:
+        left.ip("link", "del", left_device)
+        left.ip("link", "add", left_device, "type", "veth")  # takes two numbers
+        left.ip("link", "del", left_device)
+        run(*pair)
     for end, device in ((left, left_device), (right, right_device)):
         run("ip", "netns", "exec", end.name, "sh", "-c", f"echo 3 > /sys/class/net/{device}/queues/rx-0/rps_cpus")
         if not offloads:
