@@ -147,9 +147,7 @@ inline bool ShimOutbox::push(Ring<Packet>& ring, Packet packet) {
 
 inline Packet ShimOutbox::poll(Ring<Packet>& ring) {
   if (ring.empty()) return {};
-  Packet packet = std::move(ring.front());
-  ring.popFront();
-  return packet;
+  return ring.takeFront();
 }
 
 }  // namespace braid

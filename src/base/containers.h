@@ -32,8 +32,13 @@ class Ring {
   }
   void popFront() {
     front() = T{};
-    head_ = (head_ + 1) & (slots_.size() - 1);
-    --size_;
+    skipFront();
+  }
+  /// Removes the first one and returns it. A T from which was moved must own nothing.
+  T takeFront() {
+    T taken = std::move(front());
+    skipFront();
+    return taken;
   }
   void popBack() {
     back() = T{};
@@ -41,6 +46,10 @@ class Ring {
   }
 
  private:
+  void skipFront() {
+    head_ = (head_ + 1) & (slots_.size() - 1);
+    --size_;
+  }
   void grow() {
     std::vector<T> more(slots_.empty() ? 16 : slots_.size() * 2);
     for (size_t i = 0; i < size_; ++i) more[i] = std::move((*this)[i]);

@@ -40,8 +40,7 @@ void Packet::setSize(size_t n) {
   size_ = static_cast<uint32_t>(n);
 }
 
-void Packet::reset() {
-  if (!slab_) return;
+void Packet::release() {
   slab_->pool->release(*slab_, block_);
   slab_ = nullptr;
   block_ = nullptr;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/containers.h"
@@ -19,10 +20,11 @@ struct PacketSlab;
 class Packet {
  public:
   Packet() = default;
-  Packet(Packet&& other) noexcept { swap(other); }
+  Packet(Packet&& other) noexcept { take(other); }
   Packet& operator=(Packet&& other) noexcept {
-    Packet taken(std::move(other));
-    swap(taken);
+    if (this == &other) return *this;
+    reset();
+    take(other);
     return *this;
   }
   Packet(const Packet&) = delete;
@@ -55,15 +57,19 @@ class Packet {
   /// Cuts bytes off the end, or adds uninitialized ones; n <= size() + tailroom().
   void setSize(size_t n);
   /// Returns the block to the pool now.
-  void reset();
+  void reset() {
+    if (slab_) release();
+  }
 
  private:
   friend class PacketPool;
-  void swap(Packet& other) noexcept {
-    std::swap(slab_, other.slab_);
-    std::swap(block_, other.block_);
-    std::swap(offset_, other.offset_);
-    std::swap(size_, other.size_);
+  void release();
+  /// This handle owns nothing.
+  void take(Packet& other) {
+    slab_ = std::exchange(other.slab_, nullptr);
+    block_ = std::exchange(other.block_, nullptr);
+    offset_ = std::exchange(other.offset_, 0);
+    size_ = std::exchange(other.size_, 0);
   }
   PacketSlab* slab_ = nullptr;
   uint8_t* block_ = nullptr;

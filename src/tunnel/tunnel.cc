@@ -174,11 +174,7 @@ void Tunnel::onTooBig(const Datagram& refused, Time now) {
 // Handles what has happened to packets. That may cause more of it: a frame may be bridged to
 // another peer.
 void Tunnel::Parts::settle() {
-  while (!packets_.empty()) {
-    PacketEvent event = std::move(packets_.front());
-    packets_.popFront();
-    forwarder_.onEvent(std::move(event), now_);
-  }
+  while (!packets_.empty()) forwarder_.onEvent(packets_.takeFront(), now_);
 }
 
 // A datagram of the peer has arrived, or the peer may have become usable or unusable.

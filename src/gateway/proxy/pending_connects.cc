@@ -152,9 +152,7 @@ std::optional<PendingConnects::Expired> PendingConnects::expire(Time now) {
 
 std::optional<PendingConnects::Output> PendingConnects::poll() {
   if (output_.empty()) return std::nullopt;
-  Output out = std::move(output_.front());
-  output_.popFront();
-  return out;
+  return output_.takeFront();
 }
 
 }  // namespace braid

@@ -142,8 +142,7 @@ void Forwarder::onTimer(Time now) {
 
 bool Forwarder::pollInnerPacket(Packet& out) {
   if (toDevice_.empty()) return false;
-  out = std::move(toDevice_.front());
-  toDevice_.popFront();
+  out = toDevice_.takeFront();
   return true;
 }
 

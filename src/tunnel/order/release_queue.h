@@ -65,8 +65,7 @@ class ReleaseQueue {
   /// Takes the next ready packet; false when there is none.
   bool poll(Packet& out) {
     if (ready_.empty()) return false;
-    out = std::move(ready_.front());
-    ready_.popFront();
+    out = ready_.takeFront();
     return true;
   }
   /// Packets that poll() has not returned yet, ready or waiting.
@@ -87,9 +86,9 @@ class ReleaseQueue {
   }
   void move(size_t count) {
     for (; count > 0 && !later_.empty(); --count) {
-      --later_.front().flow->count_;
-      ready_.pushBack(std::move(later_.front().packet));
-      later_.popFront();
+      Waiting next = later_.takeFront();
+      --next.flow->count_;
+      ready_.pushBack(std::move(next.packet));
     }
   }
 

@@ -64,8 +64,7 @@ class StagedPackets final : private QuotaUser {
   /// Takes the oldest packet. Returns false, and leaves `out` as it is, when none waits.
   bool poll(StagedPacket& out) {
     if (empty()) return false;
-    out = std::move(packets_.front());
-    packets_.popFront();
+    out = packets_.takeFront();
     setUsed(packets_.size());
     return true;
   }

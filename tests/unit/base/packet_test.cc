@@ -147,6 +147,9 @@ TEST(Packet, MovesOwnership) {
   EXPECT_EQ(b.size(), 3u);
   b = pool.allocate();
   EXPECT_EQ(pool.inUse(), 1u) << "the old block went back";
+  b = std::move(*&b);
+  EXPECT_EQ(pool.inUse(), 1u) << "a packet moved to itself keeps its block";
+  EXPECT_TRUE(b);
   b.reset();
   EXPECT_EQ(pool.inUse(), 0u);
 }

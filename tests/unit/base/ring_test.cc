@@ -18,8 +18,11 @@ TEST(Ring, BehavesAsADeque) {
   std::deque<int> model;
   for (int i = 0; i < 20000; ++i) {
     uint64_t dice = random.below(i / 2000 % 2 ? 4 : 7);  // grows and shrinks in turn
-    if (dice < 2 && !model.empty()) {
+    if (dice == 0 && !model.empty()) {
       ring.popFront();
+      model.pop_front();
+    } else if (dice == 1 && !model.empty()) {
+      ASSERT_EQ(ring.takeFront(), model.front());
       model.pop_front();
     } else if (dice == 2 && !model.empty()) {
       ring.popBack();
@@ -43,9 +46,12 @@ TEST(Ring, RemovedElementsAreReleased) {
   auto a = std::make_shared<int>(1);
   ring.pushBack(std::shared_ptr<int>(a));
   ring.pushBack(std::shared_ptr<int>(a));
-  EXPECT_EQ(a.use_count(), 3);
+  ring.pushBack(std::shared_ptr<int>(a));
+  EXPECT_EQ(a.use_count(), 4);
   ring.popFront();
   ring.popBack();
+  EXPECT_EQ(a.use_count(), 2);
+  ring.takeFront();
   EXPECT_EQ(a.use_count(), 1);
 }
 
