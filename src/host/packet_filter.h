@@ -49,9 +49,9 @@ struct FilterRules {
   std::vector<uint32_t> uplinkIndices{};
   /// Interfaces by which nothing guarded may leave but to what is at them.
   std::vector<Outward> outward{};
-  /// By interfaces that have a larger index nothing guarded may leave but to `here`; 0: by all,
-  /// nullopt: there are none.
-  std::optional<uint32_t> newest{};
+  /// Indices, in ascending order. By interfaces with other ones nothing guarded may leave but to
+  /// `here`; nullopt: no such interface is looked for.
+  std::optional<std::vector<uint32_t>> known{};
   /// Packets may pass if their mark has this value in the bits of `outsideMask`.
   uint32_t outside = 0, outsideMask = 0;
   /// So may those that this host itself sends, with one of these marks.

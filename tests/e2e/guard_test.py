@@ -1,6 +1,7 @@
 """`device.when-down: block`, and without the key: what leaves in clear, past the tunnel, while the gateway starts,
 runs, stops and is killed, and what must pass."""
 
+import json
 import signal
 import socket
 import sys
@@ -144,12 +145,17 @@ class Block(GuardCase):
         self.assertGreater(self.seen()[0], 50)
         self.braidctl("guard", "apply")
         self.assertEqual(self.seen(), [0, 0])
-        self.edge.ip("link", "add", "late0", "type", "bridge")
-        self.addCleanup(self.edge.ip, "link", "del", "late0")
-        self.edge.address("late0", "172.31.9.1/24")
-        self.assertEqual([self.passes("lan0"), self.passes("late0")], [True, False])
+        # An interface that comes from another namespace keeps its index there, which may be smaller than others.
+        used = {link["ifindex"] for link in json.loads(self.edge.ip("-json", "link"))}
+        late = {"late0": max(used) + 1, "moved0": min(set(range(1, max(used))) - used)}
+        for number, (name, index) in enumerate(late.items()):
+            self.edge.ip("link", "add", name, "index", index, "type", "bridge")
+            self.addCleanup(self.edge.ip, "link", "del", name)
+            self.edge.address(name, f"172.31.{number}.1/24")
+        self.assertEqual([self.passes(name) for name in ("lan0", *late)], [True, False, False])
         self.assertEqual(self.seen(self.up), [0, 0])
-        self.assertEqual([self.passes("lan0"), self.passes("late0")], [True, True], "the daemon sees that it is not")
+        self.assertEqual([self.passes(name) for name in ("lan0", *late)], [True, True, True],
+                         "the daemon sees that they are not")
 
     def use(self, *uplinks):
         """Takes these of the configured uplinks until the test ends."""

@@ -171,9 +171,9 @@ std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
 
 /// Tells the uplinks, and what else may lead past the tunnel, from the LAN's interfaces, also for
 /// the time in which no daemon is there to follow. An uplink that is there may be renamed, so its
-/// index counts, too. One that comes has a larger index than those that are there, and may have any
-/// name. `isEarly`: no daemon has followed the host yet, so a configured name that no interface has
-/// may become a further name of one that is there.
+/// index counts, too. One that comes has an index that none of those has that are there, and may
+/// have any name. `isEarly`: no daemon has followed the host yet, so a configured name that no
+/// interface has may become a further name of one that is there.
 void addInterfaces(const Config& config, const NetworkTable& host, const std::string& device,
                    bool isEarly, FilterRules& out) {
   out.uplinks = interfacesOf(config.uplinks, host);
@@ -189,10 +189,9 @@ void addInterfaces(const Config& config, const NetworkTable& host, const std::st
     if (host.hasDefaultRoute(link->index))
       out.outward.push_back({link->name, static_cast<uint32_t>(link->index)});
   if (!mayCome) return;
-  out.newest = 0;
+  out.known.emplace();
   for (const auto& [index, link] : host.links())
-    if (link.master == 0 && !mayBeThere)
-      out.newest = std::max(*out.newest, static_cast<uint32_t>(index));
+    if (link.master == 0 && !mayBeThere) out.known->push_back(static_cast<uint32_t>(index));
 }
 
 void addGuard(const Config& config, const NetworkTable& host, const RouteSituation& situation,
@@ -213,7 +212,7 @@ void addGuard(const Config& config, const NetworkTable& host, const RouteSituati
   }
   filter.maybeHere = rangesWithin(guarded, maybe);
   // The routes do not know by which interface a packet would leave.
-  if (filter.outward.empty() && !filter.newest) addWithin(guarded, kMaybeHere, here);
+  if (filter.outward.empty() && !filter.known) addWithin(guarded, kMaybeHere, here);
   uint32_t table = HostNumbers::guardTable(situation.device);
   size_t routes = out.routes.size(), rules = out.rules.size();
   for (const Prefix& network : guarded)

@@ -222,18 +222,6 @@ NftRule& NftRule::outInterfaceIs(const std::string& name) {
 NftRule& NftRule::outIndexIs(uint32_t index) {
   return metaIs(NFT_META_OIF, bytesOf(index));
 }
-// Registers are compared byte by byte, so the index must be in network order.
-NftRule& NftRule::outIndexIsAbove(uint32_t index) {
-  Expression(batch_, "meta").number(NFTA_META_DREG, NFT_REG_1).number(NFTA_META_KEY, NFT_META_OIF);
-  Expression(batch_, "byteorder")
-      .number(NFTA_BYTEORDER_SREG, NFT_REG_1)
-      .number(NFTA_BYTEORDER_DREG, NFT_REG_1)
-      .number(NFTA_BYTEORDER_OP, NFT_BYTEORDER_HTON)
-      .number(NFTA_BYTEORDER_LEN, sizeof index)
-      .number(NFTA_BYTEORDER_SIZE, sizeof index);
-  uint32_t bound = htonl(index);
-  return compare(NFT_CMP_GT, bytesOf(bound));
-}
 NftRule& NftRule::outGroupIs(uint32_t group) {
   return metaIs(NFT_META_OIFGROUP, bytesOf(group));
 }

@@ -64,9 +64,8 @@ class NftRule {
   NftRule& interfaceIsNot(const std::string& name);
   /// The packet leaves by this interface.
   NftRule& outInterfaceIs(const std::string& name);
-  /// The packet leaves by the interface with this index, or by one with a larger one.
+  /// The packet leaves by the interface with this index.
   NftRule& outIndexIs(uint32_t index);
-  NftRule& outIndexIsAbove(uint32_t index);
   /// The packet leaves by an interface of this group (`ip link set INTERFACE group`).
   NftRule& outGroupIs(uint32_t group);
   /// The TCP flags in `mask` have the values in `flags`.

@@ -19,8 +19,9 @@ constexpr const char* kIn = "prerouting";
 constexpr const char* kOut = "output";
 constexpr const char* kLocal = "local";
 constexpr const char* kLeaving = "postrouting";
-// Jumped to for packets that leave by an uplink, and by another gateway's device.
-constexpr const char *kUplink = "uplink", *kOthers = "gateways";
+// Jumped to for packets that leave by an uplink, by another gateway's device, and by any interface,
+// of which this chain then finds out whether it is new.
+constexpr const char *kUplink = "uplink", *kOthers = "gateways", *kNew = "new";
 constexpr const char* kGuardedSets[] = {"guarded4", "guarded6"};
 constexpr const char* kHereSets[] = {"here4", "here6"};
 constexpr const char* kMaybeSets[] = {"maybe4", "maybe6"};
@@ -124,6 +125,7 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
   NftHook leaving{NF_INET_POST_ROUTING, kGuardPriority, "filter"};
   putChain(batch, table, kUplink, nullptr);
   putChain(batch, table, kOthers, nullptr);
+  if (rules.known) putChain(batch, table, kNew, nullptr);
   putChain(batch, table, kLeaving, &leaving);
   for (bool v6 : {false, true}) {
     putAddressSet(batch, table, kGuardedSets[v6], 1 + v6, v6, rules.guarded);
@@ -162,11 +164,15 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
   at(kUplink, kGuardedSets, NF_DROP);
   at(kOthers, kOwnSets, NF_DROP);
   NftRule(batch, table, kOthers).verdict(NF_ACCEPT);
+  if (rules.known) {
+    for (uint32_t index : *rules.known)
+      NftRule(batch, table, kNew).outIndexIs(index).verdict(NFT_RETURN);
+    NftRule(batch, table, kNew).verdict(NFT_JUMP, kUplink);
+  }
   uint32_t number = 0;
   for (const FilterRules::Outward& way : rules.outward) putOutward(batch, table, way, number++);
   at(kLeaving, kHereSets, NFT_RETURN);
-  if (rules.newest)
-    NftRule(batch, table, kLeaving).outIndexIsAbove(*rules.newest).verdict(NFT_JUMP, kUplink);
+  if (rules.known) NftRule(batch, table, kLeaving).verdict(NFT_JUMP, kNew);
   at(kLeaving, kMaybeSets, NFT_RETURN);
   at(kLeaving, kGuardedSets, NF_DROP);
 }

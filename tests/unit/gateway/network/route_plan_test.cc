@@ -17,6 +17,7 @@ using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::Not;
 using testing::UnorderedElementsAre;
+using Indices = std::vector<uint32_t>;
 using WhenDown = DeviceConfig::WhenDown;
 
 class RoutePlanTest : public testing::Test {
@@ -214,31 +215,32 @@ TEST_F(RoutePlanTest, AnUplinkIsFoundByWhateverNamesIt) {
   routes({"0.0.0.0/0"});
   config_.device.whenDown = WhenDown::kBlock;
   EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan0"});
-  EXPECT_EQ(filter().uplinkIndices, std::vector<uint32_t>{3}) << "it may be renamed";
-  EXPECT_EQ(filter().newest, std::nullopt);
+  EXPECT_EQ(filter().uplinkIndices, Indices{3}) << "it may be renamed";
+  EXPECT_EQ(filter().known, std::nullopt);
   config_.uplinks[0].interface.clear();
   config_.uplinks[0].mac = "02:00:5e:00:53:01";
   EXPECT_THAT(filter().uplinks, IsEmpty());
-  EXPECT_EQ(filter().newest, 4u) << "any interface that comes may be the uplink";
+  EXPECT_EQ(filter().known, (Indices{2, 3, 4})) << "any interface that comes may be the uplink";
   host_.link(3).ownMac = "02:00:5e:00:53:01";
   EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan0"});
-  EXPECT_EQ(filter().uplinkIndices, std::vector<uint32_t>{3});
-  EXPECT_EQ(filter().newest, 4u) << "it may be plugged in again";
+  EXPECT_EQ(filter().uplinkIndices, Indices{3});
+  EXPECT_EQ(filter().known, (Indices{2, 3, 4})) << "it may be plugged in again";
   config_.uplinks[0].mac.clear();
   config_.uplinks[0].interface = "the-modem-of-the-attic";
   EXPECT_THAT(filter().uplinks, IsEmpty()) << "too long for anything but a further name";
-  EXPECT_EQ(filter().newest, 0u);
+  EXPECT_EQ(filter().known, Indices{});
   host_.link(3).altnames.insert("the-modem-of-the-attic");
   EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan0"});
-  EXPECT_EQ(filter().uplinkIndices, std::vector<uint32_t>{3});
-  EXPECT_EQ(filter().newest, 4u);
+  EXPECT_EQ(filter().uplinkIndices, Indices{3});
+  EXPECT_EQ(filter().known, (Indices{2, 3, 4}));
   config_.uplinks[0].interface = "wwan7";
   EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan7"}) << "it may come";
-  EXPECT_EQ(plan().filter.newest, 4u) << "or be a further name of one that comes";
-  EXPECT_EQ(filter().newest, 0u) << "or, before there was a daemon, of any";
+  EXPECT_EQ(plan().filter.known, (Indices{2, 3, 4})) << "or be a further name of one that comes";
+  EXPECT_EQ(filter().known, Indices{}) << "or, before there was a daemon, of any";
   link(9, "veth1", {});
   host_.link(9).master = 2;
-  EXPECT_EQ(plan().filter.newest, 4u) << "nothing leaves by a port of a bridge itself";
+  EXPECT_EQ(plan().filter.known, (Indices{2, 3, 4}))
+      << "nothing leaves by a port of a bridge itself";
 }
 
 // Such as one that was an uplink before a reload.
