@@ -238,7 +238,6 @@ class Proxies(NeighbourCase):
                 client.connect((address, 5302))
                 server.accept()[0].close()
 
-
     def test_a_listener_for_any_address_leaves_what_others_have_marked(self):
         """What another program's mark sends over an uplink gets there, also to the port of the listener."""
         self.up()
