@@ -6,6 +6,7 @@ import contextlib
 import errno
 import random
 import re
+import select
 import socket
 import struct
 import threading
@@ -15,7 +16,7 @@ import unittest
 from lab import Link
 from lab.services import HTTP_PORT
 from pair_case import V4, V6, PairCase
-from streams_test import ADDRESSES, CLIENT, PACKETS, PORT, connect, family, listen, receive, rest
+from streams_test import ADDRESSES, CLIENT, MARKED, PACKETS, PORT, connect, family, listen, receive, rest, steered
 
 FIRST = {"streams": {"enabled": "on", "connect": "first", "new-streams-per-peer": 2048,
                      "match": [{"ports": 80}, {"ports": "8000-8199"}]}}
@@ -23,6 +24,7 @@ CLOSED = 8081
 ROUND_TRIP = 0.02  # of the faster link, in seconds
 NOBODY = {V4: "192.168.100.77", V6: "fd00:0:0:100::77"}  # in the server's network, and nobody has it
 MOST = 1024  # PendingConnects::kMost
+ETH_P_ALL, SYN = 3, 2
 
 
 def refusal(namespace, address, port, timeout=10):
@@ -57,6 +59,14 @@ def syn(source, destination, sport, dport):
     tcp = struct.pack("!HHIIBBHHH", sport, dport, 1, 0, 5 << 4, 2, 1000, 0, 0)
     tcp = tcp[:16] + struct.pack("!H", checksum(ends + struct.pack("!HH", 6, len(tcp)) + tcp)) + tcp[18:]
     return struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0) + ends + tcp
+
+
+def first_bytes(end):
+    """None: the connection was reset."""
+    try:
+        return end.recv(100)
+    except ConnectionResetError:
+        return None
 
 
 class First(PairCase):
@@ -249,6 +259,41 @@ class First(PairCase):
                 self.assertEqual(self.figures()["accepted"], before["accepted"] + 3)
                 self.assertLess(max(took), 0.8, "no SYN was sent again")
 
+    def test_a_late_copy_of_a_syn_begins_nothing(self):
+        """The very packet with which a connection has begun comes once more by the LAN: while the connection is open,
+        and when it has ended."""
+        def opened():
+            return self.lab.edge_gateway.status()["peers"][0]["streams_opened"]
+
+        tap, raw = (self.client.inside(socket.socket, *kind) for kind in (
+            (socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL)),
+            (socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)))
+        with tap, raw, listen(self.server, V4) as listener:
+            tap.settimeout(5)
+            before = opened()
+            client = connect(self.client, V4)
+            server = listener.accept()[0]
+            packet = b""
+            while packet[9:10] != b"\x06" or packet[16:20] != socket.inet_aton(V4) or packet[33] != SYN:
+                packet = tap.recv(2000)
+
+            def come_again():
+                raw.sendto(packet, (V4, 0))
+                time.sleep(0.5)  # the copy's connection would be there
+                self.assertEqual(opened(), before + 1)
+
+            with client, server:
+                time.sleep(0.5)
+                come_again()
+                client.sendall(b"x")
+                self.assertEqual(receive(server, 1), b"x")
+                client.shutdown(socket.SHUT_WR)
+                self.assertEqual(rest(server), ("end", 0))
+            self.eventually(lambda: self.figures()["open"] == 0, "the connection ends")
+            come_again()
+            listener.settimeout(0.2)
+            self.assertRaises(TimeoutError, listener.accept)
+
     # ---- with losses, and many
 
     def test_a_server_that_answers_late_is_one_connection(self):
@@ -391,6 +436,28 @@ class First(PairCase):
                       "add rule inet own out oifname braid0 masquerade")
         self.addCleanup(self.edge.run, "nft", "delete table inet own")
         self.assertFalse(self.carries())
+
+    def test_what_another_program_sends_into_the_device_stays_packets(self):
+        """By a rule before Braid's, which would take from the listener what is given back to it."""
+        for name, rules in MARKED.items():
+            for address in ADDRESSES:
+                with self.subTest(name, address=address), steered(self.edge, rules, "dev braid0", address=address):
+                    self.assertFalse(self.carries(address))
+
+    def test_where_what_is_given_back_goes_into_the_device_connections_are_packets(self):
+        """The host marks what its own programs send, and a rule for that mark leads into the device. The first client
+        waits until it has sent its SYN again; the next ones do not."""
+        self.addCleanup(self.restore, self.lab.edge_gateway)  # which forgets what it has found
+        with steered(self.edge, [("mangle", "meta mark set 0x500")], "dev braid0", "route hook output"):
+            with listen(self.server, V4) as listener, connect(self.client, V4) as client:
+                client.sendall(b"x")
+                ends = [listener.accept()[0]]
+                while select.select(ends[-1:], [], [], 5)[0] and first_bytes(ends[-1]) != b"x":
+                    ends.append(listener.accept()[0])
+                for end in ends:
+                    end.close()
+            self.assertLess(len(ends), 3, "the gateway has asked once")
+            self.assertFalse(self.carries())
 
     def test_with_when_down_direct_a_stream_is_not_marked_as_what_went_into_the_device(self):
         """The kernel is made to forget what is marked when the LAN's hosts take the host's own way."""

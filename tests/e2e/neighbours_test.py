@@ -2,6 +2,7 @@
 connections survive what Braid does, and their marks, rules and tables stay."""
 
 import collections
+import contextlib
 import re
 import signal
 import socket
@@ -11,6 +12,7 @@ from lab import Link
 from lab.gateway import binary
 from lab.neighbours import Mwan3, SecondBraid, Squid, Tailscale, Talk, WgQuick, prepare, take_advice
 from pair_case import V4, V6, PairCase
+from streams_test import IN_BRAIDS_BITS, MARKED, steered
 
 IP_TRANSPARENT, IPV6_TRANSPARENT = 19, 75
 
@@ -234,6 +236,25 @@ class Proxies(NeighbourCase):
                     end.bind((own, 5302))
                     end.listen()
                 client.connect((address, 5302))
+                server.accept()[0].close()
+
+    def test_a_listener_for_any_address_leaves_what_others_have_marked(self):
+        """What another program's mark sends over an uplink gets there, also to the port of the listener."""
+        self.up()
+        site = self.lab.sites[0]
+        way = f"via {site.link_addresses(0)[0][1]} dev {site.device(0)}"
+        for name, rules in (MARKED | IN_BRAIDS_BITS).items():
+            with self.subTest(name), steered(self.edge, rules, way, port=5303), contextlib.ExitStack() as ends:
+                proxy, server, client = (ends.enter_context(namespace.inside(socket.socket)) for namespace in (
+                    self.edge, self.lab.server, self.lab.client))
+                self.make_transparent(proxy)
+                for end, own in ((proxy, "0.0.0.0"), (server, V4)):
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    end.bind((own, 5303))
+                    end.listen()
+                    end.settimeout(3)
+                client.settimeout(3)
+                client.connect((V4, 5303))
                 server.accept()[0].close()
 
 

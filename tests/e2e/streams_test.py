@@ -112,6 +112,37 @@ def pour(end):
         return "closed", 0
 
 
+# How a host's own rules mark connections: (priority at prerouting, statement) each. Braid chooses at -140 which ones it
+# takes over.
+MARKS = ("0x500/0xff00", "0x5")
+MARKED = {"before": [("mangle", "meta mark set 0x500")],
+          "later": [("filter", "meta mark set 0x500")],
+          "later, in bits of its own": [("filter", "meta mark set meta mark & 0xffff00ff | 0x500")],
+          "later, by the connection's mark": [("mangle", "ct mark set 0x500"), ("filter", "meta mark set ct mark")]}
+IN_BRAIDS_BITS = {"before, in Braid's bits": [("mangle", "meta mark set 0x5")]}
+
+
+@contextlib.contextmanager
+def steered(edge, rules, route, hook="filter hook prerouting", port=PORT, address=V4):
+    """The host's own rules mark what goes to a port of the address, and what has the mark 0x500/0xff00, or 0x5, takes
+    this route."""
+    which, ip = ("-6", "ip6") if ":" in address else ("-4", "ip")
+    edge.run("nft", "add table inet own")
+    edge.ip(which, "route", "add", address, *route.split(), "table", "55")
+    for mark in MARKS:
+        edge.ip(which, "rule", "add", "priority", "900", "fwmark", mark, "lookup", "55")
+    try:
+        for number, (priority, statement) in enumerate(rules):
+            edge.run("nft", f"add chain inet own c{number} {{ type {hook} priority {priority}; }}; "
+                     f"add rule inet own c{number} {ip} daddr {address} tcp dport {port} {statement}")
+        yield
+    finally:
+        for _ in MARKS:
+            edge.ip(which, "rule", "del", "priority", "900")
+        edge.ip(which, "route", "flush", "table", "55")
+        edge.run("nft", "delete table inet own")
+
+
 class Streams(PairCase):
     LINKS = [Link("wifi", 50, 20), Link("lte", 30, 60)]
     EDGE = CONCENTRATOR = STREAMS
@@ -310,19 +341,22 @@ class Streams(PairCase):
 
     def test_what_a_mark_sends_elsewhere_goes_there(self):
         """A host's rules send marked packets over the first uplink, without Braid."""
-        edge, (_, far) = self.lab.edge, self.lab.sites[0].link_addresses(0)[0]
-        edge.run("nft", "add table ip own; add chain ip own pre { type filter hook prerouting priority mangle; }; "
-                 f"add rule ip own pre iifname lan0 ip daddr {V4} tcp dport {PORT} meta mark set 0x5")
-        self.addCleanup(edge.run, "nft", "delete table ip own")
-        edge.ip("rule", "add", "priority", "900", "fwmark", "0x5", "lookup", "55")
-        self.addCleanup(edge.ip, "rule", "del", "priority", "900")
-        edge.ip("route", "add", V4, "via", far, "dev", self.lab.sites[0].device(0), "table", "55")
-        self.addCleanup(edge.ip, "route", "flush", "table", "55")
-        edge.run("nft", "add chain ip own post { type filter hook postrouting priority 0; }; add rule ip own post "
-                 f"oifname {self.lab.sites[0].device(0)} ip daddr {V4} tcp dport {PORT} counter")
-        self.assert_taken_over((V4, PORT, 0), (V6, PORT, 1))
-        there = re.search(r"counter packets (\d+)", edge.run("nft", "list", "chain", "ip", "own", "post"))
-        self.assertGreater(int(there[1]), 0, "the first uplink carries them, past the tunnel")
+        device, (_, far) = self.lab.sites[0].device(0), self.lab.sites[0].link_addresses(0)[0]
+        for name, rules in (MARKED | IN_BRAIDS_BITS).items():
+            with self.subTest(name), steered(self.lab.edge, rules, f"via {far} dev {device}"):
+                self.lab.edge.run("nft", "add chain inet own post { type filter hook postrouting priority 0; }; "
+                                  f"add rule inet own post oifname {device} ip daddr {V4} tcp dport {PORT} counter")
+                self.assert_taken_over((V4, PORT, 0), (V6, PORT, 1))
+                there = re.search(r"counter packets (\d+)", self.lab.edge.run("nft", "list", "table", "inet", "own"))
+                self.assertGreater(int(there[1]), 0, "the first uplink carries them, past the tunnel")
+
+    def test_what_another_program_sends_into_the_device_stays_packets(self):
+        """By a rule before Braid's, which would take the connection's packets from the listener as well."""
+        for name, rules in MARKED.items():
+            for address, other in ((V4, V6), (V6, V4)):
+                with self.subTest(name, address=address), \
+                        steered(self.lab.edge, rules, "dev braid0", address=address):
+                    self.assert_taken_over((address, PORT, 0), (other, PORT, 1))
 
     def test_a_host_that_forwards_nothing_gets_no_streams_except_to_what_is_accepted(self):
         hub = self.lab.concentrator
@@ -344,8 +378,9 @@ class Streams(PairCase):
             self.assertEqual(rest(client), ("reset", 0))
         self.assertEqual(self.figures(self.lab.gateway)["ended_forbidden"], before["ended_forbidden"] + 1)
 
-    def test_a_port_that_is_used_again_at_once_is_taken_over_again(self):
-        """The server closes first, so the gateway's own socket of the old connection waits (TIME_WAIT)."""
+    def test_a_port_that_is_used_again_at_once(self):
+        """The server closes first, so the gateway's own socket of the old connection waits (TIME_WAIT). The new one is
+        taken over, too, unless it is excluded by then."""
         def make():
             client = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -363,8 +398,15 @@ class Streams(PairCase):
                 with client, listener.accept()[0] as server:
                     server.shutdown(socket.SHUT_WR)
                     self.assertEqual(rest(client), ("end", 0))
-        self.assert_streams(before, 3)
-        self.assertLess(max(took), 0.8, "no SYN was sent again")
+            self.assert_streams(before, 3)
+            self.assertLess(max(took), 0.8, "no SYN was sent again")
+            self.with_settings(self.lab.edge_gateway, exclude=[{"network": V4}])
+            self.eventually(lambda: f"daddr {V4}" in self.lab.edge.run("nft", "list", "ruleset"), "reloaded")
+            client = self.lab.client.inside(make)[0]
+            with client, listener.accept()[0] as server:
+                client.sendall(b"x")
+                self.assertEqual(receive(server, 1), b"x")
+            self.assert_streams(before, 3)
 
     def test_the_gateways_own_address_as_source(self):
         self.with_settings(self.lab.gateway, source="own")

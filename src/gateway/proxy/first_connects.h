@@ -6,6 +6,7 @@
 #include "base/packet.h"
 #include "base/time.h"
 #include "gateway/control/gateway_status.h"
+#include "gateway/proxy/given_back.h"
 #include "gateway/proxy/intercept_policy.h"
 #include "gateway/proxy/pending_connects.h"
 #include "host/stream_host.h"
@@ -28,22 +29,22 @@ class FirstConnects {
   std::optional<StreamEnds> take(Packet& packet, bool hasRoom, Time now);
   /// Returns false, and does nothing, when the event's stream is not of a connection that waits.
   bool onEvent(const StreamEvent& event, Time now);
-  /// As PendingConnects::join().
-  std::optional<StreamHandle> join(const StreamEnds& ends, Time now) {
-    return pending_.join(ends, now);
-  }
+  /// As PendingConnects::join(). Later copies of the SYN begin nothing.
+  std::optional<StreamHandle> join(const StreamEnds& ends);
   /// Gives up the connections that nobody waits for any more.
   void expire(Time now) { giveUp(now, StreamCause::kTimedOut, now); }
   /// Gives up all connections.
   void clear(Time now) { giveUp(kNever, StreamCause::kReset, now); }
   Time deadline() const { return pending_.deadline(); }
   /// Takes the next packet for the device or the tunnel; nullopt when there is none.
-  std::optional<PendingConnects::Output> poll();
+  std::optional<PendingConnects::Output> poll(Time now);
   bool hasOutput() const { return pending_.hasOutput(); }
   /// Connections that wait.
   size_t size() const { return pending_.size(); }
 
  private:
+  void giveBack(ByteView syn, Time now);
+  void leave(const StreamEnds& ends, Time now);
   void giveUp(Time then, StreamCause cause, Time now);
 
   StreamHost& host_;
@@ -51,6 +52,7 @@ class FirstConnects {
   InterceptPolicy& policy_;
   StreamFigures& figures_;
   PendingConnects pending_;
+  GivenBack givenBack_;
 };
 
 }  // namespace braid

@@ -16,9 +16,7 @@ PendingConnects::Entries::iterator PendingConnects::at(StreamHandle stream) {
 void PendingConnects::setDue(Entries::iterator at) {
   Entry& entry = at->second;
   due_.erase({entry.due, at->first});
-  Duration patience = entry.isJoined     ? kEcho
-                      : entry.isAnswered ? kJoin
-                                         : kPause + 2 * (entry.repeated - entry.begun);
+  Duration patience = entry.isAnswered ? kJoin : kPause + 2 * (entry.repeated - entry.begun);
   entry.due = std::min(entry.repeated + patience, entry.begun + kLongest);
   due_.insert({entry.due, at->first});
 }
@@ -26,7 +24,6 @@ void PendingConnects::setDue(Entries::iterator at) {
 void PendingConnects::remove(Entries::iterator at) {
   due_.erase({at->second.due, at->first});
   byStream_.erase(at->second.stream);
-  joined_ -= at->second.isJoined;
   entries_.erase(at);
 }
 
@@ -50,17 +47,10 @@ bool PendingConnects::repeat(const Beginning& of, Packet& syn, Time now) {
   auto at = entries_.find(of.ends);
   if (at == entries_.end()) return false;
   Entry& entry = at->second;
-  const bool isCopy = entry.sequence == of.sequence;
-  if (entry.isJoined && !isCopy) return remove(at), false;
-  if (entry.isJoined || (entry.isAnswered && isCopy && now - entry.givenBack < kEcho)) {
-    syn = {};
-    return true;
-  }
   entry.sequence = of.sequence;
   entry.repeated = now;
   setDue(at);
   if (entry.isAnswered) {
-    entry.givenBack = now;
     output_.pushBack({Way::kListener, std::move(syn)});
   } else {
     entry.syn = std::move(syn);
@@ -78,7 +68,7 @@ void PendingConnects::onAnswer(StreamHandle stream, Time now) {
   if (at == entries_.end() || at->second.isAnswered) return;
   Entry& entry = at->second;
   entry.isAnswered = true;
-  entry.begun = entry.repeated = entry.givenBack = now;
+  entry.begun = entry.repeated = now;
   setDue(at);
   output_.pushBack({Way::kListener, std::move(entry.syn)});
 }
@@ -123,22 +113,11 @@ bool PendingConnects::refuse(Entry& entry, StreamCause cause) {
   return true;
 }
 
-std::optional<StreamHandle> PendingConnects::join(const StreamEnds& ends, Time now) {
+std::optional<StreamHandle> PendingConnects::join(const StreamEnds& ends) {
   auto at = entries_.find(ends);
-  if (at == entries_.end() || at->second.isJoined) return std::nullopt;
-  Entry& entry = at->second;
-  if (joined_ == kMost) {
-    StreamHandle stream = entry.stream;
-    remove(at);
-    return stream;
-  }
-  StreamHandle stream = std::exchange(entry.stream, {});
-  byStream_.erase(stream);
-  entry.syn = {};
-  entry.isJoined = true;
-  ++joined_;
-  entry.repeated = now;
-  setDue(at);
+  if (at == entries_.end()) return std::nullopt;
+  StreamHandle stream = at->second.stream;
+  remove(at);
   return stream;
 }
 

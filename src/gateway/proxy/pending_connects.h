@@ -10,6 +10,7 @@
 #include "base/containers.h"
 #include "base/packet.h"
 #include "base/time.h"
+#include "gateway/proxy/given_back.h"
 #include "tunnel/api/streams.h"
 
 namespace braid {
@@ -42,32 +43,20 @@ class PendingConnects {
   /// How long the listener may take to accept a connection after its destination has accepted. A
   /// host that has gone meanwhile never completes it.
   static constexpr Duration kJoin = 5s;
-  /// A SYN that comes this soon after the same one was given to the listener, or after its
-  /// connection was joined, begins nothing. The host has routed it to the device instead, or it was
-  /// repeated just before and has waited in the device's queue. Clients repeat theirs after a
-  /// second (RFC 6298 section 2).
-  static constexpr Duration kEcho = 200ms;
-
   /// `pool` must outlive this.
   explicit PendingConnects(PacketPool& pool) : pool_(pool) {}
 
   /// The connections that wait.
-  size_t size() const { return entries_.size() - joined_; }
+  size_t size() const { return entries_.size(); }
   bool isFull() const { return size() >= kMost; }
 
-  /// What a SYN begins. A client that repeats its SYN keeps the sequence number. One that begins
-  /// again, with the same ends, takes another.
-  struct Beginning {
-    StreamEnds ends;
-    uint32_t sequence = 0;
-  };
   /// Whether such a SYN repeats one of a connection here.
   bool isCopy(const Beginning& of) const;
   /// Keeps a new connection. `stream`: opened by StreamApi::openAsking(). isFull() must be false,
   /// and repeat() has returned false.
   void add(StreamHandle stream, const Beginning& of, Packet syn, Time now);
-  /// A client's SYN has come. Returns true, and has taken it, when it repeats one of a connection
-  /// here, or begins one again that waits.
+  /// A client's SYN has come. Returns true, and has taken it, when a connection with its ends
+  /// waits.
   bool repeat(const Beginning& of, Packet& syn, Time now);
 
   /// The ends of the connection that waits with this stream; nullptr: none does.
@@ -78,9 +67,8 @@ class PendingConnects {
   bool onReset(StreamHandle stream, StreamCause cause, Time now);
 
   /// The listener has accepted a connection. Returns its stream, empty when that has ended since
-  /// the destination accepted; nullopt: the connection is unknown here. Copies of its SYN are known
-  /// for kEcho, of at most kMost such connections.
-  std::optional<StreamHandle> join(const StreamEnds& ends, Time now);
+  /// the destination accepted; nullopt: the connection is unknown here.
+  std::optional<StreamHandle> join(const StreamEnds& ends);
   /// A connection that nobody waits for any more.
   struct Expired {
     StreamHandle stream;      ///< is to be reset; empty: there is none
@@ -106,15 +94,13 @@ class PendingConnects {
 
  private:
   struct Entry {
-    StreamHandle stream{};  ///< empty: it was joined, or ended after the destination had accepted
+    StreamHandle stream{};  ///< empty: it ended after the destination had accepted
     Packet syn{};           ///< the client's last one; empty once the listener has it
     uint32_t sequence = 0;  ///< its number
     Time begun{};           ///< when the client began, or the destination accepted
-    Time repeated{};        ///< when the last SYN came, the destination accepted, or it was joined
+    Time repeated{};        ///< when the last SYN came, or the destination accepted
     bool isAnswered = false;
-    bool isJoined = false;  ///< kept only to know late copies of the SYN
-    Time givenBack{};       ///< when the listener was last to get the SYN
-    Time due{};             ///< when nobody waits for it any more
+    Time due{};  ///< when nobody waits for it any more
   };
   using Entries = std::map<StreamEnds, Entry>;
 
@@ -126,7 +112,6 @@ class PendingConnects {
 
   PacketPool& pool_;
   Entries entries_;
-  size_t joined_ = 0;  ///< of them
   std::map<StreamHandle, Entries::iterator> byStream_;
   std::set<std::pair<Time, StreamEnds>> due_;
   Ring<Output> output_;

@@ -148,7 +148,7 @@ void TcpProxy::noteRoom(const Address& destination) {
 // When a connection is turned away, its socket is closed at the end of this function, which resets
 // the connection.
 void TcpProxy::take(StreamHost::Accepted&& accepted, Time now) {
-  std::optional<StreamHandle> opened = first_.join({accepted.source, accepted.destination}, now);
+  std::optional<StreamHandle> opened = first_.join({accepted.source, accepted.destination});
   if (opened && !*opened) return;  // the destination has ended it
   if (opened || hasRoom()) {
     if (open(accepted, opened.value_or(StreamHandle{}), now)) {

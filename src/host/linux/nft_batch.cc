@@ -340,12 +340,28 @@ NftRule& NftRule::destinationWasChanged() {
   return compare(NFT_CMP_NEQ, bytesOf(none));
 }
 
-NftRule& NftRule::routedTo(const std::string& interface) {
+// Looks the packet's route up, by its destination and mark.
+void NftRule::loadRoute(uint32_t result) {
   Expression(batch_, "fib")
       .number(NFTA_FIB_DREG, NFT_REG_1)
-      .number(NFTA_FIB_RESULT, NFT_FIB_RESULT_OIFNAME)
+      .number(NFTA_FIB_RESULT, result)
       .number(NFTA_FIB_FLAGS, NFTA_FIB_F_DADDR | NFTA_FIB_F_MARK);
+}
+
+NftRule& NftRule::routedTo(const std::string& interface) {
+  loadRoute(NFT_FIB_RESULT_OIFNAME);
   return compare(NFT_CMP_EQ, padded(interface));
+}
+
+// The packet has the mark only while its route is looked up. For what is delivered to this host,
+// the look-up finds no interface.
+NftRule& NftRule::deliveredWith(uint32_t value, uint32_t mask) {
+  constexpr uint32_t kFormer = NFT_REG_4, kNone = 0;
+  Expression(batch_, "meta").number(NFTA_META_DREG, kFormer).number(NFTA_META_KEY, NFT_META_MARK);
+  setMark(value, mask);
+  loadRoute(NFT_FIB_RESULT_OIF);
+  Expression(batch_, "meta").number(NFTA_META_KEY, NFT_META_MARK).number(NFTA_META_SREG, kFormer);
+  return compare(NFT_CMP_EQ, bytesOf(kNone));
 }
 
 void NftRule::socket(uint32_t key) {
@@ -379,7 +395,7 @@ NftRule& NftRule::proxyTo(ByteView address, uint16_t port) {
   return *this;
 }
 
-NftRule& NftRule::addEndsTo(const std::string& set, bool v6) {
+NftRule& NftRule::changeEnds(const std::string& set, bool v6, uint32_t operation) {
   const uint32_t address = v6 ? 16 : 4;
   const uint32_t half = address / 4 + 1;  // registers of 32 bits for an address and a port
   uint32_t reg = NFT_REG32_00;
@@ -390,9 +406,16 @@ NftRule& NftRule::addEndsTo(const std::string& set, bool v6) {
   payloadTo(reg + half - 1, NFT_PAYLOAD_TRANSPORT_HEADER, kTcpPorts, 2);
   Expression(batch_, "dynset")
       .text(NFTA_DYNSET_SET_NAME, set)
-      .number(NFTA_DYNSET_OP, NFT_DYNSET_OP_UPDATE)
+      .number(NFTA_DYNSET_OP, operation)
       .number(NFTA_DYNSET_SREG_KEY, NFT_REG32_00);
   return *this;
+}
+
+NftRule& NftRule::addEndsTo(const std::string& set, bool v6) {
+  return changeEnds(set, v6, NFT_DYNSET_OP_UPDATE);
+}
+NftRule& NftRule::removeEndsFrom(const std::string& set, bool v6) {
+  return changeEnds(set, v6, NFT_DYNSET_OP_DELETE);
 }
 
 NftRule& NftRule::changeMark(const char* expression, uint16_t keyType, uint32_t key, uint16_t from,

@@ -98,6 +98,8 @@ class NftRule {
   NftRule& destinationWasChanged();
   /// A packet with this destination and mark is routed to this interface.
   NftRule& routedTo(const std::string& interface);
+  /// With this value in the bits of `mask` of its mark, the packet would be delivered to this host.
+  NftRule& deliveredWith(uint32_t value, uint32_t mask);
   /// The packet belongs to a socket that is open or listens.
   NftRule& hasFullSocket();
   /// This host has a transparent socket for the packet.
@@ -113,6 +115,8 @@ class NftRule {
   /// Adds the packet's source, its port, its destination, and its port to a set of such keys. The
   /// rule ends here when the set is full.
   NftRule& addEndsTo(const std::string& set, bool v6);
+  /// Removes that key. The rule ends here when the set does not have it.
+  NftRule& removeEndsFrom(const std::string& set, bool v6);
   /// Gives the bits of `mask` in the packet's mark, or in its connection's, this value. The other
   /// bits stay.
   NftRule& setMark(uint32_t value, uint32_t mask);
@@ -127,6 +131,8 @@ class NftRule {
  private:
   class Expression;
   NftRule& compare(uint32_t op, ByteView value);
+  void loadRoute(uint32_t result);
+  NftRule& changeEnds(const std::string& set, bool v6, uint32_t operation);
   NftRule& interface(uint32_t key, uint32_t op, const std::string& name);
   NftRule& addressIn(uint32_t offset, ByteView address, unsigned length);
   NftRule& addressInSet(uint32_t offset, const std::string& set, bool v6);

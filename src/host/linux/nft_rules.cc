@@ -84,11 +84,13 @@ void putAddressSet(NftBatch& batch, const std::string& table, const std::string&
 
 namespace {
 
-constexpr const char* kFirst = "prerouting";  // called by the kernel for TPROXY
+constexpr const char* kFirst = "prerouting";  // called by the kernel
 constexpr const char* kNew = "new";           // jumped to for packets that begin a connection
 // Called by the kernel; for packets of connections that exist already.
 constexpr const char* kOpen = "open";
 constexpr const char* kFound = "found";  // jumped to for those that this host has a socket for
+// Called by the kernel; for packets that begin a connection, when all others have seen them.
+constexpr const char* kLast = "last";
 constexpr const char* kSets[] = {"destinations4", "destinations6"};
 constexpr const char* kClients[] = {"clients4", "clients6"};  // sources of new connections
 constexpr const char* kPassed[] = {"passed4", "passed6"};     // new connections let through
@@ -100,6 +102,9 @@ constexpr int32_t kNewPriority = -140;
 // to a masqueraded connection have their own destination again. Both priorities are before the
 // routing decision, which depends on the mark.
 constexpr int32_t kOpenPriority = -90;
+// The kernel forwards no packet that has a socket, so a new connection gets one when all others
+// have had their say about its mark.
+constexpr int32_t kLastPriority = INT32_MAX;
 constexpr uint8_t kFin = 0x01, kSyn = 0x02, kRst = 0x04, kAck = 0x10;  // RFC 9293 section 3.1
 constexpr uint8_t kLoopback4[] = {127, 0, 0, 1};
 constexpr uint8_t kLoopback6[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
@@ -178,21 +183,32 @@ void putNew(NftBatch& batch, const std::string& table, const Interception& what,
     auto match = [&](NftRule& rule) {
       narrow(rule, r, v6);
       if (!what.sources.empty()) rule.sourceInSet(kClients[v6], v6);
-      rule.destinationInSet(kSets[v6], v6).routedTo(what.device);
+      rule.destinationInSet(kSets[v6], v6)
+          .routedTo(what.device)
+          .deliveredWith(what.mark, what.markMask);
     };
     {
       NftRule rule(batch, table, kNew);
       match(rule);
       // The kernel does not forward a packet for which it has a socket: one that waits for the end
       // of an old connection (TIME_WAIT), or for the client's ACK.
-      if (what.waits) rule.hasTransparentSocket();
-      rule.proxyTo(loopbackOf(v6), port).setMark(what.mark, what.markMask).verdict(NF_ACCEPT);
+      rule.hasTransparentSocket()
+          .proxyTo(loopbackOf(v6), port)
+          .setMark(what.mark, what.markMask)
+          .verdict(NF_ACCEPT);
     }
-    if (!what.waits) continue;
     NftRule rule(batch, table, kNew);
     match(rule);
-    rule.addEndsTo(kPassed[v6], v6).verdict(NFT_RETURN);
+    if (what.waits)
+      rule.addEndsTo(kPassed[v6], v6).verdict(NFT_RETURN);
+    else
+      rule.setMark(what.mark, what.markMask).verdict(NF_ACCEPT);
   }
+}
+
+// The condition on a packet that begins a connection.
+NftRule& beginsConnection(NftRule& rule) {
+  return rule.protocolIs(IPPROTO_TCP).tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn);
 }
 
 // Packets that begin connections, given back by this process: they come in by the loopback
@@ -201,14 +217,50 @@ void putGivenBack(NftBatch& batch, const std::string& table, const Interception&
                   uint16_t port) {
   putPassed(batch, table, kPassedId + v6, v6);
   NftRule rule(batch, table, kFirst);
-  rule.interfaceIs("lo")
+  beginsConnection(rule)
+      .interfaceIs("lo")
       .markIs(what.mark, what.markMask)
       .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
-      .protocolIs(IPPROTO_TCP)
-      .tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn)
       .proxyTo(loopbackOf(v6), port);
   if (what.clearsConnectionMark) rule.setConnectionMark(0, what.markMask);
   rule.verdict(NF_ACCEPT);
+}
+
+// Gives new connections to the listeners, but not those that others have marked for a way of their
+// own since they were chosen.
+void putLast(NftBatch& batch, const std::string& table, const Interception& what, uint16_t portV4,
+             uint16_t portV6) {
+  {
+    NftRule rule(batch, table, kLast);
+    beginsConnection(rule).hasTransparentSocket().verdict(NFT_RETURN);
+  }
+  for (bool v6 : {false, true}) {
+    NftRule rule(batch, table, kLast);
+    beginsConnection(rule)
+        .markIs(what.mark, what.markMask)
+        .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
+        .deliveredWith(what.mark, what.markMask)
+        .proxyTo(loopbackOf(v6), v6 ? portV6 : portV4)
+        .verdict(NF_ACCEPT);
+  }
+  {
+    NftRule rule(batch, table, kLast);
+    beginsConnection(rule).markIs(what.mark, what.markMask).setMark(0, what.markMask);
+  }
+  if (!what.waits) return;
+  {
+    NftRule rule(batch, table, kLast);
+    beginsConnection(rule)
+        .routedTo(what.device)
+        .deliveredWith(what.mark, what.markMask)
+        .verdict(NFT_RETURN);
+  }
+  for (bool v6 : {false, true}) {
+    NftRule rule(batch, table, kLast);
+    beginsConnection(rule)
+        .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
+        .removeEndsFrom(kPassed[v6], v6);
+  }
 }
 
 }  // namespace
@@ -216,11 +268,13 @@ void putGivenBack(NftBatch& batch, const std::string& table, const Interception&
 void putInterception(NftBatch& batch, const std::string& table, const Interception& what,
                      bool takeNew, uint16_t portV4, uint16_t portV6) {
   NftHook first{NF_INET_PRE_ROUTING, kNewPriority, "filter"},
-      open{NF_INET_PRE_ROUTING, kOpenPriority, "filter"};
+      open{NF_INET_PRE_ROUTING, kOpenPriority, "filter"},
+      last{NF_INET_PRE_ROUTING, kLastPriority, "filter"};
   putChain(batch, table, kNew, nullptr);
   putChain(batch, table, kFound, nullptr);
   putChain(batch, table, kFirst, &first);
   putChain(batch, table, kOpen, &open);
+  putChain(batch, table, kLast, &last);
   putAddressSet(batch, table, kSets[0], 1, false, what.destinations);
   putAddressSet(batch, table, kSets[1], 2, true, what.destinations);
   putAddressSet(batch, table, kClients[0], 3, false, what.sources);
@@ -232,16 +286,14 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
   NftRule(batch, table, kFirst).interfaceIs(what.device).verdict(NFT_RETURN);
   // Another transparent proxy of the host has taken this connection: TPROXY gives the packet that
   // proxy's socket, which listens. An old connection of Braid's own may have the same ends.
-  NftRule(batch, table, kFirst)
-      .protocolIs(IPPROTO_TCP)
-      .tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn)
-      .hasFullSocket()
-      .hasTransparentSocket()
-      .verdict(NFT_RETURN);
-  NftRule(batch, table, kFirst)
-      .protocolIs(IPPROTO_TCP)
-      .tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn)
-      .verdict(NFT_JUMP, kNew);
+  {
+    NftRule rule(batch, table, kFirst);
+    beginsConnection(rule).hasFullSocket().hasTransparentSocket().verdict(NFT_RETURN);
+  }
+  {
+    NftRule rule(batch, table, kFirst);
+    beginsConnection(rule).verdict(NFT_JUMP, kNew);
+  }
   // These rules also apply to packets from the device, because a stream's destination may be behind
   // another peer, and its answers then come from the device. ICMP errors are matched to the socket
   // that they are about, so that an unreachable destination is noticed at once.
@@ -252,9 +304,17 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
         .verdict(NFT_JUMP, kFound);
   }
   // Another proxy's listener for any address is found for every packet to its port. TPROXY has
-  // given it only those that are marked.
-  NftRule(batch, table, kFound).markIs(0, UINT32_MAX).hasSocketForAnyAddress().verdict(NFT_RETURN);
+  // given it only those that are marked, and of these not those that others have marked for a way
+  // of their own.
+  NftRule(batch, table, kFound)
+      .hasSocketForAnyAddress()
+      .isMarked()
+      .routedTo(what.device)
+      .setMark(what.mark, what.markMask)
+      .verdict(NF_ACCEPT);
+  NftRule(batch, table, kFound).hasSocketForAnyAddress().verdict(NFT_RETURN);
   NftRule(batch, table, kFound).setMark(what.mark, what.markMask).verdict(NF_ACCEPT);
+  putLast(batch, table, what, portV4, portV6);
   if (!takeNew) return;
   for (const std::string& interface : what.outside)
     NftRule(batch, table, kNew).interfaceIs(interface).verdict(NFT_RETURN);

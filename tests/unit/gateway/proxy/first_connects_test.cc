@@ -168,12 +168,57 @@ TEST_F(FirstConnects, ALateCopyOfASynOpensNoSecondStream) {
   start();
   knock();
   answer(tcp().opened()[0]);
-  arrive();
+  Connection client = arrive();
   EXPECT_TRUE(comesOut(syn(50'000))) << "it was repeated just before";
+  wait(1s);
+  EXPECT_TRUE(comesOut(syn(50'000))) << "it has waited in a queue";
+  client->error = ECONNRESET;
+  tcp().tell(*client, {.failed = true});
+  settle();
+  EXPECT_EQ(figures().open, 0u);
+  wait(1s);
+  EXPECT_TRUE(comesOut(syn(50'000))) << "nor when the connection has ended";
   EXPECT_THAT(tcp().opened(), SizeIs(1));
   EXPECT_THAT(tcp().takeGivenBack(), SizeIs(1));
   EXPECT_TRUE(knockAgain());
   EXPECT_THAT(tcp().opened(), SizeIs(2));
+}
+
+TEST_F(FirstConnects, AClientWhoseAnswerWasLostHasItsSynGivenBackAgain) {
+  start();
+  knock();
+  answer(tcp().opened()[0]);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(tcp().takeGivenBack(), SizeIs(1));
+    wait(1s);
+    EXPECT_TRUE(comesOut(syn(50'000)));
+  }
+  EXPECT_FALSE(arrive()->reset);
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
+}
+
+// What is given back comes out of the device at once, by the host's rules.
+TEST_F(FirstConnects, WhatTheHostRoutesToTheDeviceInsteadOfTheListenerStaysPackets) {
+  for (bool asks : {false, true}) {
+    lanes_.answers = asks;
+    start();
+    EXPECT_TRUE(knock());
+    if (asks) answer(tcp().opened().back());
+    EXPECT_THAT(tcp().takeGivenBack(), SizeIs(1));
+    for (int i = 0; i < 3; ++i) {
+      wait(1ms);
+      EXPECT_TRUE(comesOut(syn(50'000)));
+    }
+    EXPECT_THAT(tcp().takeGivenBack(), IsEmpty()) << "not without end";
+    wait(1s);
+    EXPECT_FALSE(comesOut(syn(50'000))) << "the client's next one crosses the tunnel";
+    EXPECT_THAT(tcp().takeGivenBack(), IsEmpty());
+    EXPECT_EQ(figures().connecting, 0u);
+    EXPECT_EQ(lanes_.alive(), 0u) << "the server is let go";
+    wait(InterceptPolicy::kLook);
+    ASSERT_THAT(tcp().taking()->avoid, SizeIs(1)) << "nor does the next one come here";
+    EXPECT_EQ(tcp().taking()->avoid[0], (StreamPair{client_, server_.address}));
+  }
 }
 
 // The rules may be lifted while it waits, for want of room.
@@ -271,6 +316,10 @@ TEST_F(FirstConnects, APeerThatDoesNotAnswerIsUsedAsWithEarly) {
   arrive();
   EXPECT_THAT(tcp().opened(), SizeIs(1));
   EXPECT_EQ(figures().accepted, 1u);
+  wait(1s);
+  EXPECT_TRUE(comesOut(syn(50'000))) << "a late copy of its SYN";
+  EXPECT_THAT(tcp().takeGivenBack(), IsEmpty());
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
 }
 
 TEST_F(FirstConnects, WhatThePeerForbidsCrossesAsPackets) {

@@ -72,48 +72,9 @@ TEST_F(PendingConnectsTest, TheListenerGetsTheSynWhenTheDestinationHasAccepted) 
   connects_.onAnswer(stream(), now_);
   EXPECT_EQ(next(), "listener 7");
   EXPECT_EQ(next(), "");
-  EXPECT_EQ(connects_.join(ends(), now_), stream());
+  EXPECT_EQ(connects_.join(ends()), stream());
   EXPECT_EQ(connects_.size(), 0u);
-  EXPECT_EQ(connects_.join(ends(), now_), std::nullopt) << "only once";
-}
-
-TEST_F(PendingConnectsTest, ALateCopyOfASynBeginsNothing) {
-  add();
-  connects_.onAnswer(stream(), now_);
-  EXPECT_EQ(next(), "listener 7");
-  wait(1s);
-  EXPECT_EQ(connects_.join(ends(), now_), stream());
-  EXPECT_EQ(connects_.find(stream()), nullptr);
-  wait(PendingConnects::kEcho - 1ms);
-  EXPECT_TRUE(connects_.isCopy({ends(), 7}));
-  EXPECT_TRUE(repeat());
-  EXPECT_EQ(next(), "");
-  EXPECT_EQ(connects_.size(), 0u);
-  wait(1ms);
-  EXPECT_EQ(expired(true), StreamHandle{});
-  EXPECT_FALSE(repeat());
-  EXPECT_EQ(connects_.deadline(), kNever);
-}
-
-TEST_F(PendingConnectsTest, OfJoinedConnectionsNoMoreAreRememberedThanMayWait) {
-  constexpr auto kMost = static_cast<uint16_t>(PendingConnects::kMost);
-  for (uint16_t port = 1; port <= kMost + 1; ++port) {
-    add(port);
-    EXPECT_EQ(connects_.join(ends(port), now_), stream(port));
-  }
-  EXPECT_TRUE(connects_.isCopy({ends(kMost), 7}));
-  EXPECT_FALSE(connects_.isCopy({ends(kMost + 1), 7}));
-  EXPECT_EQ(connects_.size(), 0u);
-}
-
-TEST_F(PendingConnectsTest, AConnectionThatBeginsAgainAfterItWasJoinedIsNew) {
-  add();
-  connects_.onAnswer(stream(), now_);
-  EXPECT_EQ(connects_.join(ends(), now_), stream());
-  EXPECT_FALSE(connects_.isCopy({ends(), 8}));
-  EXPECT_FALSE(repeat(8));
-  add();
-  EXPECT_EQ(connects_.size(), 1u);
+  EXPECT_EQ(connects_.join(ends()), std::nullopt) << "only once";
 }
 
 TEST_F(PendingConnectsTest, ARepeatedSynIsTakenAndTheNewestIsGivenBack) {
@@ -130,25 +91,6 @@ TEST_F(PendingConnectsTest, ARepeatedSynIsTakenAndTheNewestIsGivenBack) {
   EXPECT_EQ(next(), "");
   wait(1s);
   EXPECT_TRUE(repeat(8)) << "the listener's answer was lost";
-  EXPECT_EQ(next(), "listener 8");
-}
-
-TEST_F(PendingConnectsTest, ASynThatTheHostRoutesToTheDeviceIsNotGivenBackWithoutEnd) {
-  add();
-  connects_.onAnswer(stream(), now_);
-  EXPECT_EQ(next(), "listener 7");
-  for (int i = 0; i < 3; ++i) {
-    wait(1ms);
-    EXPECT_TRUE(repeat());
-    EXPECT_EQ(next(), "");
-  }
-  wait(PendingConnects::kEcho);
-  EXPECT_TRUE(repeat());
-  EXPECT_EQ(next(), "listener 7");
-  wait(1ms);
-  EXPECT_TRUE(repeat());
-  EXPECT_EQ(next(), "");
-  EXPECT_TRUE(repeat(8)) << "another one is no echo";
   EXPECT_EQ(next(), "listener 8");
 }
 
@@ -177,7 +119,7 @@ TEST_F(PendingConnectsTest, AConnectionWhoseStreamHasEndedBeforeItWasAcceptedIsK
   connects_.onReset(stream(), StreamCause::kReset, now_);
   EXPECT_EQ(connects_.find(stream()), nullptr);
   EXPECT_EQ(next(), "") << "the client knows it as accepted";
-  EXPECT_EQ(connects_.join(ends(), now_), StreamHandle{});
+  EXPECT_EQ(connects_.join(ends()), StreamHandle{});
 }
 
 TEST_F(PendingConnectsTest, AClientThatRepeatsNothingHasGivenUp) {
