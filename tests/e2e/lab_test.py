@@ -80,8 +80,8 @@ class HostState(PairCase):
                   "mkfifo /run/left": "/run/left", "ln -s /dev/null /etc/left.service": "/etc/left.service",
                   "chmod 600 /etc/hostname": "-rw------- 0:0", "echo '# left' >> /etc/hosts": "/etc/hosts",
                   "rm /etc/hostname": "- "},
-        "processes": {"setsid sleep 777 >/dev/null 2>&1 </dev/null &": "sleep 777",
-                      "setsid unshare --net sleep 778 >/dev/null 2>&1 </dev/null & sleep 0.2": "sleep 778"},
+        "processes": {"setsid sleep 777 >/dev/null 2>&1 & echo $!": "sleep 777",
+                      "setsid unshare --net sleep 778 >/dev/null 2>&1 & echo $!; sleep 0.2": "sleep 778"},
         "nftables": {f"nft '{TABLE}'": "table inet left"},
         "iptables": {"iptables -A INPUT -p udp -j ACCEPT": "-A INPUT -p udp -j ACCEPT"},
         "ip6tables": {"ip6tables -A INPUT -p udp -j ACCEPT": "-A INPUT -p udp -j ACCEPT"},
@@ -110,6 +110,8 @@ class HostState(PairCase):
                 with self.subTest(command=command):
                     done = machine.call("sh", "-c", command)
                     self.assertEqual(done.returncode, 0, done.stderr)
+                    if part == "processes":
+                        self.addCleanup(os.kill, int(done.stdout), signal.SIGTERM)
                     after = state_of(machine)
                     found = [line for line in differences(before, after) if line.startswith(f"{part}: ")]
                     self.assertTrue(any(said in line for line in found), found)
