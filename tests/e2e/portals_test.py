@@ -385,6 +385,12 @@ class TwoPortals(PortalCase):
         own = self.tcp([80], NOBODY[0])  # what the daemon itself asks
         self.assertEqual({seen[1:] for seen in self.by_lte.seen if seen[1] in (ON_LINK, ON_LTE, NOBODY[0])} - own,
                          self.tcp(OPEN, ON_LTE))
+        self.log_in("wifi")
+        self.gateway.wait_up(timeout=60)
+        self.eventually(lambda: f"{ON_LTE}: a peer is up" in self.status("lte")["portal_open"], "its page is shut")
+        asked = self.lab.client.run("curl", "-s", "-o", "/dev/null", "-w", "%{redirect_url}", f"http://{NOBODY[0]}/")
+        self.assertEqual(asked, self.page(ON_LTE))
+        self.assertEqual(self.loads(self.page(ON_LTE)), "")
         self.no_host_of_the_lan_is_seen()
 
     def test_one_login_after_the_other(self):
