@@ -6,6 +6,7 @@ import unittest
 
 from lab import Wire
 from pair_case import V4, V6, PairCase
+from unit_sandbox import sandboxed
 
 LAN = ["192.168.10.0/24", "fd00:0:0:10::/64"]
 LOOK = 3  # seconds until the daemon has seen a change of the setting; it looks once a second
@@ -44,6 +45,41 @@ class Bridges(PairCase):
                 self.call(*settings)
                 time.sleep(LOOK)
                 self.assertEqual([self.streams(address) for address in (V4, V6)], [1 - on for on in settings])
+
+    def test_the_module_is_loaded_while_the_service_runs(self):
+        """A test cannot load a module: another folder stands for what the host shows of it, where it appears later."""
+        shown = self.lab.directory / "shown"
+        for folder in ("net/ipv4/conf", "net/ipv6/conf", "module"):
+            (shown / folder).mkdir(parents=True)
+
+        def show(on):
+            self.call(on, on)
+            (shown / "module/br_netfilter").mkdir(exist_ok=True)
+            (shown / "net/bridge").mkdir(exist_ok=True)
+            for name in ("iptables", "ip6tables"):
+                (shown / f"net/bridge/bridge-nf-call-{name}").write_text(f"{on}\n", encoding="ascii")
+
+        self.call(0, 0)
+        gateway = self.lab.edge_gateway
+        gateway.stop()
+        gateway.wrapper = sandboxed(before=f"""
+            for family in ipv4 ipv6; do mount --bind /proc/sys/net/$family/conf {shown}/net/$family/conf; done
+            mount --rbind {shown}/net /proc/sys/net
+            mount --bind {shown}/module /sys/module""")
+        try:
+            gateway.start()
+            gateway.wait_up()
+            self.assertEqual([self.streams(address) for address in (V4, V6)], [1, 1])
+            for on in (1, 0, 1, 0):
+                with self.subTest(on=on):
+                    show(on)
+                    time.sleep(LOOK)
+                    self.assertEqual([self.streams(address) for address in (V4, V6)], [1 - on] * 2)
+        finally:
+            gateway.stop()
+            gateway.wrapper = []
+            gateway.start()
+            gateway.wait_up()
 
 
 if __name__ == "__main__":

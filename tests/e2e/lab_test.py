@@ -11,7 +11,9 @@ import unittest
 
 from diagnosed import DiagnosedCase
 from lab import Lab, Link, Wire, clean, run
-from pair_case import PairCase
+from lab.bare import Machine
+from lab.host_state import differences, state_of
+from pair_case import V4, PairCase
 
 
 class Links(PairCase):
@@ -65,6 +67,55 @@ class SinglePackets(PairCase):
 
 class SuperPackets(SinglePackets):
     OFFLOADS = True
+
+
+class HostState(PairCase):
+    """What a program leaves on a bare machine is seen, whatever it is, and nothing else."""
+
+    GATEWAYS = False
+    LINKS = [Wire("wifi")]
+    TABLE = "table inet left { chain input { type filter hook input priority 0; }; }"
+    LEFT = {  # {part: {what leaves something: what is said of it}}
+        "files": {"touch /etc/left": "/etc/left", "mkdir -p /var/lib/left/folder": "/var/lib/left/folder",
+                  "mkfifo /run/left": "/run/left", "ln -s /dev/null /etc/left.service": "/etc/left.service",
+                  "chmod 600 /etc/hostname": "-rw------- 0:0", "echo '# left' >> /etc/hosts": "/etc/hosts",
+                  "rm /etc/hostname": "- "},
+        "processes": {"setsid sleep 777 >/dev/null 2>&1 & echo $!": "sleep 777",
+                      "setsid unshare --net sleep 778 >/dev/null 2>&1 & echo $!; sleep 0.2": "sleep 778"},
+        "nftables": {f"nft '{TABLE}'": "table inet left"},
+        "iptables": {"iptables -A INPUT -p udp -j ACCEPT": "-A INPUT -p udp -j ACCEPT"},
+        "ip6tables": {"ip6tables -A INPUT -p udp -j ACCEPT": "-A INPUT -p udp -j ACCEPT"},
+        "address show -4": {"ip address add 192.0.2.7/32 dev lo": "192.0.2.7"},
+        "address show -6": {"ip address add 2001:db8::7/128 dev lo": "2001:db8::7"},
+        "links": {"ip link add left type bridge": "left:", "ip link set wifi0 mtu 1400": "mtu 1400"},
+        "rule list -4": {"ip rule add pref 32766 lookup main": "from all lookup main"},  # there are two by then
+        "rule list -6": {"ip -6 rule add pref 77 lookup main": "77:"},
+        "route show table all -4": {"ip route add 192.0.2.0/24 dev lo table 77": "table 77"},
+        "route show table all -6": {"ip -6 route add 2001:db8::/32 dev lo table 77": "table 77"},
+        "settings": {"sysctl -w net.ipv4.tcp_ecn=1": "ipv4/tcp_ecn:1",
+                     "sysctl -w net.netfilter.nf_conntrack_generic_timeout=77": "generic_timeout:77",
+                     "sysctl -w net.ipv6.conf.wifi0.accept_ra=2": "ipv6/conf/wifi0/accept_ra:2"},
+    }
+
+    def test_each_kind(self):
+        machine = Machine(self.lab, "bare", self.lab.edge)
+        self.addCleanup(machine.stop)
+        before = state_of(machine)
+        self.assertEqual(set(self.LEFT), set(before))
+        self.ping(V4)  # as hosts do meanwhile
+        machine.call("true")
+        self.assertEqual(differences(before, state_of(machine)), [])
+        for part, commands in self.LEFT.items():
+            for command, said in commands.items():
+                with self.subTest(command=command):
+                    done = machine.call("sh", "-c", command)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    if part == "processes":
+                        self.addCleanup(os.kill, int(done.stdout), signal.SIGTERM)
+                    after = state_of(machine)
+                    found = [line for line in differences(before, after) if line.startswith(f"{part}: ")]
+                    self.assertTrue(any(said in line for line in found), found)
+                    before = after
 
 
 class CleanUp(DiagnosedCase):

@@ -15,6 +15,7 @@ from lab.measure import iperf3
 from lab.netns import run
 from lab.services import Iperf3
 from pair_case import V4, V6, PairCase
+from unit_sandbox import sandboxed
 
 EDGE = {V4: "192.168.10.2", V6: "fd00:0:0:10::2"}  # the client, a host behind the edge
 HUB = {V4: "192.168.100.1", V6: "fd00:0:0:100::1"}  # the concentrator's addresses in the server's network
@@ -26,16 +27,6 @@ FORWARDS = [entry for to in EDGE.values() for entry in (
     {"port": 8082, "to": to, "from": ["fd77::/64" if ":" in to else "198.51.100.0/24"]})]
 ROUTER = {"nat": "on", "forwards": FORWARDS}
 ADDRESSES = (V4, V6)
-# The restrictions of systemd/braid@.service: two capabilities, no /proc/sys, and two of its folders mounted elsewhere.
-SANDBOX = """
-mount -t tmpfs tmpfs /run
-for family in ipv4 ipv6; do
-  mkdir -p /run/braid-sysctl/$family/conf
-  mount --bind /proc/sys/net/$family/conf /run/braid-sysctl/$family/conf
-done
-mount -t proc -o subset=pid proc /proc
-exec setpriv --bounding-set=-all,+net_admin,+net_raw --inh-caps=-all,+net_admin,+net_raw --no-new-privs "$@"
-"""
 
 
 def family(address):
@@ -328,7 +319,7 @@ class Router(PairCase):
         self.hub.stop()
         sysctl(hub, "all/forwarding", 0)
         self.hub.config["forwarding"] = "on"
-        self.hub.wrapper = ["unshare", "-m", "--propagation", "private", "sh", "-ec", SANDBOX, "sandbox"]
+        self.hub.wrapper = sandboxed()
         try:
             self.ready()
             self.assertEqual(sysctl(hub, "all/forwarding"), [1, 1])
@@ -342,11 +333,10 @@ class Router(PairCase):
             self.ready()
 
     def test_without_the_units_folders_the_start_names_the_remedy(self):
-        bare = "\n".join(line for line in SANDBOX.splitlines() if "--bind" not in line)
         with self.forwarder() as hub:
             self.hub.write_config()
-            done = subprocess.run(hub.words("unshare", "-m", "--propagation", "private", "sh", "-ec", bare, "sandbox",
-                                            self.lab.binary("braidd"), "--config", self.hub.path),
+            done = subprocess.run(hub.words(*sandboxed(binds=False), self.lab.binary("braidd"), "--config",
+                                            self.hub.path),
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=30)
             self.assertEqual(done.returncode, 1)
             self.assertIn("cannot switch net.ipv4.conf.all.forwarding on", done.stdout)

@@ -6,7 +6,6 @@ import dataclasses
 import fcntl
 import os
 import pathlib
-import re
 import struct
 from typing import Callable
 
@@ -150,22 +149,6 @@ class Home:
                               "-o", "/dev/null", "-w", "%{size_download}", url, check=False)
         return got == "20000"
 
-    # ---- what a host has
-
-    def state(self):
-        """{part of the host: its state} of the edge, without what changes by itself."""
-        def told(*words):
-            out = self.machine.call(*words).stdout
-            return re.sub(r" (expires|valid_lft|preferred_lft) \S+|counter packets \d+ bytes \d+| qlen \d+", "", out)
-
-        parts = {f"{what} {family}": told("ip", family, *what.split()) for family in FAMILIES
-                 for what in ("address show", "rule list", "route show table all")}
-        files = ("find /etc/braid /etc/ufw /var/lib/braid /run/braid /run/braid-host -type f -exec sha256sum {} + 2>&1 "
-                 "| sort")
-        settings = "cd /proc/sys/net; grep -sr . ipv4/ip_forward ipv4/conf ipv6/conf | grep -v stable_secret | sort"
-        return {**parts, "nftables": told("nft", "list", "ruleset"), "files": told("sh", "-c", files),
-                "settings": told("sh", "-c", settings)}
-
 
 def _networks(networks):
     return [word for network in networks for word in ("--network", network)]
@@ -227,14 +210,14 @@ def _no_carrier(home):
     return lambda: (home.client.ip("link", "set", "lan0", "up"), home.plug_client())
 
 
-@kind("one interface, in a LAN with another router", words=("--network", LAN[0]), lans=LAN[:1], pages=(V4,),
+@kind("one interface, in a LAN with another router", words=("--network", LAN[0], "--network", LAN[1]),
       routed=EVERYTHING)
 def _one_armed(home):
     home.unplug("wifi0")
     home.unplug("lte0")
     router = home.namespace("router")
     home.switch(router, "eth0")
-    home.edge.address("eth0", GATEWAY[0])
+    home.edge.address("eth0", *GATEWAY)
     home.edge.route("0.0.0.0/0", "via", "192.168.10.254")
     router.address("switch", "192.168.10.254/24")
     home.provide(router)
@@ -277,7 +260,7 @@ def _ufw(home):
     home.call("ufw", "reload")  # rules for IPv6 are complete from the first reload on
 
 
-@kind("Docker's FORWARD policy", pages=(V4,))
+@kind("Docker's FORWARD policy")
 def _docker(home):
     home.call("iptables-nft-restore", RULESETS / "docker-20.10.24.v4")
 

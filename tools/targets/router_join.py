@@ -3,6 +3,7 @@
 import re
 
 import yaml
+from lab.host_state import differences, state_of
 
 from . import option, require, target
 from ._join_hosts import CUT, GUARD, KINDS, Home
@@ -22,19 +23,9 @@ def networks_of(text):
     return sorted(yaml.safe_load(text)["device"].get("networks", []))
 
 
-def differences(before, after):
-    """Lines of what a host has now and had not, and the other way round."""
-    out = []
-    for part, text in before.items():
-        old, new = text.splitlines(), after[part].splitlines()
-        out += [f"{part}: + {line}" for line in new if line not in old]
-        out += [f"{part}: - {line}" for line in old if line not in new]
-    return out
-
-
 def fail_once(home, words, line):
     """A join on this host that fails at its last step, as no datagram leaves any more. What is left of it."""
-    before = home.state()
+    before = state_of(home.machine)
     cut, mend = CUT
     home.machine.starts(True, guard=f"{GUARD}; {cut}")
     done = home.machine.call("braidctl", *words, given=line, timeout=90)
@@ -42,7 +33,7 @@ def fail_once(home, words, line):
     home.machine.starts(True, guard=GUARD)
     if done.returncode != 1 or "was not reached by the tunnel" not in done.stderr:
         raise _Failed(f"a join that cannot end: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return differences(before, home.state())
+    return differences(before, state_of(home.machine))
 
 
 def join_on(kind):

@@ -6,6 +6,7 @@
 #include "ctl/views/format.h"
 #include "gateway/control/gateway_status.h"
 #include "gateway/control/history.h"
+#include "gateway/uplinks/portal_watch.h"
 #include "tunnel/api/status.h"
 
 namespace braid {
@@ -258,17 +259,23 @@ bool hasHosts(const Config& config) {
 
 }  // namespace
 
+// Of several portals, the first has the addresses that nobody has (planPortals()).
 void judgePortals(const Json& status, DoctorReport& report) {
+  const std::string nobodys = "http://" + PortalWatch::nobodys().front().toString() + "/";
+  std::string first;
   for (const Json& uplink : listOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::uplinks>)) {
     std::string page = textOf(uplink, kKeyOf<&UplinkStatus::portal>);
     if (page == "-") continue;
-    report.wrong({"portal",
-                  textOf(uplink, kKeyOf<&UplinkStatus::name>) +
-                      ": a captive portal waits for a login at " + page,
+    std::string name = textOf(uplink, kKeyOf<&UplinkStatus::name>);
+    std::string open = first.empty()
+                           ? nobodys + " or " + page + " at a host of the LAN"
+                           : page + " at a host of the LAN (" + nobodys +
+                                 " leads to the portal of " + first + " until the login there)";
+    report.wrong({"portal", name + ": a captive portal waits for a login at " + page,
                   "nothing else gets through by this uplink; for hosts of the LAN: " +
                       textOf(uplink, kKeyOf<&UplinkStatus::portalOpen>),
-                  "open http://192.0.2.1/ or " + page +
-                      " at a host of the LAN, or log in with another device of that network"});
+                  "open " + open + ", or log in with another device of that network"});
+    if (first.empty()) first = name;
   }
 }
 

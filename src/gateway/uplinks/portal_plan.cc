@@ -67,7 +67,8 @@ class Planner {
         return "it is not on that uplink's own link (see 'portal-check')";
     }
     if (!onLink && !(address.isV4() ? exit.v4 : exit.v6)) return "that uplink has no router";
-    return taken_.contains(address) ? "another uplink's portal comes first" : "";
+    auto first = taken_.find(address);
+    return first == taken_.end() ? "" : "it leads to the portal of " + first->second;
   }
 
   void plan(const Portal& portal, const Uplinks::Exit& exit, PortalPlan& out) {
@@ -81,7 +82,7 @@ class Planner {
       // An address that nobody has, of a family without a router there, is not worth a word.
       bool isSpare = PortalWatch::isNobodys(a) && !(a.isV4() ? exit.v4 : exit.v6);
       if (why.empty()) {
-        taken_.insert(a);
+        taken_.emplace(a, portal.uplink);
         out.rules.ways.push_back({exit.interface, exit.mark, a, {ports.begin(), ports.end()}});
         open += (open.empty() ? "" : ", ") + a.toString();
       } else if (!isSpare) {
@@ -99,7 +100,7 @@ class Planner {
   const NetworkTable& host_;
   const PortalSituation& situation_;
   std::vector<Prefix> known_;
-  std::set<Address> taken_;
+  std::map<Address, std::string> taken_;  ///< by which uplink's portal
 };
 
 }  // namespace
@@ -109,8 +110,8 @@ PortalPlan planPortals(const Config& config, const NetworkTable& host,
   PortalPlan out;
   if (portals.empty()) return out;
   Planner planner(config, host, situation);
-  for (const Portal& portal : portals)
-    for (const Uplinks::Exit& exit : situation.exits)
+  for (const Uplinks::Exit& exit : situation.exits)
+    for (const Portal& portal : portals)
       if (exit.uplink == portal.uplink) planner.plan(portal, exit, out);
   out.rules.from = lanInterfaces(config, host, situation.device);
   out.rules.markMask = situation.markMask;

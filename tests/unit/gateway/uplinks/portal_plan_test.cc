@@ -143,10 +143,38 @@ TEST_F(PortalPlanTest, WithoutAMarkTheHostsOwnRoutesLeadThere) {
   EXPECT_THAT(told(), HasSubstr("the host's own routes lead there"));
 }
 
-TEST_F(PortalPlanTest, OfTwoPortalsTheFirstHasWhatBothAsk) {
-  portals_.push_back({"lte", "http://100.70.0.1/", 80, {*Address::parse("100.70.0.1")}});
+TEST_F(PortalPlanTest, TheTwoAddressesThatNobodyHasAreOpenedForTheFamiliesOfTheUplink) {
+  situation_.exits[0].v6 = true;
+  portals_[0].addresses.clear();  // a page whose name has no address yet
+  portals_[0].port = 443;
+  EXPECT_THAT(opened(), ElementsAre("wlan0 192.0.2.1", "wlan0 3fff::1"));
+  EXPECT_EQ(told(), "TCP ports 80, 443 of 192.0.2.1, 3fff::1");
+  situation_.peerUp = true;
+  EXPECT_THAT(opened(), ElementsAre("wlan0 192.0.2.1", "wlan0 3fff::1"));
+  situation_.exits[0].v4 = false;
+  EXPECT_THAT(opened(), ElementsAre("wlan0 3fff::1"));
+}
+
+// The plan's portals are in the order of their names, which says nothing.
+TEST_F(PortalPlanTest, WhatTwoPortalsHaveLeadsToTheFirstOfTheConfiguration) {
+  portals_.insert(portals_.begin(),
+                  {"lte", "http://100.70.0.1/", 80, {*Address::parse("100.70.0.1")}});
   EXPECT_THAT(opened(), ElementsAre("wlan0 192.0.2.1", "wlan0 10.66.0.1", "wwan0 100.70.0.1"));
-  EXPECT_THAT(plan().told["lte"], HasSubstr("not 192.0.2.1: another uplink's portal comes first"));
+  EXPECT_EQ(plan().told["lte"],
+            "TCP ports 80, 443 of 100.70.0.1; not 192.0.2.1: it leads to the portal of wifi");
+  EXPECT_EQ(told(), "TCP ports 80, 443 of 192.0.2.1, 10.66.0.1");
+  portals_.pop_back();
+  EXPECT_THAT(opened(), ElementsAre("wwan0 192.0.2.1", "wwan0 100.70.0.1")) << "after the login";
+}
+
+// As two modems of one model have.
+TEST_F(PortalPlanTest, ThePageOfTwoPortalsWithOneAddressLeadsToTheFirst) {
+  link(5, "wwan0", {"10.66.0.3/16"});
+  portals_.push_back({"lte", "http://10.66.0.1/", 80, {*Address::parse("10.66.0.1")}});
+  EXPECT_THAT(opened(), ElementsAre("wlan0 192.0.2.1", "wlan0 10.66.0.1"));
+  EXPECT_EQ(plan().told["lte"],
+            "nothing is opened; not 192.0.2.1: it leads to the portal of wifi; not 10.66.0.1: it "
+            "leads to the portal of wifi");
 }
 
 }  // namespace
