@@ -224,6 +224,9 @@ def _direct(p, family):
         r"when-down is direct, and this host has no default route of IPv6", r"ip -6 route add default", kind=2,
         program="iproute2", family="IPv6", mend=lambda p: p.plug())
 def _direct6(p):
+    for number, device in enumerate(("dsl0", "lte0")):  # without public ones a host has no IPv6 that could be missed
+        p.command(p.space, f"ip address add 2001:db8:6{number}::1/64 dev {device} nodad",
+                  f"ip address del 2001:db8:6{number}::1/64 dev {device}")
     return _direct(p, "-6")
 
 
