@@ -1,7 +1,7 @@
 """The base class of the tests whose edge is a whole machine: a Debian with its own systemd, which runs the daemon and
 the programs that configure the host. With scripts/test --nightly: the Debian has to be made first (lab/boot.py)."""
 
-from guard_test import ELSEWHERE, EVERYTHING, GuardCase, InClear, Sender
+from guard_case import ELSEWHERE, EVERYTHING, GuardCase, InClear, Sender
 from lab import Wire
 from lab.boot import Machine, programs_tree
 from lab.gateway import PORT

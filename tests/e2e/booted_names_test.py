@@ -9,7 +9,7 @@ from booted_case import EVERYTHING, BootedCase
 from lab.gateway import PORT
 from lab.services import Dnsmasq
 from lab.site import PUBLIC
-from pair_case import V4, V6
+from pair_case import V4
 
 NAME, INSIDE = "hub.example.net", "files.corp.example"
 

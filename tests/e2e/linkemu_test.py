@@ -14,7 +14,6 @@ import socket
 import statistics
 import subprocess
 import tempfile
-import time
 import unittest
 
 from diagnosed import DiagnosedCase

@@ -18,9 +18,8 @@ import unittest
 from lab import Link, Wire
 from lab.gateway import PORT as GATEWAY_PORT
 from lab.lab import tune
-from lab.measure import iperf3, median
+from lab.measure import median
 from lab.netns import join
-from lab.services import Iperf3, Sshd
 from lab.site import PUBLIC
 from pair_case import V4, V6, PairCase
 

@@ -8,7 +8,7 @@ from lab.gateway import binary
 
 _OPTION = re.compile(r"(?:^|[\s,])(--?[a-z][a-z-]*)")
 _NONSENSE = "z" * 60  # so long that no key is taken for what was meant
-_KNOWN = re.compile(rf"^(?:.*: )?(\S*)'z+': unknown key; known here: (.*)$", re.MULTILINE)
+_KNOWN = re.compile(r"^(?:.*: )?(\S*)'z+': unknown key; known here: (.*)$", re.MULTILINE)
 
 
 def is_built(program):

@@ -3,8 +3,7 @@
 import json
 
 from lab.gateway import PORT, binary, merge
-from lab.netns import run
-from lab.site import PUBLIC, SERVER_LAN
+from lab.site import PUBLIC
 
 from ._broken import Setups
 

@@ -12,7 +12,7 @@ from lab.offloads import REFUSES_RUNS, damage_merged
 from lab.site import PUBLIC
 
 from ._broken import SETTLED, Setups
-from ._broken_hosts import by_ipv6, everything, lan, uplink
+from ._broken_hosts import by_ipv6, everything, lan
 
 SETUPS = Setups()
 broken = SETUPS.broken

@@ -1,7 +1,6 @@
 """Set-ups of two gateways that are broken on purpose, of all kinds. Each is really set up, and has a pattern for the
 cause and one for the remedy, which must appear in the output of doctor or in the daemon's log."""
 
-import re
 import signal
 import subprocess
 import sys

@@ -15,7 +15,7 @@ import time
 
 from . import at_least, option, require, target
 from ._leak_events import EVENTS, VARIANTS, World, sequence
-from ._leak_lab import ALLOWED, ELSEWHERE, LEAK, TUNNEL, Place
+from ._leak_lab import ALLOWED, ELSEWHERE, TUNNEL, Place
 
 EVENT_COUNT = 200
 CONTROL = 0.6  # seconds in which the look-out must see what leaves in clear

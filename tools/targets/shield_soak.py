@@ -150,8 +150,8 @@ def _virtual(hours):
 OPTIONS = [option("--minutes", at_least(MINUTES), type=int, default=MINUTES, help="of real time"),
            option("--hours", at_least(HOURS), type=int, default=HOURS, help="of virtual time")]
 PROGRAMS = ["braidd", "braidctl", "linkemu", "sim_soak"]
-LOAD = (f"soak under full load, with links that fail, addresses that change, reloads and new keys every 60 s, of real "
-        f"daemons and in virtual time: wrong bytes + resets + ")
+LOAD = ("soak under full load, with links that fail, addresses that change, reloads and new keys every 60 s, of real "
+        "daemons and in virtual time: wrong bytes + resets + ")
 
 
 @target("shield.9", f"{LOAD}growth of memory beyond {GROWTH:.0%} after the first {SETTLED // 60} minutes", "faults",

@@ -1,0 +1,3 @@
+from pair_case import Nothing
+
+__all__ = ["Nothing"]

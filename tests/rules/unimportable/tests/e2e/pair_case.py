@@ -1,0 +1,1 @@
+"""What old_test.py wants has left."""
