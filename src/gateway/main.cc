@@ -3,12 +3,12 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <new>
 
+#include "gateway/command_line.h"
 #include "gateway/daemon.h"
 #include "host/linux/files.h"
 #include "host/linux/process.h"
@@ -39,16 +39,22 @@ std::optional<braid::Config> load(const std::string& file, const braid::LoadOpti
 }
 
 int serve(int argc, char** argv) {
-  CLI::App app{"Carries packets over all uplinks at once to the gateway at the other end."};
+  braid::Program app{"braidd",
+                     "braidd " BRAID_VERSION,
+                     "Carries packets over all uplinks at once to the gateway at the other end.",
+                     {"braidd --check /etc/braid/edge.yaml        # is the configuration good?",
+                      "braidd --user braid /etc/braid/edge.yaml   # as root, without systemd"}};
   std::string file, user;
   bool check = false, coreDumps = false;
-  app.set_version_flag("--version", "braidd " BRAID_VERSION);
-  app.add_option("-c,--config,file", file, "Configuration file (YAML)")->required();
+  app.add_option("-c,--config,FILE", file, "Configuration file (YAML)")
+      ->type_name("FILE")
+      ->required();
   app.add_flag("--check", check, "Only read and check the configuration");
-  app.add_option("--user", user, "User to run as; keeps the capabilities that are needed");
+  app.add_option("--user", user, "User to run as; keeps the capabilities that are needed")
+      ->type_name("NAME");
   app.add_flag("--core-dumps", coreDumps,
                "Let a crash leave a core dump: it holds the private key");
-  CLI11_PARSE(app, argc, argv);
+  if (auto ended = app.read(argc, argv, std::cout, std::cerr)) return *ended;
 
   try {
     // The daemon's user may not be allowed to create this folder. If it is needed and still

@@ -4,14 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <stdexcept>
 
 #include "ctl/client/client.h"
+#include "gateway/command_line.h"
 #include "host/linux/files.h"
 #include "host/system.h"
 #include "web/site.h"
@@ -94,28 +95,34 @@ std::string dangerOf(const WebOptions& options) {
 }
 
 std::optional<WebOptions> readWebOptions(int argc, const char* const* argv, int& exitCode) {
-  CLI::App app{
-      "Shows what a gateway of Braid does: a live page, figures for Prometheus, and JSON."};
+  Program app{"braid-web",
+              "braid-web " BRAID_VERSION,
+              "Shows what a gateway of Braid does: a live page, figures for Prometheus, and JSON.",
+              {"braid-web             # http://127.0.0.1:9380 shows the only gateway here",
+               "braid-web edge --listen 127.0.0.1:9381   # braid@edge, at another port"}};
   WebOptions options;
   std::string socket, tokenFile;
   std::vector<std::string> listen;
-  app.set_version_flag("--version", "braid-web " BRAID_VERSION);
-  app.add_option("socket,--socket", socket,
-                 "Control socket of the daemon: a path, or NAME for /run/braid/NAME.sock");
-  app.add_option("--listen", listen, "ADDRESS:PORT to serve at, again for more; 127.0.0.1:9380");
+  app.add_option("SOCKET,--socket", socket,
+                 "Control socket of the daemon: a path, or NAME for /run/braid/NAME.sock")
+      ->type_name("SOCKET");
+  app.add_option("--listen", listen, "ADDRESS:PORT to serve at, again for more; 127.0.0.1:9380")
+      ->type_name("ADDRESS:PORT");
   app.add_option("--host", options.hosts,
-                 "Name of this host in browsers, again for more; its addresses are known");
+                 "Name of this host in browsers, again for more; its addresses are known")
+      ->type_name("NAME");
   app.add_option("--token-file", tokenFile,
-                 "File with the token that a browser or Prometheus must give");
+                 "File with the token that a browser or Prometheus must give")
+      ->type_name("FILE");
   app.add_option("--certificate", options.certificate,
-                 "Certificates for TLS (PEM), the host's own first");
-  app.add_option("--key", options.key, "Private key for TLS (PEM)");
+                 "Certificates for TLS (PEM), the host's own first")
+      ->type_name("FILE");
+  app.add_option("--key", options.key, "Private key for TLS (PEM)")->type_name("FILE");
   app.add_option("--log-level", options.logLevel, "trace, debug, info, warning, error")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    exitCode = app.exit(error);
+      ->type_name("LEVEL")
+      ->check(oneOf({"trace", "debug", "info", "warning", "error"}));
+  if (auto ended = app.read(argc, argv, std::cout, std::cerr)) {
+    exitCode = *ended;
     return std::nullopt;
   }
   if (listen.empty()) listen = {"127.0.0.1"};

@@ -127,7 +127,7 @@ table inet loss {{
         self.transfer(direction, address)  # by then the path and its MTU are known
         self.lose(self.receivers[direction], "ip6" if ":" in address else "ip")
         self.attempts(lambda: self.compare(direction, address))
-        self.assertIn("far_replay", self.receivers_gateway(direction).ctl("status"))
+        self.assertIn("far_replay", self.receivers_gateway(direction).ctl("status", "--verbose"))
 
     def compare(self, direction, address):
         self.lab.switch_ack_shim(False)

@@ -41,7 +41,8 @@ def options(*words):
 def commands(*words):
     """{words of a command: its positional arguments}, for every command that does something."""
     text = _help(*words)
-    below = [line.split()[0] for line in _section(text, "Subcommands")]
+    groups = set(re.findall(r"^([A-Z][a-z ]*):$", text, re.MULTILINE)) - {"Options", "Positionals", "Examples"}
+    below = [line.split()[0] for group in groups for line in _section(text, group)]
     if not below:
         return {words[1:]: [line.split()[0] for line in _section(text, "Positionals")]}
     found = {}

@@ -278,7 +278,7 @@ class Lab:
             ended = gateway.process.poll() if gateway.process else "not running"
             parts.append(f"--- {gateway.name}: " + ("running" if ended is None else f"ended with {ended}"))
             with contextlib.suppress(RuntimeError, OSError, subprocess.TimeoutExpired):
-                parts.append(gateway.ctl("status"))
+                parts.append(gateway.ctl("status", "--verbose"))
         with contextlib.suppress(OSError, ValueError):
             links = self.links.stats()["links"] if self.links else {}
             parts += ["--- links", *(f"{name}: {json.dumps(link)}" for name, link in links.items())]

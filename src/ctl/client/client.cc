@@ -1,6 +1,8 @@
 #include "ctl/client/client.h"
 
+#include <grp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
@@ -12,22 +14,44 @@
 #include <stdexcept>
 #include <vector>
 
+#include "ctl/client/service.h"
 #include "host/system.h"
 
 namespace braid {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr timeval kTimeout{5, 0};
 constexpr size_t kMaxAnswer = 16 << 20;  // twice the largest answer that a daemon sends
 
+// The command that starts the daemon of /etc/braid/NAME.yaml.
+std::string startCommand(const std::string& name) {
+  return hasSystemd() ? "systemctl start braid@" + name : "braidd /etc/braid/" + name + ".yaml";
+}
+
+// Names the group that owns the socket; of one that cannot be seen, that of its folder.
+std::string noPermission(const std::string& path) {
+  struct stat info {};
+  const bool known =
+      stat(path.c_str(), &info) == 0 || stat(fs::path(path).parent_path().c_str(), &info) == 0;
+  const group* owner = known && info.st_gid != 0 ? getgrgid(info.st_gid) : nullptr;
+  const std::string name = owner ? owner->gr_name : "";
+  return "no permission for " + path + "; use sudo" +
+         (owner ? ", or join group " + name + ": sudo usermod -aG " + name + " $USER" : "");
+}
+
 [[noreturn]] void failConnect(const std::string& socket, int error) {
+  const fs::path path = socket;
   switch (error) {
     case ENOENT:
     case ECONNREFUSED:
-      throw std::runtime_error("no daemon answers at " + socket +
-                               "; is it running? (systemctl status 'braid@*')");
+      throw std::runtime_error("no daemon answers at " + socket + "; start it" +
+                               (path.parent_path() == kRunFolder
+                                    ? ": " + startCommand(path.stem().string())
+                                    : ", or correct --socket"));
     case EACCES:
-      throw NoPermission("no permission for " + socket + "; use root or join the socket's group");
+      throw NoPermission(noPermission(socket));
     default:
       throw std::runtime_error(socket + ": " + std::strerror(error) + "; is the daemon running?");
   }
@@ -99,6 +123,23 @@ nlohmann::json request(const std::string& socket, const nlohmann::json& line, in
                                : socket + ": refused without a reason");
 }
 
+// The stems of the files of a folder with that extension, in order.
+std::vector<std::string> namesIn(const std::string& folder, const char* extension,
+                                 std::error_code& error) {
+  std::vector<std::string> out;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == extension) out.push_back(entry.path().stem().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// " a b"
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += " " + name;
+  return out;
+}
+
 }  // namespace
 
 std::string configFile(const std::string& given) {
@@ -106,24 +147,23 @@ std::string configFile(const std::string& given) {
   return isPath ? given : std::string(kConfigFolder) + "/" + given + ".yaml";
 }
 
-std::string findSocket(const std::string& given, const std::string& folder) {
-  namespace fs = std::filesystem;
+std::string findSocket(const std::string& given, const std::string& folder,
+                       const std::string& configs) {
   if (given.find('/') != std::string::npos) return given;
   if (!given.empty()) return folder + "/" + given + (given.ends_with(".sock") ? "" : ".sock");
-  std::vector<std::string> found;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".sock") found.push_back(entry.path().string());
-  }
-  if (found.size() == 1) return found[0];
-  if (found.empty()) {
-    throw std::runtime_error("no control socket in " + folder +
-                             "; is a daemon running? Name another with --socket");
-  }
-  std::sort(found.begin(), found.end());
-  std::string names;
-  for (const std::string& path : found) names += " " + fs::path(path).stem().string();
-  throw std::runtime_error("several daemons run; name one with --socket:" + names);
+  const std::vector<std::string> found = namesIn(folder, ".sock", error);
+  if (error == std::errc::permission_denied) throw NoPermission(noPermission(folder));
+  if (found.size() == 1) return folder + "/" + found[0] + ".sock";
+  if (!found.empty())
+    throw std::runtime_error("several daemons run; name one with --socket:" + joined(found));
+  std::error_code ignored;
+  const std::vector<std::string> gateways = namesIn(configs, ".yaml", ignored);
+  throw std::runtime_error(
+      "no control socket in " + folder + ": no daemon runs; " +
+      (gateways.empty()       ? "'braidctl setup' or 'braidctl join' makes a gateway"
+       : gateways.size() == 1 ? "start it: " + startCommand(gateways[0])
+                              : "start one: " + startCommand("NAME") + ", of" + joined(gateways)));
 }
 
 nlohmann::json ask(const std::string& socket, const std::string& cmd, int descriptor) {

@@ -6,10 +6,9 @@
 
 namespace braid {
 
-/// Exit codes of braidctl.
+/// Exit codes of braidctl, beside kExitUsage.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;  ///< not done; the reason is on the error stream
-inline constexpr int kExitUsage = 2;    ///< the command line is wrong
 inline constexpr int kExitUnknown = 2;  ///< doctor could not check anything, or not everything
 
 /// The folder of the configurations.
@@ -21,9 +20,10 @@ inline constexpr char kRunFolder[] = "/run/braid";
 std::string configFile(const std::string& given);
 
 /// The path of the socket that the user means. A path stays as it is; a bare name means NAME.sock
-/// in `folder`; empty means the only *.sock there. Throws std::runtime_error when there is none, or
-/// more than one.
-std::string findSocket(const std::string& given, const std::string& folder = kRunFolder);
+/// in `folder`; empty means the only *.sock there. Throws NoPermission, or std::runtime_error when
+/// there is none, or more than one. `configs`: the folder of the gateways that could be started.
+std::string findSocket(const std::string& given, const std::string& folder = kRunFolder,
+                       const std::string& configs = kConfigFolder);
 
 /// A socket that this process may not use: a daemon may run, and may not.
 class NoPermission : public std::runtime_error {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <csignal>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
@@ -77,11 +78,22 @@ nlohmann::json loadResult(const std::vector<LoadSample>& samples, size_t ended) 
   return out;
 }
 
+namespace {
+bool hasAnswered(const nlohmann::json& run) {
+  return numberOf(run, "bytes_per_s") > 0;
+}
+}  // namespace
+
 std::string loadText(const nlohmann::json& result) {
   Table table({"PATH", ">THROUGHPUT", ">LOSS", ">RTT IDLE", ">RTT LOADED", ">SENT"});
   for (const auto& run : listOf(result, "runs")) {
     std::string path = textOf(run, "path");
-    table.add({path == "-" ? "all" : path, formatRate(numberOf(run, "bytes_per_s")),
+    if (path == "-") path = "all";
+    if (const std::string state = wordOf(run, "state"); !state.empty() || !hasAnswered(run)) {
+      table.add({path, state.empty() ? "no answer" : "down", "-", "-", "-", "-"});
+      continue;
+    }
+    table.add({path, formatRate(numberOf(run, "bytes_per_s")),
                formatFraction(numberOf(run, "loss")),
                formatMilliseconds(numberOf(run, "idle_rtt_ms")),
                formatMilliseconds(numberOf(run, "loaded_rtt_ms")),
@@ -155,20 +167,29 @@ Json peerOf(const Json& status, const std::string& name) {
 }
 
 struct Paths {
-  std::vector<std::string> all;      ///< usable ones, each once
-  std::vector<std::string> metered;  ///< those of `all` that are metered
+  std::vector<std::string> all;             ///< usable ones, each once
+  std::vector<std::string> metered;         ///< those of `all` that are metered
+  std::map<std::string, std::string> down;  ///< the others, with their state ("failed")
 };
+
+std::string pathName(const Json& subflow) {
+  std::string name = textOf(subflow, kKeyOf<&SubflowStatus::uplink>);
+  return name == "-" ? textOf(subflow, kKeyOf<&SubflowStatus::remote>) : name;
+}
 
 Paths pathsOf(const Json& peer) {
   Paths out;
   for (const Json& s : listOf(peer, "subflows")) {
-    if (textOf(s, kKeyOf<&SubflowStatus::state>) != "active") continue;
-    std::string name = textOf(s, kKeyOf<&SubflowStatus::uplink>);
-    if (name == "-") name = textOf(s, kKeyOf<&SubflowStatus::remote>);
+    const std::string name = pathName(s), state = textOf(s, kKeyOf<&SubflowStatus::state>);
+    if (state != "active") {
+      out.down.emplace(name, state);
+      continue;
+    }
     if (std::find(out.all.begin(), out.all.end(), name) != out.all.end()) continue;
     out.all.push_back(name);
     if (textOf(s, "use") == "metered") out.metered.push_back(name);
   }
+  for (const std::string& name : out.all) out.down.erase(name);
   return out;
 }
 
@@ -229,6 +250,14 @@ Json measure(const TestWish& wish, const std::string& socket, const std::string&
   return result;
 }
 
+// Of a path that does not answer: nothing is known, and its state says why.
+Json downResult(const std::string& path, const std::string& state) {
+  Json result = loadResult({}, 0);
+  result["path"] = path;
+  result["state"] = state;
+  return result;
+}
+
 }  // namespace
 
 bool isTerminal(const std::ostream& out) {
@@ -252,10 +281,15 @@ void testPaths(const TestWish& wish, std::ostream& out) {
     throw std::runtime_error("all paths to " + name + " are metered; --metered measures them");
   Interrupts interrupts;
   Json result{{"peer", name}, {"runs", Json::array()}};
-  for (const std::string& path : meant)
-    result["runs"].push_back(measure(wish, socket, name, path, left, out));
-  if (wish.paths.empty() && meant.size() > 1)
-    result["runs"].push_back(measure(wish, socket, name, "", left, out));
+  const bool measuresAll = wish.paths.empty() && meant.size() > 1;
+  if (wish.paths.empty())
+    for (const auto& [path, state] : paths.down) meant.push_back(path);
+  for (const std::string& path : meant) {
+    auto down = paths.down.find(path);
+    result["runs"].push_back(down == paths.down.end() ? measure(wish, socket, name, path, left, out)
+                                                      : downResult(path, down->second));
+  }
+  if (measuresAll) result["runs"].push_back(measure(wish, socket, name, "", left, out));
   out << (wish.json ? prettyJson(result) : loadText(result));
 }
 

@@ -28,7 +28,8 @@ LoadSample loadSample(const nlohmann::json& answer, const std::string& path,
 /// `ended`: index of the last sample taken while it ran.
 nlohmann::json loadResult(const std::vector<LoadSample>& samples, size_t ended);
 
-/// The runs as a table: each is {"path", and the members of loadResult()}.
+/// The runs as a table: each is {"path", and the members of loadResult()}. One with "state" was not
+/// measured because the path was down; one without throughput has had no answer.
 std::string loadText(const nlohmann::json& result);
 
 /// "[#####     ] wifi  52.1 Mbit/s": `part` from 0 to 1.

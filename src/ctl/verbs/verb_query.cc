@@ -15,12 +15,13 @@
 
 namespace braid {
 
-void query(const std::string& cmd, const std::string& socket, bool json, std::ostream& out) {
+void query(const std::string& cmd, const std::string& socket, bool json, std::ostream& out,
+           bool verbose) {
   nlohmann::json answer = ask(findSocket(socket), cmd);
   if (json) {
     out << prettyJson(answer);
   } else if (cmd == "status") {
-    out << statusText(answer);
+    out << (verbose ? verboseStatusText(answer) : statusText(answer));
   } else if (cmd == "paths") {
     out << pathsText(answer);
   } else if (cmd == "flows") {

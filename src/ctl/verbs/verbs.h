@@ -19,8 +19,9 @@ int runBraidctl(int argc, const char* const* argv, std::ostream& out, std::ostre
 
 /// Sends `cmd` (status, paths, flows, peers, reload) to the daemon and prints the answer as a
 /// table, or with `json` as it is. `socket`: a path, a name (edge: /run/braid/edge.sock), or empty
-/// for the only socket in /run/braid.
-void query(const std::string& cmd, const std::string& socket, bool json, std::ostream& out);
+/// for the only socket in /run/braid. `verbose`: the inside of the gateway as well, for status.
+void query(const std::string& cmd, const std::string& socket, bool json, std::ostream& out,
+           bool verbose = false);
 /// Prints what proactive recovery does for all peers, or for the peer with this name.
 void recovery(const std::string& peer, const std::string& socket, bool json, std::ostream& out);
 /// Makes the daemon append the recovery trace to this file. The caller must be allowed to write it.

@@ -140,19 +140,43 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::toString() const {
+namespace {
+
+// The first `columns` characters of a text, the last of them "~" if it has more.
+std::string cut(const std::string& text, size_t columns) {
+  if (width(text) <= columns) return text;
+  size_t end = 0;
+  for (size_t seen = 0; end < text.size(); ++end)
+    if ((static_cast<unsigned char>(text[end]) & 0xc0) != 0x80 && seen++ + 1 >= columns) break;
+  return text.substr(0, end) + "~";
+}
+
+}  // namespace
+
+std::string Table::toString(size_t columns) const {
   std::vector<size_t> widths;
   for (size_t i = 0; i < titles_.size(); ++i) {
     size_t widest = width(titles_[i]);
     for (const auto& row : rows_) widest = std::max(widest, width(row[i]));
     widths.push_back(widest);
   }
+  size_t all = 2 * (widths.size() - 1);
+  for (size_t each : widths) all += each;
+  for (; all > columns; --all) {
+    size_t widest = widths.size();
+    for (size_t i = 0; i < widths.size(); ++i) {
+      const bool canShrink = !right_[i] && widths[i] > width(titles_[i]);
+      if (canShrink && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
+    }
+    if (widest == widths.size()) break;
+    --widths[widest];
+  }
   std::string text;
   auto line = [&](const std::vector<std::string>& cells) {
     std::string out;
     for (size_t i = 0; i < cells.size(); ++i) {
-      std::string pad(widths[i] - width(cells[i]), ' ');
-      out += (i > 0 ? "  " : "") + (right_[i] ? pad + cells[i] : cells[i] + pad);
+      std::string shown = cut(cells[i], widths[i]), pad(widths[i] - width(shown), ' ');
+      out += (i > 0 ? "  " : "") + (right_[i] ? pad + shown : shown + pad);
     }
     text += out.substr(0, out.find_last_not_of(' ') + 1) + "\n";
   };

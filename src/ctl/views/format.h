@@ -43,8 +43,10 @@ class Table {
   /// Adds a row with at most as many cells as there are titles; missing ones are empty.
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
-  /// The lines with their line ends and without leading blanks.
-  std::string toString() const;
+  /// The lines with their line ends and without leading blanks. Where they would have more than
+  /// `columns`, cells of words are cut, those of the widest column first; a cut cell ends in "~".
+  /// Numbers and titles are never cut.
+  std::string toString(size_t columns = std::numeric_limits<size_t>::max()) const;
 
  private:
   std::vector<std::string> titles_;

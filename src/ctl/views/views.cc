@@ -92,7 +92,7 @@ std::string streamsText(const nlohmann::json& streams) {
 
 }  // namespace
 
-std::string statusText(const nlohmann::json& answer) {
+std::string verboseStatusText(const nlohmann::json& answer) {
   nlohmann::json gateway = fieldOf(answer, "gateway");
   std::string text = "braidd " + cell<&GatewayStatus::version>(gateway) + ", up " +
                      cell<&GatewayStatus::uptime>(gateway) + ", process " +
@@ -164,6 +164,67 @@ std::string peersText(const nlohmann::json& answer) {
                cell<&PeerStatus::keyEpoch>(peer), cell<&PeerStatus::pin>(peer)});
   }
   return table.empty() ? "no peers\n" : table.toString();
+}
+
+namespace {
+
+constexpr size_t kColumns = 100;  // of statusText()
+
+// "wifi"; at the side that listens the peer's address and port.
+std::string pathName(const nlohmann::json& subflow) {
+  std::string uplink = cell<&SubflowStatus::uplink>(subflow);
+  return uplink == "-" ? cell<&SubflowStatus::remote>(subflow) : uplink;
+}
+
+std::string fewPeersText(const nlohmann::json& answer) {
+  Table table({"PEER", "STATE", ">FOR", ">FLOWS", ">SENT", ">RECEIVED", ">REPAIRED"});
+  for (const auto& peer : listOf(answer, "peers")) {
+    const bool up = flagOf(peer, kKeyOf<&PeerStatus::up>);
+    table.add({cell<&PeerStatus::name>(peer), stateText(peer),
+               up ? cell<&PeerStatus::age>(peer) : "-", cell<&PeerStatus::flowCount>(peer),
+               cell<&CarriedCounts::sentBytes>(peer), cell<&CarriedCounts::receivedBytes>(peer),
+               cell<&PeerStatus::retransmitted>(peer)});
+  }
+  return table.empty() ? "no peers\n" : table.toString(kColumns);
+}
+
+// Of a path that does not answer, what was measured is of the past, and is not shown.
+std::string fewPathsText(const nlohmann::json& answer) {
+  Table table({"PEER", "PATH", "STATE", ">RTT", ">QUEUE", ">LOST", ">RATE", ">SENT", ">RECEIVED"});
+  for (const auto& peer : listOf(answer, "peers")) {
+    for (const auto& s : listOf(peer, "subflows")) {
+      const std::string state = cell<&SubflowStatus::state>(s);
+      const bool alive = state == "active";
+      auto ifAlive = [&](const std::string& text) { return alive ? text : "-"; };
+      table.add({cell<&PeerStatus::name>(peer), pathName(s), state,
+                 ifAlive(cell<&SubflowStatus::srtt>(s)),
+                 ifAlive(cell<&SubflowStatus::queueDelay>(s)),
+                 ifAlive(formatShare(countOf(s, kKeyOf<&SubflowStatus::lostPackets>),
+                                     countOf(s, kKeyOf<&SubflowStatus::sentPackets>))),
+                 ifAlive(cell<&SubflowStatus::deliveryRate>(s)), cell<&SubflowStatus::sentBytes>(s),
+                 cell<&SubflowStatus::receivedBytes>(s)});
+    }
+  }
+  return table.empty() ? "no paths\n" : table.toString(kColumns);
+}
+
+std::string fewUplinksText(const nlohmann::json& gateway) {
+  Table table({"UPLINK", "INTERFACE", "STATE", "USE"});
+  for (const auto& uplink : listOf(gateway, kKeyOf<&GatewayStatus::uplinks>)) {
+    table.add({cell<&UplinkStatus::name>(uplink), cell<&UplinkStatus::interface>(uplink),
+               flagOf(uplink, kKeyOf<&UplinkStatus::up>) ? "up" : "down", useText(uplink)});
+  }
+  return table.empty() ? "" : "\n" + table.toString(kColumns);
+}
+
+}  // namespace
+
+std::string statusText(const nlohmann::json& answer) {
+  nlohmann::json gateway = fieldOf(answer, "gateway");
+  return "braidd " + cell<&GatewayStatus::version>(gateway) + ", up " +
+         cell<&GatewayStatus::uptime>(gateway) + ", device " +
+         cell<&GatewayStatus::device>(gateway) + "\n\n" + fewPeersText(answer) + "\n" +
+         fewPathsText(answer) + fewUplinksText(gateway);
 }
 
 namespace {

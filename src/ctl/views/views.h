@@ -10,7 +10,10 @@
 
 namespace braid {
 
+/// What an operator asks first: peers, paths, uplinks; at most 100 columns wide.
 std::string statusText(const nlohmann::json& answer);
+/// The inside of the gateway as well, as wide as its figures are.
+std::string verboseStatusText(const nlohmann::json& answer);
 std::string peersText(const nlohmann::json& answer);
 std::string pathsText(const nlohmann::json& answer);
 std::string recoveryText(const nlohmann::json& answer);

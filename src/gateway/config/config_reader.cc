@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/nearest_word.h"
 #include "gateway/config/settings.h"
 #include "gateway/config/units.h"
 
@@ -58,27 +59,9 @@ std::string placeholderRemedy(const std::string& key) {
   return "put the value of this gateway";
 }
 
-// Number of single-letter edits between two short words; only values up to 2 matter.
-size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({change, row[j] + 1, row[j - 1] + 1}));
-    }
-  }
-  return row.back();
-}
-
 std::string unknownKeyRemedy(std::string_view text, std::span<const std::string_view> known) {
-  constexpr size_t kLongestKey = 40;
-  if (text.size() <= kLongestKey) {
-    for (std::string_view word : known) {
-      if (editDistance(text, word) <= 2) return "did you mean '" + std::string(word) + "'?";
-    }
-  }
+  if (std::string_view meant = nearestWord(text, known); !meant.empty())
+    return "did you mean '" + std::string(meant) + "'?";
   return "known here: " + joined(known);
 }
 

@@ -17,6 +17,7 @@
 
 #include "ctl/client/client.h"
 #include "ctl/join/new_gateway.h"
+#include "gateway/command_line.h"
 #include "gateway/control/control.h"
 #include "gateway/join/invitation.h"
 #include "tests/temporary_folder.h"
@@ -67,6 +68,9 @@ class Daemon : public ControlHandler {
     subflow.uplink = "wifi";
     subflow.state = "active";
     subflow.deliveredBytes = delivered += 1000;
+    SubflowStatus& dead = peer.subflows.emplace_back();
+    dead.uplink = "lte";
+    dead.state = "failed";
     return peer;
   }
   GatewayStatus gatewayStatus() override {
@@ -119,6 +123,9 @@ TEST_F(Cli, AsksADaemon) {
   Daemon daemon(path);
   EXPECT_EQ(run({"status", "--socket", path}), kExitOk);
   EXPECT_THAT(out_.str(), StartsWith("braidd 9.9, up 0 s"));
+  EXPECT_THAT(out_.str(), testing::Not(HasSubstr("process")));
+  EXPECT_EQ(run({"status", "--verbose", "--socket", path}), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("up 0 s, process"));
   EXPECT_EQ(run({"status", "--json", "--socket", path}), kExitOk);
   EXPECT_EQ(nlohmann::json::parse(out_.str())["peers"][0]["name"], "hub");
   for (const char* verb : {"paths", "flows", "peers"}) {
@@ -255,12 +262,21 @@ TEST_F(Cli, MeasuresEachPath) {
   EXPECT_EQ(run({"test", "--socket", path}), kExitOk) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("to hub, through the tunnel"));
   EXPECT_THAT(out_.str(), HasSubstr("wifi"));
+  EXPECT_THAT(out_.str(), testing::ContainsRegex("lte +down +- +- +- +-\n"));
   EXPECT_EQ(run({"test", "hub", "--path", "wifi", "--json", "--socket", path}), kExitOk)
       << err_.str();
   nlohmann::json answer = nlohmann::json::parse(out_.str());
   ASSERT_EQ(answer["runs"].size(), 1u);
   EXPECT_GT(answer["runs"][0]["bytes_per_s"].get<double>(), 0);
   EXPECT_EQ(daemon.tests, (std::vector<std::string>{"hub wifi", "hub wifi"}));
+  EXPECT_EQ(run({"test", "--path", "lte", "--path", "wifi", "--json", "--socket", path}), kExitOk)
+      << err_.str();
+  answer = nlohmann::json::parse(out_.str());
+  ASSERT_EQ(answer["runs"].size(), 2u) << "--path may be repeated";
+  nlohmann::json dead = answer["runs"][0];
+  EXPECT_EQ(dead["state"], "failed");
+  EXPECT_TRUE(dead["bytes_per_s"].is_null()) << "nothing is known, which is not 0";
+  EXPECT_EQ(daemon.tests.size(), 3u) << "a path that is down is not filled";
   EXPECT_EQ(run({"test", "nobody", "--socket", path}), kExitFailure);
   EXPECT_EQ(err_.str(), "no peer 'nobody'; up: hub\n");
   EXPECT_EQ(run({"test", "--seconds", "61", "--socket", path}), kExitUsage);
@@ -340,27 +356,14 @@ TEST_F(Cli, LetsTheDaemonTraceIntoAFileOfTheCaller) {
 
 TEST_F(Cli, NoDaemon) {
   EXPECT_EQ(run({"status", "--socket", (folder_ / "none.sock").string()}), kExitFailure);
-  EXPECT_THAT(err_.str(), HasSubstr("no daemon answers at"));
+  EXPECT_EQ(err_.str(), "no daemon answers at " + (folder_ / "none.sock").string() +
+                            "; start it, or correct --socket\n");
   EXPECT_EQ(out_.str(), "");
-}
-
-TEST_F(Cli, FindsTheOnlySocket) {
-  auto error = [&] {
-    try {
-      return findSocket("", folder_);
-    } catch (const std::runtime_error& e) {
-      return std::string(e.what());
-    }
-  };
-  EXPECT_THAT(error(), StartsWith("no control socket in"));
-  std::ofstream(folder_ / "notes.txt");
-  std::ofstream(folder_ / "b.sock");
-  EXPECT_EQ(findSocket("", folder_), folder_ / "b.sock");
-  std::ofstream(folder_ / "a.sock");
-  EXPECT_EQ(error(), "several daemons run; name one with --socket: a b");
-  EXPECT_EQ(findSocket("a", folder_), folder_ / "a.sock");
-  EXPECT_EQ(findSocket("a.sock", folder_), folder_ / "a.sock");
-  EXPECT_EQ(findSocket("./a.sock", folder_), "./a.sock");
+  EXPECT_EQ(run({"status", "--socket", "none"}), kExitFailure);
+  EXPECT_THAT(err_.str(), testing::AnyOf(StartsWith("no daemon answers at /run/braid/none.sock; "
+                                                    "start it: systemctl start braid@none\n"),
+                                         StartsWith("no daemon answers at /run/braid/none.sock; "
+                                                    "start it: braidd /etc/braid/none.yaml\n")));
 }
 
 TEST_F(Cli, MakesKeysAndShowsPins) {
@@ -445,10 +448,40 @@ TEST_F(Cli, UsageErrors) {
     EXPECT_EQ(run(words), kExitUsage) << (words.empty() ? "" : words[0]);
     EXPECT_FALSE(err_.str().empty());
   }
-  EXPECT_EQ(run({"--help"}), kExitOk);
-  EXPECT_THAT(out_.str(), HasSubstr("keygen"));
   EXPECT_EQ(run({"version"}), kExitOk);
   EXPECT_THAT(out_.str(), StartsWith("braidctl "));
+  const std::string version = out_.str();
+  EXPECT_EQ(run({"--version"}), kExitOk);
+  EXPECT_EQ(out_.str(), version);
+}
+
+TEST_F(Cli, HelpBeginsWithTheFirstSteps) {
+  EXPECT_EQ(run({"--help"}), kExitOk);
+  const std::string help = out_.str();
+  size_t before = 0;
+  for (const char* part :
+       {"Usage: braidctl VERB ...", "\nFirst steps:\n", "\n  setup ", "\n  invite ", "\n  join ",
+        "\n  check ", "\n  doctor ", "\nWhat a gateway does:\n", "\n  status ", "\n  recovery ",
+        "\nKeeping it:\n", "\n  reload ", "\n  version ", "\nExamples:\n", "\n  braidctl setup "}) {
+    const size_t at = help.find(part, before);
+    ASSERT_NE(at, std::string::npos) << part << " behind the others in\n" << help;
+    before = at;
+  }
+}
+
+TEST_F(Cli, AnUnknownVerbSuggestsTheNearest) {
+  EXPECT_EQ(run({"statu"}), kExitUsage);
+  EXPECT_EQ(err_.str(),
+            "braidctl: there is no verb statu; did you mean status? 'braidctl --help' lists all\n");
+  EXPECT_EQ(run({"status", "--jsno"}), kExitUsage);
+  EXPECT_EQ(err_.str(),
+            "braidctl status: there is no option --jsno; did you mean --json?\n"
+            "usage: braidctl status [--verbose] [--json] [--socket SOCKET]\n");
+  EXPECT_EQ(run({"explain", "--since", "2h"}), kExitUsage);
+  EXPECT_THAT(err_.str(), StartsWith("braidctl explain: --since must be a time from 1s to 1h, such "
+                                     "as 10m, not '2h'\nusage: "));
+  EXPECT_EQ(run({"setup", "--port", "99999"}), kExitUsage);
+  EXPECT_THAT(err_.str(), StartsWith("braidctl setup: --port must be a number from 1 to 65535"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "ctl/views/format.h"
 #include "gateway/control/status_json.h"
@@ -106,14 +107,14 @@ TEST(Views, FlowsThatAreNotListedAreCounted) {
   EXPECT_TRUE(flowsText(flowsJson(tunnel)).ends_with("\nhub: 2 more flows are not listed\n"));
 }
 
-TEST(Views, Status) {
+TEST(Views, VerboseStatus) {
   GatewayStatus gateway;
   gateway.version = "0.1.0", gateway.config = "/etc/braid/edge.yaml", gateway.pin = "sha256:y",
   gateway.pid = 812;
   gateway.device = "braid0", gateway.mode = "tun", gateway.deviceMtu = 1420, gateway.uptime = 7500s;
   gateway.uplinks = {{"wifi", "wlan0", true, {"192.0.2.7", "2001:db8::7"}, ""},
                      {"mobile", "wwan0", false, {}, "", "backup"}};
-  std::string text = statusText(statusJson(gateway, exampleTunnel()));
+  std::string text = verboseStatusText(statusJson(gateway, exampleTunnel()));
   EXPECT_TRUE(
       text.starts_with("braidd 0.1.0, up 2 h 5 min, process 812\n"
                        "config  /etc/braid/edge.yaml\n"
@@ -130,14 +131,73 @@ TEST(Views, Status) {
       << text;
   gateway.uplinks[0].resolvers = {"192.0.2.53", "2001:db8::53"};
   gateway.uplinks[0].resolversFrom = "systemd-resolved";
-  text = statusText(statusJson(gateway, exampleTunnel()));
+  text = verboseStatusText(statusJson(gateway, exampleTunnel()));
   EXPECT_NE(text.find("pin     sha256:y\nnames   over wifi by 192.0.2.53, 2001:db8::53 "
                       "(systemd-resolved)\n\n"),
             std::string::npos)
       << text;
   gateway.drops.overflowed = 3;
-  text = statusText(statusJson(gateway, exampleTunnel()));
+  text = verboseStatusText(statusJson(gateway, exampleTunnel()));
   EXPECT_TRUE(text.ends_with("\ndropped between kernel and tunnel:  socket_overflow 3\n")) << text;
+}
+
+TEST(Views, StatusIsWhatAnOperatorAsksFirst) {
+  GatewayStatus gateway;
+  gateway.version = "0.1.0", gateway.device = "braid0", gateway.uptime = 7500s;
+  gateway.uplinks = {{"wifi", "wlan0", true, {"192.0.2.7", "2001:db8::7"}, ""},
+                     {"mobile", "wwan0", false, {}, "", "backup"}};
+  TunnelStatus tunnel = exampleTunnel();
+  SubflowStatus dead = tunnel.peers[0].subflows[0];
+  dead.uplink = "mobile", dead.state = "failed";
+  tunnel.peers[0].subflows.push_back(dead);
+  EXPECT_EQ(statusText(statusJson(gateway, tunnel)),
+            "braidd 0.1.0, up 2 h 5 min, device braid0\n"
+            "\n"
+            "PEER  STATE         FOR  FLOWS      SENT  RECEIVED  REPAIRED\n"
+            "hub   up     3 min 20 s      1  2.00 KiB  20.0 MiB         3\n"
+            "\n"
+            "PEER  PATH    STATE       RTT    QUEUE    LOST         RATE      SENT  RECEIVED\n"
+            "hub   wifi    active  12.5 ms  2.50 ms  1.50 %  93.2 Mbit/s  2.93 KiB       0 B\n"
+            "hub   mobile  failed        -        -       -            -  2.93 KiB       0 B\n"
+            "\n"
+            "UPLINK  INTERFACE  STATE  USE\n"
+            "wifi    wlan0      up     normal\n"
+            "mobile  wwan0      down   backup\n");
+}
+
+TEST(Views, StatusHasNoLineOverAHundredColumns) {
+  constexpr size_t kLongestName = 32;
+  GatewayStatus gateway;
+  gateway.version = "0.1.0+1234.gabcdef012", gateway.device = std::string(15, 'd');
+  gateway.uptime = 9999h;
+  gateway.uplinks = {{std::string(kLongestName, 'u'),
+                      std::string(15, 'i'),
+                      true,
+                      {},
+                      "",
+                      "metered",
+                      100,
+                      125'000'000,
+                      125'000'000,
+                      {{{99'000'000'000, 100'000'000'000, true}, 1'782'864'000}}}};
+  TunnelStatus tunnel = exampleTunnel();
+  PeerStatus& peer = tunnel.peers[0];
+  peer.name = std::string(kLongestName, 'p'), peer.group = "g", peer.inUse = false;
+  peer.sentBytes = peer.receivedBytes = uint64_t{1} << 60, peer.retransmitted = 999'999'999'999;
+  peer.flowCount = 999'999, peer.age = 9999h;
+  SubflowStatus& s = peer.subflows[0];
+  s.uplink = std::string(kLongestName, 'u'), s.srtt = 9999ms, s.queueDelay = 9999ms;
+  s.deliveryRate = 1.2e9, s.sentBytes = s.receivedBytes = uint64_t{1} << 60;
+  peer.subflows.push_back(s);
+  peer.subflows[1].uplink.clear();
+  peer.subflows[1].remote = "[2001:db8:1111:2222:3333:4444:5555:6666]:65535";
+  peer.subflows[1].state = "validating";
+  const std::string text = statusText(statusJson(gateway, tunnel));
+  std::istringstream lines(text);
+  size_t widest = 0;
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
+  EXPECT_EQ(widest, 100u) << text;
+  EXPECT_NE(text.find("~"), std::string::npos) << "a cut name says so";
 }
 
 TEST(Views, StatusTellsPreferences) {
@@ -156,7 +216,7 @@ TEST(Views, StatusTellsPreferences) {
        {{{3'500'000'000, 10'000'000'000, false}, until}}},
       {"sat", "eth2", true, {}, "", "metered", 1, 0, 0, {{{10'000'000, 10'000'000, true}, until}}},
       {"dsl", "eth1", true, {}, "", "normal", 3, 625'000, 0, {}}};
-  std::string text = statusText(statusJson(gateway, {}));
+  std::string text = verboseStatusText(statusJson(gateway, {}));
   std::string date = formatDate(static_cast<double>(until));
   for (const std::string& part :
        {"  metered, 35.0 % of 10.0 GB until " + date + ", down 20.0 Mbit/s  ",
@@ -179,14 +239,14 @@ TEST(Views, PeersOfAGroupSayWhichOneIsInUse) {
 
 TEST(Views, StatusShowsWhatTheAckShimDid) {
   TunnelStatus tunnel = exampleTunnel();
-  EXPECT_EQ(statusText(statusJson({}, tunnel)).find("ACK SHIM"), std::string::npos) << "off";
+  EXPECT_EQ(verboseStatusText(statusJson({}, tunnel)).find("ACK SHIM"), std::string::npos) << "off";
   tunnel.shim.on = true;
   tunnel.shim.flows = 12;
   tunnel.shim.cachedPackets = 3;
   tunnel.shim.counters.silent = 5;
   tunnel.shim.counters.helpless = 1;
   tunnel.shim.counters[Actuator::kFarReplay] = {40, 38, 2};
-  std::string text = statusText(statusJson({}, tunnel));
+  std::string text = verboseStatusText(statusJson({}, tunnel));
   EXPECT_NE(text.find("\nACK SHIM      FIRED  USEFUL  SPURIOUS\n"
                       "pure_dup_ack      0       0         0\n"
                       "sack_dup_ack      0       0         0\n"
@@ -211,7 +271,7 @@ TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
        R"({"gateway":{"uplinks":[1],"listen":[1]},"drops":{"a":-1},"ack_shim":{"on":true,"actuators":[1]}})",
        R"({"gateway":{"uplinks":[{"use":1,"metered":{"used_bytes":-1,"until_unix_s":1e300},"weight":"x"}]}})"}) {
     json answer = json::parse(text);
-    EXPECT_FALSE(statusText(answer).empty());
+    EXPECT_FALSE((statusText(answer) + verboseStatusText(answer)).empty());
     EXPECT_FALSE(recoveryText(answer).empty());
     EXPECT_FALSE((peersText(answer) + pathsText(answer) + flowsText(answer)).empty());
   }
