@@ -59,7 +59,7 @@ class Names(BootedCase):
         self.machine.run("systemctl", "restart", "braid@edge")  # all addresses are there by now
         self.both_carry()
         known = {"wifi": (self.far[0], "NetworkManager"), "lte": (self.far[1], "NetworkManager")}
-        self.assertEqual(self.asked(), known)
+        self.machine.wait(lambda: self.asked() == known, "each uplink asks its own servers", 40)
         said = self.machine.run("braidctl", "dns", "show", "edge")
         for uplink, (servers, _) in known.items():
             self.assertIn(f"uplink {uplink}: {', '.join(servers)} of NetworkManager", said)
