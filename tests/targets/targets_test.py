@@ -24,7 +24,7 @@ from lab.datagrams import DRAIN
 from lab.faults import FaultLab
 from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, aid, aid_incast, aid_openings,
                      always, at_least, eval_ns3, eval_shim, house, operate_packages, operate_web, option, order,
-                     order_shim, rate, recovery, router, shield, shim, shim_racks, speed, speed_load)
+                     order_shim, rate, recovery, router, shield, shield_protocol, shim, shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -741,6 +741,15 @@ class Crosscheck(unittest.TestCase):
             value, detail = eval_ns3.against_ns3_settled()
         self.assertEqual((value, detail["with the cases of 0.1 s"]), (0.1, 0.3))
         self.assertEqual(list(detail["explained"]), ["tree, jain"])
+
+
+class Protocol(unittest.TestCase):
+    def test_the_document_is_read(self):
+        """All rows of its section on ranges are rules, whatever sections come behind it."""
+        vectors, rules = shield_protocol._documented()
+        self.assertIn("V1", vectors)
+        self.assertIn("ack.count", rules)
+        self.assertGreater(len(rules), 90)
 
 
 class SameDatagrams(unittest.TestCase):

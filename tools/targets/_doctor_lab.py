@@ -263,13 +263,6 @@ def _foreign_router(p):
     return p.asked(p.edge)
 
 
-@broken("the host has that route already", r"host has a route for it already, to lan0",
-        r"ip route del 192\.168\.100\.0/24")
-def _same_route(p):
-    p.command(p.space, "ip route add 192.168.100.0/24 via 192.168.10.2 dev lan0", "ip route del 192.168.100.0/24")
-    return p.asked(p.edge)
-
-
 @broken("the same network at both sides", r"network of lan0, 192\.168\.100\.0/24, holds 192\.168\.100\.0/24",
         r"renumber one of the two LANs")
 def _same_lan(p):

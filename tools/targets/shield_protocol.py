@@ -18,8 +18,8 @@ SUITES = {"unit_tunnel": "*", "unit_gateway": "Dtls*:IdentityTest*:Join*", "sim_
 def _documented():
     """(vectors of the appendix, rules of section 12), as sets of ids."""
     text = DOCUMENT.read_text(encoding="utf-8")
-    _, _, ranges = text.partition("\n## 12. Ranges\n")
-    ranges, _, appendix = ranges.partition("\n## Appendix: test vectors\n")
+    ranges = text.partition("\n## 12. Ranges\n")[2].partition("\n## ")[0]
+    appendix = text.partition("\n## Appendix: test vectors\n")[2]
     rules = re.findall(r"^\| `([a-z]+\.[a-z]+)` \|", ranges, re.MULTILINE)
     rows = len(re.findall(r"^\| ", ranges, re.MULTILINE)) - 2  # without the head
     vectors = re.findall(r"^\*\*(V\d+)\*\* ", appendix, re.MULTILINE)
