@@ -12,8 +12,8 @@
 namespace braid {
 
 /// A FIFO queue in one block of memory that doubles when full and never shrinks, so that no element
-/// needs an allocation after warm-up. T must be movable and default-constructible; a removed
-/// element is reset to T{}.
+/// needs an allocation after warm-up. T must be movable and default-constructible. What an
+/// element owned is freed when it is removed.
 template <class T>
 class Ring {
  public:

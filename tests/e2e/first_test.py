@@ -16,7 +16,8 @@ import unittest
 from lab import Link
 from lab.services import HTTP_PORT
 from pair_case import V4, V6, PairCase
-from streams_test import ADDRESSES, CLIENT, MARKED, PACKETS, PORT, connect, family, listen, receive, rest, steered
+from streams_test import (ADDRESSES, CLIENT, MARKED, PACKETS, PORT, connect, family, listen, receive, redirects, rest,
+                          steered)
 
 FIRST = {"streams": {"enabled": "on", "connect": "first", "new-streams-per-peer": 2048,
                      "match": [{"ports": 80}, {"ports": "8000-8199"}]}}
@@ -212,6 +213,9 @@ class First(PairCase):
                 before = self.figures()
                 self.assertEqual(refusal(self.client, address, 8087, timeout=3)[0], "timeout")
                 self.assertEqual(self.figures()["accepted"], before["accepted"])
+
+    def test_what_the_host_redirects_goes_there(self):
+        redirects(self)
 
     def test_a_scan_finds_the_open_ports(self):
         """A hundred ports in the stream lane, of which three are open."""

@@ -39,6 +39,22 @@ def family(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
+def redirects(case):
+    """The edge redirects connections of its LAN to a port of its own, and none of them is taken over."""
+    edge, before = case.lab.edge, case.figures()
+    edge.run("nft", "add table inet own; add chain inet own pre { type nat hook prerouting priority -100; }; "
+                    f"add rule inet own pre iifname lan0 tcp dport {PORT} redirect to :3129")
+    case.addCleanup(edge.run, "nft", "delete table inet own")
+    for address in ADDRESSES:
+        with case.subTest(address=address), listen(edge, "::" if ":" in address else "0.0.0.0", 3129) as listener, \
+                connect(case.lab.client, address) as client:
+            end, _ = listener.accept()
+            with end:
+                end.sendall(b"a page")
+                case.assertEqual(receive(client, 6), b"a page")
+    case.assertEqual(case.figures()["accepted"], before["accepted"])
+
+
 def listen(namespace, address, port=PORT, backlog=1024):
     """Listens at an address of the namespace, which belongs to an interface or only to a route (for IPv6 that must be
     allowed)."""
@@ -356,6 +372,10 @@ class Streams(PairCase):
                 with self.subTest(name, address=address), \
                         steered(self.lab.edge, rules, "dev braid0", address=address):
                     self.assert_taken_over((address, PORT, 0), (other, PORT, 1))
+
+    def test_what_the_host_redirects_goes_there(self):
+        """As to squid, which intercepts web connections without TPROXY."""
+        redirects(self)
 
     def test_a_host_that_forwards_nothing_gets_no_streams_except_to_what_is_accepted(self):
         hub = self.lab.concentrator

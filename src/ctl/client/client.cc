@@ -38,7 +38,9 @@ std::string noPermission(const std::string& path) {
   const group* owner = known && info.st_gid != 0 ? getgrgid(info.st_gid) : nullptr;
   const std::string name = owner ? owner->gr_name : "";
   return "no permission for " + path + "; use sudo" +
-         (owner ? ", or join group " + name + ": sudo usermod -aG " + name + " $USER" : "");
+         (owner ? ", or join group " + name + ": sudo usermod -aG " + name +
+                      " $USER, and log in again"
+                : "");
 }
 
 [[noreturn]] void failConnect(const std::string& socket, int error) {

@@ -172,7 +172,12 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
   uint32_t number = 0;
   for (const FilterRules::Outward& way : rules.outward) putOutward(batch, table, way, number++);
   at(kLeaving, kHereSets, NFT_RETURN);
-  if (rules.known) NftRule(batch, table, kLeaving).verdict(NFT_JUMP, kNew);
+  if (rules.known)
+    for (bool v6 : {false, true})
+      NftRule(batch, table, kLeaving)
+          .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
+          .destinationInSet(kGuardedSets[v6], v6)
+          .verdict(NFT_JUMP, kNew);
   at(kLeaving, kMaybeSets, NFT_RETURN);
   at(kLeaving, kGuardedSets, NF_DROP);
 }

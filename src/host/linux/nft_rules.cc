@@ -91,6 +91,7 @@ constexpr const char* kOpen = "open";
 constexpr const char* kFound = "found";  // jumped to for those that this host has a socket for
 // Called by the kernel; for packets that begin a connection, when all others have seen them.
 constexpr const char* kLast = "last";
+constexpr const char* kGive = "give";  // jumped to from there
 constexpr const char* kSets[] = {"destinations4", "destinations6"};
 constexpr const char* kClients[] = {"clients4", "clients6"};  // sources of new connections
 constexpr const char* kPassed[] = {"passed4", "passed6"};     // new connections let through
@@ -226,38 +227,34 @@ void putGivenBack(NftBatch& batch, const std::string& table, const Interception&
   rule.verdict(NF_ACCEPT);
 }
 
-// Gives new connections to the listeners, but not those that others have marked for a way of their
-// own since they were chosen.
+// Gives new connections to the listeners, if their packets are still routed into the device: others
+// may have marked them for a way of their own, or translated their destination (REDIRECT, DNAT),
+// since they were chosen. Where a condition fails, the mark is gone by then.
 void putLast(NftBatch& batch, const std::string& table, const Interception& what, uint16_t portV4,
              uint16_t portV6) {
   {
     NftRule rule(batch, table, kLast);
-    beginsConnection(rule).hasTransparentSocket().verdict(NFT_RETURN);
+    beginsConnection(rule).verdict(NFT_JUMP, kGive);
   }
+  NftRule(batch, table, kGive).hasTransparentSocket().verdict(NFT_RETURN);
   for (bool v6 : {false, true}) {
-    NftRule rule(batch, table, kLast);
-    beginsConnection(rule)
-        .markIs(what.mark, what.markMask)
+    NftRule(batch, table, kGive)
         .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
-        .deliveredWith(what.mark, what.markMask)
-        .proxyTo(loopbackOf(v6), v6 ? portV6 : portV4)
-        .verdict(NF_ACCEPT);
-  }
-  {
-    NftRule rule(batch, table, kLast);
-    beginsConnection(rule).markIs(what.mark, what.markMask).setMark(0, what.markMask);
-  }
-  if (!what.waits) return;
-  {
-    NftRule rule(batch, table, kLast);
-    beginsConnection(rule)
+        .markIs(what.mark, what.markMask)
+        .setMark(0, what.markMask)
         .routedTo(what.device)
         .deliveredWith(what.mark, what.markMask)
-        .verdict(NFT_RETURN);
+        .proxyTo(loopbackOf(v6), v6 ? portV6 : portV4)
+        .setMark(what.mark, what.markMask)
+        .verdict(NF_ACCEPT);
   }
+  if (!what.waits) return;
+  NftRule(batch, table, kGive)
+      .routedTo(what.device)
+      .deliveredWith(what.mark, what.markMask)
+      .verdict(NFT_RETURN);
   for (bool v6 : {false, true}) {
-    NftRule rule(batch, table, kLast);
-    beginsConnection(rule)
+    NftRule(batch, table, kGive)
         .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
         .removeEndsFrom(kPassed[v6], v6);
   }
@@ -274,6 +271,7 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
   putChain(batch, table, kFound, nullptr);
   putChain(batch, table, kFirst, &first);
   putChain(batch, table, kOpen, &open);
+  putChain(batch, table, kGive, nullptr);
   putChain(batch, table, kLast, &last);
   putAddressSet(batch, table, kSets[0], 1, false, what.destinations);
   putAddressSet(batch, table, kSets[1], 2, true, what.destinations);

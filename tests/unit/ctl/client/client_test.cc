@@ -74,8 +74,8 @@ TEST_F(Client, AMissingPermissionIsToldAsThatWithTheGroupThatMay) {
   const group* mail = getgrgid(kMail);
   ASSERT_NE(mail, nullptr);
   const std::string name = mail->gr_name, path = folder_ / "edge.sock";
-  const std::string remedy =
-      "; use sudo, or join group " + name + ": sudo usermod -aG " + name + " $USER";
+  const std::string remedy = "; use sudo, or join group " + name + ": sudo usermod -aG " + name +
+                             " $USER, and log in again";
   listenAt(path);
   ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
   ASSERT_EQ(chown(path.c_str(), 0, kMail) + chmod(path.c_str(), 0660), 0);
