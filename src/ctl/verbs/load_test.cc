@@ -90,7 +90,8 @@ std::string loadText(const nlohmann::json& result) {
     std::string path = textOf(run, "path");
     if (path == "-") path = "all";
     if (const std::string state = wordOf(run, "state"); !state.empty() || !hasAnswered(run)) {
-      table.add({path, state.empty() ? "no answer" : "down", "-", "-", "-", "-"});
+      const std::string told = state == "failed" ? "down" : state;
+      table.add({path, state.empty() ? "no answer" : told, "-", "-", "-", "-"});
       continue;
     }
     table.add({path, formatRate(numberOf(run, "bytes_per_s")),
@@ -291,6 +292,8 @@ void testPaths(const TestWish& wish, std::ostream& out) {
   }
   if (measuresAll) result["runs"].push_back(measure(wish, socket, name, "", left, out));
   out << (wish.json ? prettyJson(result) : loadText(result));
+  if (std::ranges::none_of(result["runs"], hasAnswered))
+    throw std::runtime_error("nothing was measured: no path answered; 'braidctl doctor' says why");
 }
 
 }  // namespace braid

@@ -72,7 +72,7 @@ TEST_F(Client, AMissingPermissionIsToldAsThatWithTheGroupThatMay) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root to give its rights up";
   constexpr gid_t kMail = 8;
   const group* mail = getgrgid(kMail);
-  ASSERT_NE(mail, nullptr);
+  if (!mail) GTEST_SKIP() << "this system has no group " << kMail;
   const std::string name = mail->gr_name, path = folder_ / "edge.sock";
   const std::string remedy = "; use sudo, or join group " + name + ": sudo usermod -aG " + name +
                              " $USER, and log in again";

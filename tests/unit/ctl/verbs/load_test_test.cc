@@ -70,11 +70,13 @@ TEST(LoadTest, APathWithoutAnswerIsNoPathOfNoThroughput) {
   json result{{"peer", "hub"},
               {"runs",
                {{{"path", "lte"}, {"state", "failed"}, {"bytes_per_s", nullptr}},
+                {{"path", "dsl"}, {"state", "validating"}, {"bytes_per_s", nullptr}},
                 {{"path", "sat"}, {"bytes_per_s", 0.0}, {"loss", 1.0}, {"sent_bytes", 90'000}}}}};
   EXPECT_EQ(loadText(result),
             "to hub, through the tunnel, in the direction from here to there:\n"
             "PATH  THROUGHPUT  LOSS  RTT IDLE  RTT LOADED  SENT\n"
             "lte         down     -         -           -     -\n"
+            "dsl   validating     -         -           -     -\n"
             "sat    no answer     -         -           -     -\n");
 }
 
