@@ -16,8 +16,8 @@ import unittest
 from lab import Link
 from lab.services import HTTP_PORT
 from pair_case import V4, V6, PairCase
-from streams_test import (ADDRESSES, CLIENT, MARKED, PACKETS, PORT, connect, family, listen, receive, redirects, rest,
-                          steered)
+from streams_test import (ADDRESSES, CLIENT, MARKED, PACKETS, PORT, connect, family, listen, port_is_free, receive,
+                          redirects, rest, steered)
 
 FIRST = {"streams": {"enabled": "on", "connect": "first", "new-streams-per-peer": 2048,
                      "match": [{"ports": 80}, {"ports": "8000-8199"}]}}
@@ -260,6 +260,7 @@ class First(PairCase):
                     with client, listener.accept()[0] as server:
                         server.shutdown(socket.SHUT_WR)
                         self.assertEqual(rest(client), ("end", 0))
+                    port_is_free(self, 40404)
                 self.assertEqual(self.figures()["accepted"], before["accepted"] + 3)
                 self.assertLess(max(took), 0.8, "no SYN was sent again")
 
@@ -475,8 +476,8 @@ class First(PairCase):
         self.addCleanup(restore)
         gateway.config["device"] = before | {"when-down": "direct"}
         gateway.reload()
-        self.eventually(lambda: "ct mark set" in self.edge.run("nft", "list", "table", "inet", "braid_nat-braid0"),
-                        "reloaded")
+        self.eventually(lambda: "ct mark set" in self.edge.run("nft", "list", "table", "inet", "braid_nat-braid0",
+                                                               check=False), "reloaded")
         ports = {PACKETS: False, PORT: True}
         self.edge.run("nft", "add table inet look; add chain inet look in { type filter hook prerouting priority 0; }")
         self.addCleanup(self.edge.run, "nft", "delete table inet look")

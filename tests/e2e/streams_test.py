@@ -39,6 +39,11 @@ def family(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
+def port_is_free(case, port):
+    """Waits until the client's own socket with this port has gone: its last FIN is acknowledged."""
+    case.eventually(lambda: not case.lab.client.run("ss", "-Htan", f"sport = :{port}").strip(), f"port {port} is free")
+
+
 def redirects(case):
     """The edge redirects connections of its LAN to a port of its own, and none of them is taken over."""
     edge, before = case.lab.edge, case.figures()
@@ -417,6 +422,7 @@ class Streams(PairCase):
                 with client, listener.accept()[0] as server:
                     server.shutdown(socket.SHUT_WR)
                     self.assertEqual(rest(client), ("end", 0))
+                port_is_free(self, 40404)
             self.assert_streams(before, 3)
             self.assertLess(max(took), 0.8, "no SYN was sent again")
             self.with_settings(self.lab.edge_gateway, exclude=[{"network": V4}])
