@@ -12,7 +12,8 @@ from ._builds import ROOT, build_tests
 
 DOCUMENT = ROOT / "docs" / "protocol.md"
 # Where the tests of rules and vectors are: program, and which of its tests.
-SUITES = {"unit_tunnel": "*", "unit_gateway": "Dtls*:IdentityTest*:Join*", "sim_scenarios": "Hostile*:Tap*:Restart*"}
+SUITES = {"unit_tunnel": "*", "unit_gateway": "Dtls*:IdentityTest*:Join*", "sim_scenarios": "Hostile*:Tap*:Restart*",
+          "sim_stream_scenarios": "*"}
 
 
 def _documented():
