@@ -22,7 +22,8 @@ namespace {
 
 constexpr uint32_t kTcpPorts = 2;   // offset of the destination port (RFC 9293 section 3.1)
 constexpr uint32_t kTcpFlags = 13;  // offset of the flags
-constexpr uint32_t kV4Source = 12, kV6Source = 8;  // RFC 791, RFC 8200
+constexpr uint8_t kFin = 0x01, kSyn = 0x02, kRst = 0x04, kAck = 0x10;  // RFC 9293 section 3.1
+constexpr uint32_t kV4Source = 12, kV6Source = 8;                      // RFC 791, RFC 8200
 constexpr uint32_t kV4Destination = 16, kV6Destination = 24;
 constexpr uint8_t kYes = 1;
 
@@ -226,10 +227,12 @@ NftRule& NftRule::outGroupIs(uint32_t group) {
   return metaIs(NFT_META_OIFGROUP, bytesOf(group));
 }
 
-NftRule& NftRule::tcpFlagsAre(uint8_t mask, uint8_t flags) {
+NftRule& NftRule::beginsConnection() {
+  protocolIs(IPPROTO_TCP);
   payload(NFT_PAYLOAD_TRANSPORT_HEADER, kTcpFlags, 1);
-  this->mask(bytesOf(mask));
-  return compare(NFT_CMP_EQ, bytesOf(flags));
+  uint8_t looked = kFin | kSyn | kRst | kAck;
+  mask(bytesOf(looked));
+  return compare(NFT_CMP_EQ, bytesOf(kSyn));
 }
 
 NftRule& NftRule::portsAre(uint16_t first, uint16_t last) {

@@ -68,8 +68,8 @@ class NftRule {
   NftRule& outIndexIs(uint32_t index);
   /// The packet leaves by an interface of this group (`ip link set INTERFACE group`).
   NftRule& outGroupIs(uint32_t group);
-  /// The TCP flags in `mask` have the values in `flags`.
-  NftRule& tcpFlagsAre(uint8_t mask, uint8_t flags);
+  /// The packet begins a TCP connection: of FIN, SYN, RST and ACK it has SYN alone.
+  NftRule& beginsConnection();
   /// The destination port of TCP or UDP is within the range.
   NftRule& portsAre(uint16_t first, uint16_t last);
   NftRule& sourcePortIs(uint16_t port);

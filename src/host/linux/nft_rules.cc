@@ -106,7 +106,6 @@ constexpr int32_t kOpenPriority = -90;
 // The kernel forwards no packet that has a socket, so a new connection gets one when all others
 // have had their say about its mark.
 constexpr int32_t kLastPriority = INT32_MAX;
-constexpr uint8_t kFin = 0x01, kSyn = 0x02, kRst = 0x04, kAck = 0x10;  // RFC 9293 section 3.1
 constexpr uint8_t kLoopback4[] = {127, 0, 0, 1};
 constexpr uint8_t kLoopback6[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
@@ -207,21 +206,16 @@ void putNew(NftBatch& batch, const std::string& table, const Interception& what,
   }
 }
 
-// The condition on a packet that begins a connection.
-NftRule& beginsConnection(NftRule& rule) {
-  return rule.protocolIs(IPPROTO_TCP).tcpFlagsAre(kFin | kSyn | kRst | kAck, kSyn);
-}
-
 // Packets that begin connections, given back by this process: they come in by the loopback
 // interface, with the mark. Only a process that may configure networks can send such packets.
 void putGivenBack(NftBatch& batch, const std::string& table, const Interception& what, bool v6,
                   uint16_t port) {
   putPassed(batch, table, kPassedId + v6, v6);
   NftRule rule(batch, table, kFirst);
-  beginsConnection(rule)
-      .interfaceIs("lo")
+  rule.interfaceIs("lo")
       .markIs(what.mark, what.markMask)
       .familyIs(v6 ? NFPROTO_IPV6 : NFPROTO_IPV4)
+      .beginsConnection()
       .proxyTo(loopbackOf(v6), port);
   if (what.clearsConnectionMark) rule.setConnectionMark(0, what.markMask);
   rule.verdict(NF_ACCEPT);
@@ -232,10 +226,7 @@ void putGivenBack(NftBatch& batch, const std::string& table, const Interception&
 // since they were chosen. Where a condition fails, the mark is gone by then.
 void putLast(NftBatch& batch, const std::string& table, const Interception& what, uint16_t portV4,
              uint16_t portV6) {
-  {
-    NftRule rule(batch, table, kLast);
-    beginsConnection(rule).verdict(NFT_JUMP, kGive);
-  }
+  NftRule(batch, table, kLast).beginsConnection().verdict(NFT_JUMP, kGive);
   NftRule(batch, table, kGive).hasTransparentSocket().verdict(NFT_RETURN);
   for (bool v6 : {false, true}) {
     NftRule(batch, table, kGive)
@@ -282,16 +273,7 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
     putGivenBack(batch, table, what, true, portV6);
   }
   NftRule(batch, table, kFirst).interfaceIs(what.device).verdict(NFT_RETURN);
-  // Another transparent proxy of the host has taken this connection: TPROXY gives the packet that
-  // proxy's socket, which listens. An old connection of Braid's own may have the same ends.
-  {
-    NftRule rule(batch, table, kFirst);
-    beginsConnection(rule).hasFullSocket().hasTransparentSocket().verdict(NFT_RETURN);
-  }
-  {
-    NftRule rule(batch, table, kFirst);
-    beginsConnection(rule).verdict(NFT_JUMP, kNew);
-  }
+  NftRule(batch, table, kFirst).beginsConnection().verdict(NFT_JUMP, kNew);
   // These rules also apply to packets from the device, because a stream's destination may be behind
   // another peer, and its answers then come from the device. ICMP errors are matched to the socket
   // that they are about, so that an unreachable destination is noticed at once.
@@ -314,6 +296,9 @@ void putInterception(NftBatch& batch, const std::string& table, const Intercepti
   NftRule(batch, table, kFound).setMark(what.mark, what.markMask).verdict(NF_ACCEPT);
   putLast(batch, table, what, portV4, portV6);
   if (!takeNew) return;
+  // Another transparent proxy of the host has taken this connection: TPROXY gives the packet that
+  // proxy's socket, which listens. An old connection of Braid's own may have the same ends.
+  NftRule(batch, table, kNew).hasFullSocket().hasTransparentSocket().verdict(NFT_RETURN);
   for (const std::string& interface : what.outside)
     NftRule(batch, table, kNew).interfaceIs(interface).verdict(NFT_RETURN);
   putNew(batch, table, what, false, portV4);
