@@ -72,7 +72,10 @@ class TcpProxy : private StreamObserver {
   bool onPacket(Packet& packet, Time now);
   /// Takes the next packet for the device or the tunnel; nullopt when there is none. Call until
   /// then after each turn().
-  std::optional<PendingConnects::Output> pollPacket() { return first_.poll(clock_.now()); }
+  std::optional<PendingConnects::Output> pollPacket() {
+    if (!first_.hasOutput()) return std::nullopt;
+    return first_.poll(clock_.now());
+  }
   /// Does what is due. Returns true when more is left: call again at once.
   bool turn(Time now);
   /// Whether the last turn used the streams, so that the tunnel may have datagrams to send.
