@@ -17,6 +17,7 @@
 #include "ctl/client/client.h"
 #include "ctl/verbs/verbs.h"
 #include "ctl/views/format.h"
+#include "ctl/views/views.h"
 #include "gateway/control/gateway_status.h"
 #include "tunnel/api/status.h"
 #include "tunnel/subflow/subflow_status.h"
@@ -172,11 +173,6 @@ struct Paths {
   std::vector<std::string> metered;         ///< those of `all` that are metered
   std::map<std::string, std::string> down;  ///< the others, with their state ("failed")
 };
-
-std::string pathName(const Json& subflow) {
-  std::string name = textOf(subflow, kKeyOf<&SubflowStatus::uplink>);
-  return name == "-" ? textOf(subflow, kKeyOf<&SubflowStatus::remote>) : name;
-}
 
 Paths pathsOf(const Json& peer) {
   Paths out;

@@ -92,6 +92,11 @@ std::string streamsText(const nlohmann::json& streams) {
 
 }  // namespace
 
+std::string pathName(const nlohmann::json& subflow) {
+  std::string uplink = textOf(subflow, kKeyOf<&SubflowStatus::uplink>);
+  return uplink == "-" ? textOf(subflow, kKeyOf<&SubflowStatus::remote>) : uplink;
+}
+
 std::string verboseStatusText(const nlohmann::json& answer) {
   nlohmann::json gateway = fieldOf(answer, "gateway");
   std::string text = "braidd " + cell<&GatewayStatus::version>(gateway) + ", up " +
@@ -169,12 +174,6 @@ std::string peersText(const nlohmann::json& answer) {
 namespace {
 
 constexpr size_t kColumns = 100;  // of statusText()
-
-// "wifi"; at the side that listens the peer's address and port.
-std::string pathName(const nlohmann::json& subflow) {
-  std::string uplink = cell<&SubflowStatus::uplink>(subflow);
-  return uplink == "-" ? cell<&SubflowStatus::remote>(subflow) : uplink;
-}
 
 std::string fewPeersText(const nlohmann::json& answer) {
   Table table({"PEER", "STATE", ">FOR", ">FLOWS", ">SENT", ">RECEIVED", ">REPAIRED"});

@@ -10,6 +10,8 @@
 
 namespace braid {
 
+/// The name of a path: its uplink's ("wifi"), at the side that listens the peer's address and port.
+std::string pathName(const nlohmann::json& subflow);
 /// What an operator asks first: peers, paths, uplinks; at most 100 columns wide.
 std::string statusText(const nlohmann::json& answer);
 /// The inside of the gateway as well, as wide as its figures are.
