@@ -376,7 +376,7 @@ class TwoPortals(PortalCase):
         for page in (ON_LINK, ON_LTE):
             self.assertIn(f"a captive portal waits for a login at {self.page(page)}", told)
         self.assertIn(f"open http://{NOBODY[0]}/ or {self.page(ON_LINK)} at a host of the LAN", told)
-        self.assertIn(f"open {self.page(ON_LTE)} at a host of the LAN", told)
+        self.assertIn(f"Remedy: open {self.page(ON_LTE)} at a host of the LAN", told)
         self.assertEqual(self.announced(), {"wifi", "lte"})
         self.assertIn(f"not {NOBODY[0]}: it leads to the portal of wifi", self.status("lte")["portal_open"])
         for page, uplink in ((ON_LINK, "wifi"), (ON_LTE, "lte")):

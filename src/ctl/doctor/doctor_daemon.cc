@@ -259,23 +259,25 @@ bool hasHosts(const Config& config) {
 
 }  // namespace
 
-// Of several portals, the first has the addresses that nobody has (planPortals()).
 void judgePortals(const Json& status, DoctorReport& report) {
-  const std::string nobodys = "http://" + PortalWatch::nobodys().front().toString() + "/";
-  std::string first;
+  const std::string address = PortalWatch::nobodys().front().toString(),
+                    nobodys = "http://" + address + "/";
   for (const Json& uplink : listOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::uplinks>)) {
     std::string page = textOf(uplink, kKeyOf<&UplinkStatus::portal>);
     if (page == "-") continue;
-    std::string name = textOf(uplink, kKeyOf<&UplinkStatus::name>);
-    std::string open = first.empty()
-                           ? nobodys + " or " + page + " at a host of the LAN"
-                           : page + " at a host of the LAN (" + nobodys +
-                                 " leads to the portal of " + first + " until the login there)";
-    report.wrong({"portal", name + ": a captive portal waits for a login at " + page,
-                  "nothing else gets through by this uplink; for hosts of the LAN: " +
-                      textOf(uplink, kKeyOf<&UplinkStatus::portalOpen>),
-                  "open " + open + ", or log in with another device of that network"});
-    if (first.empty()) first = name;
+    // What is open, and behind ";" what is not, and why.
+    const std::string told = textOf(uplink, kKeyOf<&UplinkStatus::portalOpen>),
+                      open = told.substr(0, told.find(';'));
+    std::string remedy = "log in with another device of that network";
+    if (open.find(" of ") != std::string::npos)
+      remedy = "open " +
+               (open.find(" of " + address) != std::string::npos ? nobodys + " or " : "") + page +
+               " at a host of the LAN, or " + remedy;
+    report.wrong({"portal",
+                  textOf(uplink, kKeyOf<&UplinkStatus::name>) +
+                      ": a captive portal waits for a login at " + page,
+                  "nothing else gets through by this uplink; for hosts of the LAN: " + told,
+                  remedy});
   }
 }
 
