@@ -16,8 +16,8 @@ import unittest
 from lab import Link
 from lab.services import HTTP_PORT
 from pair_case import V4, V6, PairCase
-from streams_test import (ADDRESSES, CLIENT, MARKED, PACKETS, PORT, connect, family, listen, port_is_free, receive,
-                          redirects, rest, steered)
+from streams_test import (ADDRESSES, CLIENT, MARKED, PACKETS, PORT, connect, connect_from, listen, port_is_free,
+                          receive, redirects, rest, steered)
 
 FIRST = {"streams": {"enabled": "on", "connect": "first", "new-streams-per-peer": 2048,
                      "match": [{"ports": 80}, {"ports": "8000-8199"}]}}
@@ -242,20 +242,11 @@ class First(PairCase):
 
     def test_a_port_that_is_used_again_at_once_is_taken_over_again(self):
         """The server closes first, so the gateway's own socket of the old connection waits (TIME_WAIT)."""
-        def make(address):
-            client = socket.socket(family(address), socket.SOCK_STREAM)
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            client.settimeout(10)
-            client.bind((CLIENT[address], 40404))
-            start = time.monotonic()
-            client.connect((address, PORT))
-            return client, time.monotonic() - start
-
         for address in ADDRESSES:
             before, took = self.figures(), []
             with self.subTest(address=address), listen(self.server, address) as listener:
                 for _ in range(3):
-                    client, seconds = self.client.inside(make, address)
+                    client, seconds = self.client.inside(connect_from, 40404, address)
                     took.append(seconds)
                     with client, listener.accept()[0] as server:
                         server.shutdown(socket.SHUT_WR)

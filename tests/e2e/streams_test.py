@@ -39,6 +39,17 @@ def family(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
+def connect_from(port, address):
+    """(client, seconds that it took): from the client's own port, which was used before."""
+    client = socket.socket(family(address), socket.SOCK_STREAM)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    client.settimeout(10)
+    client.bind((CLIENT[address], port))
+    start = time.monotonic()
+    client.connect((address, PORT))
+    return client, time.monotonic() - start
+
+
 def port_is_free(case, port):
     """Waits until the client's own socket with this port has gone: its last FIN is acknowledged."""
     case.eventually(lambda: not case.lab.client.run("ss", "-Htan", f"sport = :{port}").strip(), f"port {port} is free")
@@ -405,19 +416,10 @@ class Streams(PairCase):
     def test_a_port_that_is_used_again_at_once(self):
         """The server closes first, so the gateway's own socket of the old connection waits (TIME_WAIT). The new one is
         taken over, too, unless it is excluded by then."""
-        def make():
-            client = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            client.settimeout(10)
-            client.bind((CLIENT[V4], 40404))
-            start = time.monotonic()
-            client.connect((V4, PORT))
-            return client, time.monotonic() - start
-
         before, took = self.figures(), []
         with listen(self.lab.server, V4) as listener:
             for _ in range(3):
-                client, seconds = self.lab.client.inside(make)
+                client, seconds = self.lab.client.inside(connect_from, 40404, V4)
                 took.append(seconds)
                 with client, listener.accept()[0] as server:
                     server.shutdown(socket.SHUT_WR)
@@ -427,7 +429,7 @@ class Streams(PairCase):
             self.assertLess(max(took), 0.8, "no SYN was sent again")
             self.with_settings(self.lab.edge_gateway, exclude=[{"network": V4}])
             self.eventually(lambda: f"daddr {V4}" in self.lab.edge.run("nft", "list", "ruleset"), "reloaded")
-            client = self.lab.client.inside(make)[0]
+            client = self.lab.client.inside(connect_from, 40404, V4)[0]
             with client, listener.accept()[0] as server:
                 client.sendall(b"x")
                 self.assertEqual(receive(server, 1), b"x")
