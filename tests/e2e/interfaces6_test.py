@@ -1,11 +1,12 @@
 """Interfaces that get another name, swap their names, and come and go, with a peer that is reached over IPv6; and
 addresses of one family that change."""
 
+import subprocess
 import unittest
 
 import interfaces_test
 from lab import Wire
-from lab.gateway import PORT
+from lab.gateway import PORT, binary
 from lab.site import PUBLIC
 from pair_case import V4, V6, PairCase
 
@@ -32,6 +33,33 @@ class OverIpv6(interfaces_test.Interfaces):
 
     def assert_all_over_ipv6(self):
         self.assertTrue(all(":" in path["local"] for path in self.lab.edge_gateway.paths()), "all are of IPv6")
+
+
+class Routers(PairCase):
+    """What doctor says of routers, where no daemon tells it which uplinks carry."""
+
+    LINKS = [Wire("wifi"), Wire("lte")]
+    ROUTERS = ("10.0.1.2", "fd01:0:0:1::2")
+    GATEWAYS = False
+
+    def test_one_that_did_not_answer_once_is_asked_again(self):
+        self.lab.make_gateways()
+        self.lab.gateway.start()
+        self.lab.edge_gateway.write_config()
+        for router in self.ROUTERS:
+            self.lab.edge.ip("neigh", "replace", router, "dev", "lte0", "nud", "failed")
+        self.assertNotIn("does not answer", self.doctor())
+        self.lab.concentrator.ip("link", "set", "lte0", "arp", "off")
+        self.lab.edge.ip("neigh", "flush", "dev", "lte0")
+        for router in self.ROUTERS:
+            self.lab.edge.ip("neigh", "replace", router, "dev", "lte0", "nud", "failed")
+        told = self.doctor()
+        for router in self.ROUTERS:
+            self.assertIn(f"the router {router} does not answer", told)
+
+    def doctor(self):
+        return subprocess.run(self.lab.edge.words(binary("braidctl"), "doctor", self.lab.edge_gateway.path),
+                              stdout=subprocess.PIPE, text=True, check=False, timeout=60).stdout
 
 
 class Families(PairCase):

@@ -35,10 +35,24 @@ std::vector<MuteNeighbour> readMute() {
   return out;
 }
 
+// Makes the kernel look for the neighbor's MAC address again. That one was not found may be long
+// ago: the kernel asks only when it has a packet for the neighbor.
+void askAgain(const MuteNeighbour& neighbour, NetlinkSocket& socket) {
+  NetlinkRequest request(RTM_NEWNEIGH, 0);
+  auto& entry = request.body<ndmsg>();
+  entry.ndm_family = socketFamily(neighbour.address.family);
+  entry.ndm_ifindex = neighbour.link;
+  entry.ndm_flags = NTF_USE;
+  request.put(NDA_DST, neighbour.address);
+  socket.request(request.header());  // without the privilege, what the kernel found before counts
+}
+
 // An answer comes within milliseconds, but for the moment before it the kernel has none.
 std::vector<MuteNeighbour> findMute() {
   std::vector<MuteNeighbour> first = readMute();
   if (first.empty()) return first;
+  NetlinkSocket socket(0);
+  for (const MuteNeighbour& neighbour : first) askAgain(neighbour, socket);
   std::this_thread::sleep_for(std::chrono::seconds(1));
   std::vector<MuteNeighbour> then = readMute();
   std::erase_if(first,
