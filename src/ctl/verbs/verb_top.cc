@@ -13,7 +13,9 @@
 
 #include "ctl/client/client.h"
 #include "ctl/verbs/verbs.h"
+#include "ctl/views/format.h"
 #include "ctl/views/views.h"
+#include "gateway/control/gateway_status.h"
 
 namespace braid {
 namespace {
@@ -90,10 +92,9 @@ class TopTerminal {
 };
 
 TopLook lookAt(const std::string& socket, TopView view) {
-  using std::chrono::steady_clock;
   TopLook look{0, ask(socket, "status"), {}};
   if (view == TopView::kFlows) look.flows = ask(socket, "flows");
-  look.at = std::chrono::duration<double>(steady_clock::now().time_since_epoch()).count();
+  look.at = numberOf(fieldOf(look.status, "gateway"), kKeyOf<&GatewayStatus::uptime>, 0);
   return look;
 }
 

@@ -151,6 +151,7 @@ std::string clipped(const std::string& line, size_t columns) {
 }  // namespace
 
 void TopScreen::add(TopLook look) {
+  if (!looks_.empty() && look.at < looks_.back().at) looks_.clear();
   looks_.push_back(std::move(look));
   while (looks_.size() > 2 && looks_.front().at < looks_.back().at - kWindow) looks_.pop_front();
 }

@@ -47,7 +47,9 @@ constexpr TopView nextView(TopView view) {
 
 /// The daemon's answers at one time.
 struct TopLook {
-  double at = 0;          ///< seconds, by any clock
+  /// Seconds since the daemon's start, by the daemon's clock: the time of the counters, however
+  /// long the answer was under way.
+  double at = 0;
   nlohmann::json status;  ///< answer to {"cmd":"status"}
   nlohmann::json flows;   ///< answer to {"cmd":"flows"}; null: not asked for
 };
@@ -57,6 +59,7 @@ class TopScreen {
   /// Seconds over which losses are counted.
   static constexpr double kWindow = 10;
 
+  /// A look with an earlier time is the first one of a daemon that has started again.
   void add(TopLook look);
   /// At most `rows` lines of at most `columns` characters.
   std::vector<std::string> lines(TopView view, size_t rows, size_t columns) const;

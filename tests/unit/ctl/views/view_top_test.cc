@@ -100,6 +100,16 @@ TEST(Top, ACounterThatBeganAnewIsNoHugeRate) {
   EXPECT_THAT(shown(screen, TopView::kPaths), HasSubstr("1.00 kbit/s"));
 }
 
+TEST(Top, ADaemonThatStartedAgainHasNoRateUntilItsSecondAnswer) {
+  TopScreen screen;
+  for (int i = 0; i < 3; ++i) screen.add(look(1000 + i, 1'000'000, 1000, 100));
+  screen.add(look(0.5, 125));
+  EXPECT_THAT(shown(screen, TopView::kPaths), Not(HasSubstr("bit/s")));
+  screen.add(look(1.5, 250, 100, 7));
+  EXPECT_THAT(shown(screen, TopView::kPaths), HasSubstr("1.00 kbit/s"));
+  EXPECT_THAT(shown(screen, TopView::kPaths), HasSubstr("7.0 %"));
+}
+
 TEST(Top, TakesAnyAnswer) {
   TopScreen screen;
   EXPECT_TRUE(screen.lines(TopView::kPaths, 10, 10).empty());
