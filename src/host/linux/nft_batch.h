@@ -115,7 +115,7 @@ class NftRule {
   /// Adds the packet's source, its port, its destination, and its port to a set of such keys. The
   /// rule ends here when the set is full.
   NftRule& addEndsTo(const std::string& set, bool v6);
-  /// Removes that key. The rule ends here when the set does not have it.
+  /// Removes that key if the set has it.
   NftRule& removeEndsFrom(const std::string& set, bool v6);
   /// Gives the bits of `mask` in the packet's mark, or in its connection's, this value. The other
   /// bits stay.
