@@ -43,6 +43,7 @@ LoadSample loadSample(const nlohmann::json& answer, const std::string& path,
     bool isMeant =
         path.empty() ? std::find(left.begin(), left.end(), name) == left.end() : name == path;
     if (!isMeant) continue;
+    out.active += textOf(s, kKeyOf<&SubflowStatus::state>) == "active";
     out.delivered += countOf(s, kKeyOf<&SubflowStatus::deliveredBytes>);
     out.sentBytes += countOf(s, kKeyOf<&SendCounts::sentBytes>);
     out.sentPackets += countOf(s, kKeyOf<&SendCounts::sentPackets>);
@@ -54,9 +55,18 @@ LoadSample loadSample(const nlohmann::json& answer, const std::string& path,
   return out;
 }
 
-nlohmann::json loadResult(const std::vector<LoadSample>& samples, size_t ended) {
+nlohmann::json loadResult(std::span<const LoadSample> samples, size_t ended) {
   nlohmann::json out{{"bytes_per_s", nullptr},   {"loss", nullptr}, {"idle_rtt_ms", nullptr},
                      {"loaded_rtt_ms", nullptr}, {"sent_bytes", 0}, {"seconds", 0}};
+  // A subflow that ends meanwhile: its uplink went down, or reached its cap.
+  const auto gone =
+      std::ranges::adjacent_find(samples, [](const LoadSample& a, const LoadSample& b) {
+        return b.active < a.active || b.sentBytes < a.sentBytes;
+      });
+  if (gone != samples.end()) {
+    samples = samples.first(static_cast<size_t>(gone - samples.begin()) + 1);
+    ended = std::min(ended, samples.size() - 1);
+  }
   if (samples.size() < 2 || ended >= samples.size()) return out;
   const LoadSample &first = samples.front(), &last = samples.back(), &end = samples[ended];
   double from = first.at + kStart * (end.at - first.at);
@@ -64,17 +74,17 @@ nlohmann::json loadResult(const std::vector<LoadSample>& samples, size_t ended) 
   while (begin < ended && samples[begin].at < from) ++begin;
   if (begin == ended) begin = 0;
   const LoadSample& start = samples[begin];
-  // Subflows appear and disappear: a sum that decreased has lost a subflow and cannot be used.
-  if (end.at > start.at && end.delivered >= start.delivered)
+  if (end.at > start.at)
     out["bytes_per_s"] = static_cast<double>(end.delivered - start.delivered) / (end.at - start.at);
-  if (last.sentPackets > first.sentPackets && last.lostPackets >= first.lostPackets)
-    out["loss"] = static_cast<double>(last.lostPackets - first.lostPackets) /
-                  static_cast<double>(last.sentPackets - first.sentPackets);
+  if (last.sentPackets > first.sentPackets)
+    out["loss"] =
+        static_cast<double>(last.lostPackets - std::min(last.lostPackets, first.lostPackets)) /
+        static_cast<double>(last.sentPackets - first.sentPackets);
   double idle = first.leastRttMs > 0 ? first.leastRttMs : first.srttMs, loaded = 0;
   for (const LoadSample& s : samples) loaded = std::max(loaded, s.srttMs);
   if (idle > 0) out["idle_rtt_ms"] = idle;
   if (loaded > 0) out["loaded_rtt_ms"] = loaded;
-  out["sent_bytes"] = last.sentBytes - std::min(last.sentBytes, first.sentBytes);
+  out["sent_bytes"] = last.sentBytes - first.sentBytes;
   out["seconds"] = end.at - first.at;
   return out;
 }

@@ -4,6 +4,7 @@
 // while it ran.
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,8 @@ namespace braid {
 
 /// One path, or all paths of the test together, at one time: sums over its subflows.
 struct LoadSample {
-  double at = 0;  ///< seconds, by any clock
+  double at = 0;        ///< seconds, by any clock
+  unsigned active = 0;  ///< subflows that carry
   uint64_t delivered = 0, sentBytes = 0;
   uint64_t sentPackets = 0, lostPackets = 0;
   double srttMs = 0, leastRttMs = 0;  ///< of the slowest subflow; 0: unknown
@@ -25,8 +27,9 @@ LoadSample loadSample(const nlohmann::json& answer, const std::string& path,
 /// Returns "bytes_per_s" (delivered, without the start), "loss" (share of the packets),
 /// "idle_rtt_ms" (of the first sample), "loaded_rtt_ms" (the largest), "sent_bytes" and "seconds".
 /// `samples`: in order of time, the first from before the test and the last from after its end.
-/// `ended`: index of the last sample taken while it ran.
-nlohmann::json loadResult(const std::vector<LoadSample>& samples, size_t ended);
+/// `ended`: index of the last sample taken while it ran. When a subflow ends meanwhile, the result
+/// is that of the time before.
+nlohmann::json loadResult(std::span<const LoadSample> samples, size_t ended);
 
 /// The runs as a table: each is {"path", and the members of loadResult()}. One with "state" was not
 /// measured because the path was down; one without throughput has had no answer.

@@ -48,6 +48,29 @@ TEST(LoadTest, ThroughputIsThatBehindTheStart) {
   EXPECT_EQ(result["sent_bytes"], 703'000);
 }
 
+TEST(LoadTest, APathThatEndsMeanwhileHasTheRateUntilThen) {
+  std::vector<LoadSample> samples;
+  for (unsigned i = 0; i <= 10; ++i)
+    samples.push_back({.at = 1.0 * i,
+                       .active = 1,
+                       .delivered = 100'000u * i,
+                       .sentBytes = 110'000u * i,
+                       .sentPackets = 100u * i});
+  for (const LoadSample& after :
+       {LoadSample{},
+        LoadSample{.delivered = 1'000'000u, .sentBytes = 1'200'000u, .sentPackets = 1100u}}) {
+    std::vector<LoadSample> all = samples;
+    for (unsigned i = 11; i <= 20; ++i) {
+      all.push_back(after);
+      all.back().at = i;
+    }
+    json result = loadResult(all, 19);
+    EXPECT_DOUBLE_EQ(result["bytes_per_s"].get<double>(), 100'000);
+    EXPECT_EQ(result["sent_bytes"], 1'100'000);
+    EXPECT_EQ(result["seconds"], 10);
+  }
+}
+
 TEST(LoadTest, WhatIsNotKnownIsNull) {
   EXPECT_TRUE(loadResult({}, 0)["bytes_per_s"].is_null());
   std::vector<LoadSample> gone{loadSample(answer(100, 9, 1, 25), "wifi", {}, 0),
