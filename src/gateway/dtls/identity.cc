@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
+#include <openssl/x509v3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,6 +75,10 @@ CertificateHandle readCertificate(const std::string& path) {
   CertificateHandle certificate(
       PEM_read_bio_X509(readFile(path, false).get(), nullptr, noPassphrase, nullptr));
   if (!certificate) fail(path, "holds no PEM certificate", "make one with 'braidctl keygen'");
+  // Where memory was short for its algorithms, OpenSSL does without these as long as the process
+  // lives. Each handshake would fail.
+  if (X509_check_purpose(certificate.get(), -1, 0) != 1)
+    fail(path, "cannot be used: " + takeOpensslError(), "make one with 'braidctl keygen'");
   return certificate;
 }
 

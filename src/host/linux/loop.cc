@@ -169,6 +169,31 @@ void Timer::onReadable() {
   onTime_();
 }
 
+CoarseTimer::CoarseTimer(Loop& loop, std::function<void()> onTime)
+    : loop_(loop), onTime_(std::move(onTime)) {
+  auto call = [](struct ev_loop* raw, ev_timer* timer, int) {
+    Loop::call(raw, [&] { static_cast<CoarseTimer*>(timer->data)->onTime_(); });
+  };
+  ev_timer_init(&timer_, call, 0, 0);
+  timer_.data = this;
+}
+
+CoarseTimer::~CoarseTimer() {
+  stop();
+}
+
+// libev counts from the time at which the loop last woke up, which may be long ago.
+void CoarseTimer::start(Duration after) {
+  stop();
+  ev_now_update(loop_.raw());
+  ev_timer_set(&timer_, std::chrono::duration<double>(after).count(), 0);
+  ev_timer_start(loop_.raw(), &timer_);
+}
+
+void CoarseTimer::stop() {
+  ev_timer_stop(loop_.raw(), &timer_);
+}
+
 namespace {
 UniqueFd makeSignalFd(int signal) {
   sigset_t set;

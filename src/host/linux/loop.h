@@ -106,6 +106,24 @@ class Timer {
   IoWatcher watcher_;
 };
 
+/// Calls back once, some milliseconds after a time at the earliest. It needs no descriptor, so it
+/// can always be made.
+class CoarseTimer {
+ public:
+  CoarseTimer(Loop& loop, std::function<void()> onTime);
+  ~CoarseTimer();
+  CoarseTimer(const CoarseTimer&) = delete;
+  CoarseTimer& operator=(const CoarseTimer&) = delete;
+  /// Calls back this long from now, and not at the time that was set before.
+  void start(Duration after);
+  void stop();
+
+ private:
+  Loop& loop_;
+  std::function<void()> onTime_;
+  ev_timer timer_;
+};
+
 /// Calls back inside the loop after a signal. Blocks the signal from then on in the calling thread
 /// and in threads that it starts later. Throws SystemError.
 class SignalWatcher {

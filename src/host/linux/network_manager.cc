@@ -209,12 +209,12 @@ NetworkManager::~NetworkManager() = default;
 void NetworkManager::ask(OnServers onServers) {
   waiting_.push_back(std::move(onServers));
   if (question_) return;
-  done_.arm(monotonicNow() + kPatience);
-  question_ = std::make_unique<Question>(loop_, [this] { done_.arm(monotonicNow()); });
+  done_.start(kPatience);
+  question_ = std::make_unique<Question>(loop_, [this] { done_.start({}); });
 }
 
 void NetworkManager::finish() {
-  done_.arm(kNever);
+  done_.stop();
   const Servers servers = question_->servers();
   question_.reset();
   for (const OnServers& onServers : std::exchange(waiting_, {})) onServers(servers);

@@ -37,7 +37,7 @@ class NetworkManager {
   Loop& loop_;
   std::vector<OnServers> waiting_;
   std::unique_ptr<Question> question_;  ///< in progress
-  Timer done_;
+  CoarseTimer done_;
 };
 
 }  // namespace braid

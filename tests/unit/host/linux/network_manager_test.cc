@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <systemd/sd-bus.h>
@@ -186,6 +187,21 @@ TEST_F(NetworkManagerTest, WithoutAnAnswerItHasNoServers) {
 TEST_F(NetworkManagerTest, WithoutABusItHasNoServers) {
   ::setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent", 1);
   EXPECT_THAT(asked(), IsEmpty());
+}
+
+TEST_F(NetworkManagerTest, WithoutADescriptorItHasNoServers) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::optional<NetworkManager::Servers> out;
+  std::optional<NetworkManager> manager;
+  EXPECT_NO_THROW(manager.emplace(loop_));
+  if (manager) manager->ask([&](const NetworkManager::Servers& servers) { out = servers; });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(manager);
+  while (!out) loop_.runOnce(true);
+  EXPECT_THAT(*out, IsEmpty());
 }
 
 TEST_F(NetworkManagerTest, ALookupAsksTheServersOfItsInterface) {
