@@ -7,6 +7,7 @@ import os
 import pathlib
 import tempfile
 
+from lab.netns import run
 from packages.deb import Build
 from packages.source import Source
 
@@ -32,10 +33,8 @@ def _received(edge):
 
 def _serve(hub):
     """A LAN with a web server in it, and uplinks that have an end."""
-    hub.run("ip", "link", "add", "lan0", "type", "veth", "peer", "name", "lan1")
     hub.run("ip", "address", "add", f"{SERVER}/24", "dev", "lan0")
-    for end in ("lan0", "lan1"):
-        hub.run("ip", "link", "set", end, "up")
+    hub.run("ip", "link", "set", "lan0", "up")
     for name in UPLINKS:
         hub.run("tc", "qdisc", "add", "dev", name, "root", "tbf", "rate", RATE, "burst", "32k", "latency", "60ms")
     hub.run("sh", "-c", f"head -c {SIZE} /dev/urandom >/var/www/html/file")
@@ -75,7 +74,8 @@ def first_steps(package):
         for machine, tool in ((hub, "nginx-light"), (edge, "curl")):
             stack.callback(machine.close)
             machine.fill(package, tool)
-            machine.start(between)
+            machine.start(between, *([f"--network-veth-extra=l{zone}:lan0"] if machine is hub else []))
+        run("ip", "link", "set", f"l{zone}", "up")  # the other end of the LAN: outside, or it would be none
         try:
             shares = _join(hub, edge)
         except (RuntimeError, TimeoutError) as error:
