@@ -69,8 +69,8 @@ std::string JoinService::refuseInvitation(const InviteRequest& request) const {
     return "this gateway has no 'listen', so nobody can come to it; invite at the concentrator";
   if (!book_) return "this gateway keeps no state; set 'state' and 'peers-folder', and restart it";
   if (config_.tunnel.mode == TunnelOptions::Mode::kTap)
-    return "a bridge (TAP) gives no addresses; add the peer by hand (docs/guide.md, "
-           "\"Two machines in four commands\")";
+    return "a bridge (TAP) gives no addresses; add the peer by hand (docs/operations.md, "
+           "\"Setup, invite and join\")";
   if (!isJoinName(request.name))
     return "NAME must be 1 to 32 letters, digits, dots, dashes or underscores";
   if (request.lifetime < InviteRequest::kShortest || request.lifetime > InviteRequest::kLongest)

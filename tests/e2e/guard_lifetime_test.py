@@ -13,7 +13,7 @@ from lab.gateway import binary
 NOBODY = 65534
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNIT = ROOT / "systemd" / "braid-guard@.service"
-GUIDE = ROOT / "docs" / "guide.md"
+OPERATIONS = ROOT / "docs" / "operations.md"
 
 
 class Lifetime(GuardCase):
@@ -27,8 +27,8 @@ class Lifetime(GuardCase):
         self.assertEqual(self.host(), self.before)
         self.assertGreater(min(self.seen()), 50)
 
-    def test_three_commands_of_the_guide_take_it_away(self):
-        section = GUIDE.read_text(encoding="utf-8").split("## When the tunnel is down", 1)[1].split("\n## ", 1)[0]
+    def test_three_commands_of_the_documents_take_it_away(self):
+        section = OPERATIONS.read_text(encoding="utf-8").split("## When the tunnel is down", 1)[1].split("\n## ", 1)[0]
         commands = [line.strip() for line in section.splitlines() if re.match(r" +(nft|ip) ", line)]
         self.assertEqual(len(commands), 3)
         self.braidctl("guard", "apply")

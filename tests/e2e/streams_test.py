@@ -1173,7 +1173,7 @@ class Legs(PairCase):
         self.assertLess(self.repair(), 0.17)
 
     def test_a_route_to_the_lan_may_say_another_least_rto(self):
-        """docs/guide.md recommends this setting for older kernels. The test uses a larger value, which is not the
+        """docs/operations.md recommends this setting for older kernels. The test uses a larger value, which is not the
         default of any kernel."""
         route = self.lab.edge.run("ip", "-4", "route", "show", "192.168.10.0/24", "dev", "lan0").split()
         self.lab.edge.ip("route", "change", *route, "dev", "lan0", "rto_min", "500ms")

@@ -148,7 +148,7 @@ class Commands(unittest.TestCase):
     @unittest.skipUnless(is_built("braid-web"), "this build has no braid-web")
     def test_options_of_braid_web(self):
         """In its section, those of the unit's OPTIONS and those between backquotes."""
-        section = text_of(ROOT / "docs/guide.md").partition("\n## braid-web\n")[2].partition("\n## ")[0]
+        section = text_of(ROOT / "docs/operations.md").partition("\n## braid-web\n")[2].partition("\n## ")[0]
         code = re.findall(r'"OPTIONS=([^"]*)"', section) + [
             quoted for quoted in _QUOTED.findall(section) if quoted.startswith("-") or quoted.startswith("braid-web")]
         named = {word for line in code for word in re.findall(r"--[a-z][a-z-]*", line)}

@@ -237,10 +237,13 @@ class Machine:
             time.sleep(0.2)
         return value
 
+    def words(self, *command):
+        """The command line that runs `command` inside."""
+        return ["nsenter", "--target", str(self._leader), "--mount", "--uts", "--ipc", "--net", "--pid", *command]
+
     def run(self, *command, **options):
         """A command inside."""
-        return run("nsenter", "--target", self._leader, "--mount", "--uts", "--ipc", "--net", "--pid", *command,
-                   **options)
+        return run(*self.words(*command), **options)
 
     def property(self, name, unit=None):
         """A property of a unit (the daemon's), from systemd."""

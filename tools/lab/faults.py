@@ -63,7 +63,7 @@ OTHERS = ["ENOMEM", "EPERM"]  # of calls that are not listed
 NEVER = re.compile(r"brk|close|exit|exit_group|execve|munmap|rt_sig\w+|sigaltstack|restart_syscall|arch_prctl|futex|"
                    r"rseq|set_tid_address|set_robust_list|get\w*id|clock_\w+|sched_\w+|umask|alarm|tgkill|sysinfo|"
                    r"uname")
-# A running daemon to which memory is refused may end, but in good order (docs/guide.md).
+# A running daemon to which memory is refused may end, but in good order (docs/operations.md).
 MEMORY = ("mmap", "mprotect", "madvise")
 PATIENCE = 15  # seconds
 SIZE = 3_000_000  # bytes of the download that runs through a fault

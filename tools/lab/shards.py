@@ -1,5 +1,5 @@
 """The concentrator of a lab as several daemons on one machine. Each has its own peers, port, device, tunnel network and
-files (docs/guide.md, "Several daemons on one machine"):
+files (docs/operations.md, "Several daemons on one machine"):
 
     edge  ----.                   .-- UDP 4433, braid0, 10.255.0.0/24: edge, edge2, ...
     edge1 ----+-- concentrator ---+

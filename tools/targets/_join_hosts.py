@@ -127,12 +127,13 @@ class Home:
         far.ip("link", "set", "switch", "up")
         self.plug_client()
 
-    def provide(self, router):
-        """That namespace reaches the concentrator by IPv4, with its own address (NAT)."""
-        join(router, "uplink", self.lab.concentrator, "provider")
-        router.address("uplink", "198.51.100.2/24")
-        router.route("0.0.0.0/0", "via", "198.51.100.1")
-        self.lab.concentrator.address("provider", "198.51.100.1/24")
+    def provide(self, router, network="198.51.100", port="provider"):
+        """That namespace reaches the concentrator by IPv4, with its own address (NAT). `port`: the concentrator's
+        interface there."""
+        join(router, "uplink", self.lab.concentrator, port)
+        router.address("uplink", f"{network}.2/24")
+        router.route("0.0.0.0/0", "via", f"{network}.1")
+        self.lab.concentrator.address(port, f"{network}.1/24")
         router.run("nft", "table ip nat { chain out { type nat hook postrouting priority 100; "
                           "oifname uplink masquerade; }; }")
 
@@ -180,6 +181,20 @@ def _cgnat(home):
     home.edge.route("0.0.0.0/0", "via", "100.64.0.1")
     provider.address("customer", "100.64.0.1/24")
     home.provide(provider)
+
+
+@kind("two modems in one subnet, with one address", pages=(V4,), routed=EVERYTHING)
+def _equal_modems(home):
+    """As USB modems of one make come up: each is a router of its own, with the same network."""
+    home.unplug("wifi0")
+    home.unplug("lte0")
+    for number, network in enumerate(("198.51.100", "198.18.0")):
+        modem = home.namespace(f"modem{number}")
+        join(home.edge, f"wwan{number}", modem, "customer")
+        home.edge.address(f"wwan{number}", "192.168.8.100/24")
+        home.edge.route("0.0.0.0/0", "via", "192.168.8.1", "dev", f"wwan{number}", "metric", str(100 + number))
+        modem.address("customer", "192.168.8.1/24")
+        home.provide(modem, network, f"provider{number}")
 
 
 @kind("IPv6 only, no IPv4 at the uplinks", routed=EVERYTHING, endpoint=f"[{PUBLIC[1]}]:{PORT}")

@@ -5,72 +5,21 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import tempfile
-import time
 
-from lab.boot import ZoneMachine, enter
 from lab.netns import run
 from packages.deb import Build
 from packages.source import Source
 
 from . import MISSING, option, target
 from ._builds import dependencies
+from ._fresh import UPLINKS, Fresh, bridge
 
 SUITE = "bookworm"
-# Two networks between the machines: in each the concentrator is the edge's router. {name: (network, metric of routes)}
-UPLINKS = {"host0": ("198.51.100", 100), "wan1": ("203.0.113", 200)}
 RATE = "20mbit"  # of each uplink, towards the edge
 SERVER = "192.168.50.1"  # in the LAN behind the concentrator
 SIZE = 20_000_000
 LEAST = 0.2  # of the download's bytes, through each uplink
-_APT = ["apt-get", "-y", "-q", "--no-install-recommends"]
-
-
-def _network(name, number, more):
-    base, metric = UPLINKS[name]
-    return (f"[Match]\nName={name}\n[Network]\nAddress={base}.{number}/24\n"
-            + "".join(f"[Route]\nGateway={base}.{gateway}\nMetric={metric}\n" for gateway in more))
-
-
-class _Fresh(ZoneMachine):
-    """A machine with the package of Braid and one for the download, and networks; no gateway is configured."""
-
-    def __init__(self, name, number, gateways, work, zone):
-        super().__init__(SUITE, name, f"{UPLINKS['host0'][0]}.{number}", work, zone)
-        self._number, self._gateways = number, gateways
-        self.outside = f"{name[:1]}{zone}"  # the host's end of the second network
-        self.typed = []
-
-    def fill(self, package, tool):
-        self.prepare()
-        shutil.copy(package, self.tree / "root")
-        enter(self.tree, "apt-get", "-q", "update")
-        enter(self.tree, *_APT, "install", f"/root/{package.name}", tool)
-        for name in UPLINKS:
-            self.write(f"etc/systemd/network/10-{name}.network",
-                       _network(name, self._number, self._gateways.get(name, [])))
-
-    def start(self, bridge):
-        self.boot(f"--network-veth-extra={self.outside}:wan1")
-        run("ip", "link", "set", self.outside, "master", bridge, "up")
-        for name in UPLINKS:
-            self.wait(lambda name=name: UPLINKS[name][0] in self.run("ip", "-br", "address", "show", "dev", name),
-                      f"the address of {name}", 30)
-
-    def type(self, *command, given=None):
-        """Runs a command as a person would type it and returns its output. Records the command and its time."""
-        began = time.monotonic()
-        options = {"timeout": 120}
-        if given is not None:
-            with tempfile.TemporaryFile("w+") as text:
-                text.write(given)
-                text.seek(0)
-                said = self.run(*command, stdin=text, **options)
-        else:
-            said = self.run(*command, **options)
-        self.typed.append((f"{self.name}: {' '.join(command)}", round(time.monotonic() - began, 2)))
-        return said
 
 
 def _received(edge):
@@ -84,10 +33,8 @@ def _received(edge):
 
 def _serve(hub):
     """A LAN with a web server in it, and uplinks that have an end."""
-    hub.run("ip", "link", "add", "lan0", "type", "veth", "peer", "name", "lan1")
     hub.run("ip", "address", "add", f"{SERVER}/24", "dev", "lan0")
-    for end in ("lan0", "lan1"):
-        hub.run("ip", "link", "set", end, "up")
+    hub.run("ip", "link", "set", "lan0", "up")
     for name in UPLINKS:
         hub.run("tc", "qdisc", "add", "dev", name, "root", "tbf", "rate", RATE, "burst", "32k", "latency", "60ms")
     hub.run("sh", "-c", f"head -c {SIZE} /dev/urandom >/var/www/html/file")
@@ -108,16 +55,6 @@ def _join(hub, edge):
     return {name: round((after[name] - before.get(name, 0)) / SIZE, 2) for name in after}
 
 
-@contextlib.contextmanager
-def _bridge(name):
-    run("ip", "link", "add", name, "type", "bridge")
-    try:
-        run("ip", "link", "set", name, "up")
-        yield name
-    finally:
-        run("ip", "link", "del", name, check=False)
-
-
 @target("operate.1", "commands typed on two fresh Debian machines, the package installed, until a download has run "
         "through both uplinks, itself among them", "commands", at_most=4,
         options=[option("--package", metavar="FILE", help="this package of Debian 12, instead of building one")])
@@ -129,15 +66,16 @@ def first_steps(package):
         work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="braid-first-", dir="/var/tmp")))
         package = pathlib.Path(package) if package else Build(Source.of(), SUITE, "amd64").run(work / "package")[0]
         detail["package"] = package.name
-        bridge = stack.enter_context(_bridge(f"w{zone}"))
+        between = stack.enter_context(bridge(f"w{zone}"))
         # The concentrator also has a default route, without which it would not know its own address. The route leads
         # nowhere.
-        hub = _Fresh("concentrator", 3, {"host0": [1]}, work, zone)
-        edge = _Fresh("edge", 2, {name: [3] for name in UPLINKS}, work, zone)
+        hub = Fresh(SUITE, "concentrator", 3, {"host0": [1]}, work, zone)
+        edge = Fresh(SUITE, "edge", 2, {name: [3] for name in UPLINKS}, work, zone)
         for machine, tool in ((hub, "nginx-light"), (edge, "curl")):
             stack.callback(machine.close)
             machine.fill(package, tool)
-            machine.start(bridge)
+            machine.start(between, *([f"--network-veth-extra=l{zone}:lan0"] if machine is hub else []))
+        run("ip", "link", "set", f"l{zone}", "up")  # the other end of the LAN: outside, or it would be none
         try:
             shares = _join(hub, edge)
         except (RuntimeError, TimeoutError) as error:

@@ -61,7 +61,7 @@ constexpr Remedy kRemedies[] = {
 std::string remedyFor(const std::string& text) {
   for (const Remedy& r : kRemedies)
     if (text.find(r.words) != std::string::npos) return r.text;
-  return "docs/guide.md, \"When something is wrong\"; the daemon's log has more";
+  return "docs/operations.md, \"When something is wrong\"; the daemon's log has more";
 }
 
 // The last failed handshake with the peer; null: none.

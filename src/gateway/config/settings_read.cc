@@ -58,7 +58,7 @@ std::vector<std::string_view> keysOf(std::string_view section) {
 std::string_view goneFor(std::string_view section, std::string_view key) {
   if (section.empty() && key == "workers") {
     return "remove it; more cores are for shards: several daemons, each with a part of the peers "
-           "(docs/guide.md)";
+           "(docs/operations.md)";
   }
   return {};
 }

@@ -1,6 +1,6 @@
 // Allocations fail while two gateways start and establish a session. Wherever that happens,
 // std::bad_alloc must reach the caller and everything must be freed; sanitizers check for leaks. (A
-// daemon then ends in good order: docs/guide.md.)
+// daemon then ends in good order: docs/operations.md.)
 
 #include <gtest/gtest.h>
 

@@ -39,7 +39,7 @@ TEST(ConfigErrors, Keys) {
                     "e.yaml:12:20: log.level: given twice, first in line 12; remove one of them");
   expectErrorBehind("workers: 2\n",
                     "e.yaml:12:1: workers: this key is gone; remove it; more cores are for shards: "
-                    "several daemons, each with a part of the peers (docs/guide.md)");
+                    "several daemons, each with a part of the peers (docs/operations.md)");
   expectErrorBehind("log: {workers: 2}\n",
                     "e.yaml:12:7: log.'workers': unknown key; known here: level");
   expectErrorBehind("log:\n", "e.yaml:12:1: log: has no value; give it one, or remove the key");
