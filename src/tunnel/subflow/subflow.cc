@@ -226,6 +226,7 @@ SubflowStatus Subflow::status(Time now) const {
   SubflowStatus s;
   s.id = id_.value();
   s.uplink = uplink_;
+  s.path = pathName();
   s.local = route().local.toString();
   s.remote = route().remote.toString();
   s.route = route();

@@ -158,6 +158,13 @@ bool readFields(Reader& in, StreamResetFrame& reset) {
   return true;
 }
 
+bool readFields(Reader& in, SubflowNameFrame& frame) {
+  ByteView bytes = in.take(in.u16());
+  std::string_view name(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (isName(name)) frame.name = name;
+  return true;
+}
+
 bool readFields(Reader& in, OptionalFrame& frame) {
   frame.size = in.u16();
   in.take(frame.size);

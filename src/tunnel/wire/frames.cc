@@ -175,6 +175,12 @@ void writeFrame(Writer& out, const ParamsFrame& frame) {
   out.bytes({space.data(), entries.size()});
 }
 
+void writeFrame(Writer& out, const SubflowNameFrame& frame) {
+  writeNumber<SubflowNameFrame>(out);
+  out.u16(static_cast<uint16_t>(frame.name.size()));
+  out.bytes({reinterpret_cast<const uint8_t*>(frame.name.data()), frame.name.size()});
+}
+
 void writeFrame(Writer& out, const OptionalFrame& frame) {
   writeOptional(out, frame.type, frame.size);
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/packet.h"
@@ -216,11 +217,16 @@ struct ParamsFrame {
   Params params;
   uint64_t grease = 0;  ///< as written: see writeParams()
 };
+/// How the initiator calls the uplink of the subflow on which the frame comes. It has a type of the
+/// range of OptionalFrame, so that a release that does not know it skips it.
+struct SubflowNameFrame {
+  std::string_view name;  ///< as isName() demands; empty: the content is not a name
+};
 /// Frames of types to which a later release may give a meaning. A receiver that does not know the
 /// type skips the frame. The range of the type says whether the frame is ack-eliciting. This
 /// release sends such frames without a meaning (GREASE).
 struct OptionalFrame {
-  static constexpr uint8_t kFirst = 0x60, kLast = 0x7f;
+  static constexpr uint8_t kFirst = 0x61, kLast = 0x7f;
   uint8_t type = kFirst;
   uint16_t size = 0;  ///< bytes of content, which is ignored
 };
@@ -243,6 +249,7 @@ void writeFrame(Writer& out, const SubflowPreferenceFrame&);
 void writeFrame(Writer& out, const RenewKeysFrame&);
 void writeFrame(Writer& out, const KeysReadyFrame&);
 void writeFrame(Writer& out, const ParamsFrame&);
+void writeFrame(Writer& out, const SubflowNameFrame&);
 /// Writes content without a meaning; `size` must be at most kMaxGrease.
 void writeFrame(Writer& out, const OptionalFrame&);
 void writeFrame(Writer& out, const OptionalAskingFrame&);

@@ -220,6 +220,14 @@ TEST(ProtocolVectors, Params) {
   EXPECT_EQ(read.lanes, 1u);
 }
 
+TEST(ProtocolVectors, SubflowName) {
+  Vector v("V10");
+  EXPECT_EQ(encode(SubflowNameFrame{"wifi"}), v["name"]);
+  EXPECT_EQ(encode(SubflowNameFrame{"LTE-2_home.example"}), v["longer"]);
+  const Bytes name = v["name"];  // the frame refers to it
+  EXPECT_EQ(decodeOne<SubflowNameFrame>(name).name, "wifi");
+}
+
 TEST(ProtocolVectors, CallToReturn) {
   Vector v("V7");
   RestartNotice call{0xa0b1c2d3, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
