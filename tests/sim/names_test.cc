@@ -45,8 +45,8 @@ TEST(Names, ArriveThoughDatagramsAreLost) {
     Scenario s(seed);
     LinkOptions bad = kLte;
     bad.loss = 0.5;
-    s.path("wifi", bad).path("lte", bad).start(60s).run(20s);
-    s.mend("wifi").mend("lte").run(15s);
+    s.path("wifi", kDsl).path("lte", bad).start().run(20s);
+    s.mend("lte").run(15s);
     EXPECT_EQ(paths(s.hub), (Names{"wifi", "lte"})) << s.report();
     expectNamedEvents(s, {"wifi", "lte"});
   }
@@ -83,6 +83,28 @@ TEST(Names, StayWhenAPathComesBackFromElsewhere) {
   EXPECT_EQ(paths(s.hub), (Names{"wifi", "lte"})) << s.report();
   s.unplug("wifi").run(5s).plug("wifi").run(5s);
   EXPECT_EQ(paths(s.hub), (Names{"wifi", "lte"})) << s.report();
+}
+
+std::string observed(const Scenario& s, std::string_view path) {
+  const SubflowStatus* at = s.subflow(s.edge, path);
+  return at ? at->observed : "";
+}
+
+TEST(Names, AnEdgeIsToldItsAddressBehindNat) {
+  Scenario s(6);
+  s.path("wifi", kDsl).path("lte6", kLte, true);
+  Path& wifi = s.world.path("wifi");
+  wifi.enableNat(0s, s.world.now());
+  s.start().run(2s);
+  ASSERT_NE(wifi.outside(), wifi.near().endpoint);
+  EXPECT_EQ(observed(s, "wifi"), wifi.outside().toString());
+  EXPECT_EQ(observed(s, "lte6"), s.world.path("lte6").outside().toString());
+  EXPECT_EQ(s.subflow(s.hub, "wifi")->observed, wifi.far().endpoint.toString());
+  wifi.rebind(true);
+  UdpFlow& call = s.call({.count = 100});
+  s.run(10s);
+  EXPECT_GE(call.received(), 90u);
+  EXPECT_EQ(observed(s, "wifi"), wifi.outside().toString()) << "told anew when it has moved";
 }
 
 TEST(Names, WithTheSettingOffTheHubKnowsAddressesOnly) {

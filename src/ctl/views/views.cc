@@ -122,15 +122,16 @@ std::string verboseStatusText(const nlohmann::json& answer) {
 }
 
 std::string pathsText(const nlohmann::json& answer) {
-  Table table({"PEER", ">ID", "PATH", "REMOTE", "STATE", ">RTT", ">MIN RTT", ">QUEUE", ">LOST",
-               "ECN", ">WINDOW", ">IN FLIGHT", ">RATE", ">SENT", ">RECEIVED", ">TIMEOUTS", ">MTU"});
+  Table table({"PEER", ">ID", "PATH", "REMOTE", "SEEN AS", "STATE", ">RTT", ">MIN RTT", ">QUEUE",
+               ">LOST", "ECN", ">WINDOW", ">IN FLIGHT", ">RATE", ">SENT", ">RECEIVED", ">TIMEOUTS",
+               ">MTU"});
   for (const auto& peer : listOf(answer, "peers")) {
     for (const auto& subflow : listOf(peer, "subflows")) {
       table.add(
           {cell<&PeerStatus::name>(peer), cell<&SubflowStatus::id>(subflow), pathName(subflow),
-           cell<&SubflowStatus::remote>(subflow), cell<&SubflowStatus::state>(subflow),
-           cell<&SubflowStatus::srtt>(subflow), cell<&SubflowStatus::minRtt>(subflow),
-           cell<&SubflowStatus::queueDelay>(subflow),
+           cell<&SubflowStatus::remote>(subflow), cell<&SubflowStatus::observed>(subflow),
+           cell<&SubflowStatus::state>(subflow), cell<&SubflowStatus::srtt>(subflow),
+           cell<&SubflowStatus::minRtt>(subflow), cell<&SubflowStatus::queueDelay>(subflow),
            formatShare(countOf(subflow, kKeyOf<&SubflowStatus::lostPackets>),
                        countOf(subflow, kKeyOf<&SubflowStatus::sentPackets>)),
            cell<&SubflowStatus::ecn>(subflow), cell<&SubflowStatus::window>(subflow),

@@ -209,6 +209,7 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
       [&](const CloseFrame&) { isClosed_ = true; },
       [&](const ParamsFrame& params) { onParams(params.params); },
       [&](const SubflowNameFrame& told) { subflow.onPeerName(told); },
+      [&](const ObservedAddressFrame& seen) { subflow.onObservedAddress(seen); },
       [](const OptionalFrame&) {},
       [](const OptionalAskingFrame&) {},
   };

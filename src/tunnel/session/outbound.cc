@@ -76,6 +76,9 @@ bool Outbound::sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, P
   if (std::string_view name = subflow.nameToTell(); !name.empty() && padded)
     build.add(SubflowNameFrame{name});
   if (path.challenge) build.add(*path.challenge);
+  constexpr size_t kObserving =
+      PathValidator::kSmallestChallenge + kFrame<ObservedAddressFrame>.largest;
+  if (path.challenge && path.size >= kObserving) build.add(ObservedAddressFrame{path.route.remote});
   if (path.challenge && padded) build.add(noiseOf(path.challenge->token));
   if (path.size) build.padTo(path.size);
   if (path.ect) build.markEct();

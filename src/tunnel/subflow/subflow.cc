@@ -101,6 +101,7 @@ void Subflow::close(Time now) {
 
 void Subflow::open(const Route& route, Time now) {
   asked_ = route;
+  observed_ = {};
   changeRoute(route, now);
   if (!stateMachine_.reopen()) stateMachine_.onNewRoute(now);
   peerRoute_.prove(path().pto(), now);
@@ -229,6 +230,7 @@ SubflowStatus Subflow::status(Time now) const {
   s.path = pathName();
   s.local = route().local.toString();
   s.remote = route().remote.toString();
+  if (observed_.address.family != Address::Family::kNone) s.observed = observed_.toString();
   s.route = route();
   s.proven = !stateMachine_.isUnproven();
   s.state = stateMachine_.name(now);

@@ -111,6 +111,10 @@ class Subflow {
     if (!frame.name.empty()) peerName_ = frame.name;
   }
 
+  void onObservedAddress(const ObservedAddressFrame& frame) {
+    if (frame.address.address.family != Address::Family::kNone) observed_ = frame.address;
+  }
+
   // ---- what happens on this side
 
   /// The kernel refused to send.
@@ -196,6 +200,8 @@ class Subflow {
   SubflowReceiver receiver_;
   SubflowSender sender_;
   std::string peerName_;
+  Endpoint
+      observed_;  ///< this side's address and port as the peer sees them; of no family: not told
 };
 
 /// Owns the subflows of a session. A subflow stays until the session ends: a closed one keeps its

@@ -94,7 +94,7 @@ struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   unsigned id = 0;
   std::string uplink;
   std::string path;
-  std::string local, remote;
+  std::string local, remote, observed;
   Route route;          ///< where datagrams are sent, as the driver knows it
   bool proven = false;  ///< the peer has answered there
   std::string state;
@@ -123,6 +123,10 @@ inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
                 &SubflowStatus::path),
     field::text("local", "own address and port", &SubflowStatus::local),
     field::text("remote", "the peer's address and port", &SubflowStatus::remote),
+    field::text("public_address",
+                "own address and port as the peer saw them when the path came into use or moved, "
+                "behind NAT; empty: the peer has not told",
+                &SubflowStatus::observed),
     field::unlisted(&SubflowStatus::route), field::unlisted(&SubflowStatus::proven),
     field::text("state", "`validating`, `active`, `suspect`, `failed`, `closed`",
                 &SubflowStatus::state),

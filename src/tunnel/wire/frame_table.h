@@ -91,6 +91,7 @@ inline constexpr std::tuple kEntries{
     range<OptionalAskingFrame>("OPTIONAL_ASKING", kLargestOptional,
                                {.eliciting = true, .control = true}),
     entry<SubflowNameFrame>(0x60, "SUBFLOW_NAME", 1 + 2 + kLongestName),
+    entry<ObservedAddressFrame>(0x61, "OBSERVED_ADDRESS", 1 + 2 + 16 + 2),
     range<OptionalFrame>("OPTIONAL", kLargestOptional),
 };
 

@@ -23,7 +23,7 @@ TunnelStatus exampleTunnel() {
   peer.retransmitted = 3, peer.keyAge = 40s;
   SubflowStatus subflow;
   subflow.uplink = subflow.path = "wifi", subflow.remote = "192.0.2.1:4433";
-  subflow.state = "active";
+  subflow.state = "active", subflow.observed = "198.51.100.9:40001";
   subflow.srtt = 12500us;
   subflow.minRtt = 10ms, subflow.sentPackets = 200, subflow.lostPackets = 3,
   subflow.deliveryRate = 11.65e6;
@@ -40,11 +40,13 @@ TunnelStatus exampleTunnel() {
 
 TEST(Views, Paths) {
   EXPECT_EQ(pathsText(pathsJson(exampleTunnel())),
-            "PEER  ID  PATH  REMOTE          STATE       RTT  MIN RTT    QUEUE    LOST  ECN      "
+            "PEER  ID  PATH  REMOTE          SEEN AS             STATE       RTT  MIN RTT    QUEUE "
+            "   LOST  ECN      "
             "  WINDOW  "
             "IN FLIGHT"
             "         RATE      SENT  RECEIVED  TIMEOUTS   MTU\n"
-            "hub    0  wifi  192.0.2.1:4433  active  12.5 ms  10.0 ms  2.50 ms  1.50 %  capable  "
+            "hub    0  wifi  192.0.2.1:4433  198.51.100.9:40001  active  12.5 ms  10.0 ms  2.50 ms "
+            " 1.50 %  capable  "
             "64.0 KiB  "
             "      0 B"
             "  93.2 Mbit/s  2.93 KiB       0 B         6  1500\n");

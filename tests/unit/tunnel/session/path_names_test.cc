@@ -23,10 +23,15 @@ struct PathNamesTest : test::RawPeerTest {
     return out;
   }
   void name(const std::string& content) { EXPECT_FALSE(say(nameFrame(content))); }
-  void onFrame(const WireFrame& frame) override { acks += std::holds_alternative<AckFrame>(frame); }
+  void onFrame(const WireFrame& frame) override {
+    acks += std::holds_alternative<AckFrame>(frame);
+    if (const auto* seen = std::get_if<ObservedAddressFrame>(&frame)) observedAt = seen->address;
+  }
   std::string path() { return status().subflows.at(0).path; }
+  std::string observed() { return status().subflows.at(0).observed; }
   std::string address() const { return home.remote.toString(); }
-  size_t acks = 0;  ///< that the hub has sent
+  size_t acks = 0;                     ///< that the hub has sent
+  std::optional<Endpoint> observedAt;  ///< that the hub has told
 };
 
 TEST_F(PathNamesTest, APathHasTheNameFromItsFirstDatagramOn) {
@@ -103,6 +108,35 @@ TEST_F(PathNamesTest, ANameAsksForNoAcknowledgment) {
   say(test::framesOf(PingFrame{}));
   step(100ms);
   EXPECT_GE(acks, 1u) << "as a PING does";
+}
+
+TEST_F(PathNamesTest, APaddedChallengeSaysWhereItIsSent) {
+  start();
+  EXPECT_EQ(observedAt, std::nullopt);
+  prove();
+  EXPECT_EQ(observedAt, home.remote);
+  EXPECT_EQ(observed(), "") << "the peer has not told";
+}
+
+TEST_F(PathNamesTest, TheAddressThatThePeerSeesIsShownAndNothingElse) {
+  RecordProperty("rule", "observed.address");
+  start();
+  prove();
+  auto told = [&](std::vector<uint8_t> content) {
+    content.insert(content.begin(),
+                   {kFrame<ObservedAddressFrame>.number, 0, static_cast<uint8_t>(content.size())});
+    EXPECT_FALSE(say(content));
+    return observed();
+  };
+  EXPECT_EQ(told({}), "");
+  EXPECT_EQ(told({192, 0, 2, 7, 0x9c}), "");
+  EXPECT_EQ(told({192, 0, 2, 7, 0x9c, 0x40}), "192.0.2.7:40000");
+  EXPECT_EQ(told({192, 0, 2, 7, 0x9c, 0x40, 0}), "192.0.2.7:40000") << "what came before stays";
+  std::vector<uint8_t> six(18, 0);
+  six[15] = 1, six[17] = 80;
+  EXPECT_EQ(told(six), "[::1]:80");
+  EXPECT_EQ(told(std::vector<uint8_t>(19, 1)), "[::1]:80");
+  EXPECT_EQ(status().subflows.at(0).remote, address()) << "it is shown, and not used";
 }
 
 // ---- the initiator

@@ -119,7 +119,9 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
   EXPECT_EQ(encode(ParamsFrame{params, UINT64_MAX}).size(), kFrame<ParamsFrame>.largest);
   const std::string name(kLongestName, 'n');
   EXPECT_EQ(encode(SubflowNameFrame{name}).size(), kFrame<SubflowNameFrame>.largest);
-  EXPECT_EQ(encode(OptionalFrame{0x61, kMaxGrease}).size(), kFrame<OptionalFrame>.largest);
+  EXPECT_EQ(encode(ObservedAddressFrame{*Endpoint::parse("[2001:db8::1]:4433")}).size(),
+            kFrame<ObservedAddressFrame>.largest);
+  EXPECT_EQ(encode(OptionalFrame{0x62, kMaxGrease}).size(), kFrame<OptionalFrame>.largest);
   EXPECT_EQ(encode(OptionalAskingFrame{0x40, kMaxGrease}).size(),
             kFrame<OptionalAskingFrame>.largest);
 }
