@@ -181,10 +181,9 @@ std::string metricsText(const DaemonAnswer& status) {
     std::string name = wordOf(peer, "name");
     peers.push_back({&peer, labelled({{"peer", name}})});
     for (const Json& path : listOf(peer, "subflows")) {
-      std::string by = wordOf(path, "uplink");
-      if (by.empty()) by = wordOf(path, "remote");
       paths.push_back(
-          {&path, labelled({{"peer", name}, {"path", by}, {"id", wordOf(path, "id")}})});
+          {&path,
+           labelled({{"peer", name}, {"path", wordOf(path, "path")}, {"id", wordOf(path, "id")}})});
     }
   }
   putAll<UplinkStatus>(out, "uplink", uplinks);

@@ -118,9 +118,7 @@ void DayStore::look(const Json& peer, double at) {
   };
   std::map<std::string, Now> all;
   for (const Json& s : listOf(peer, "subflows")) {
-    std::string name = wordOf(s, kKeyOf<&SubflowStatus::uplink>);
-    if (name.empty()) name = wordOf(s, kKeyOf<&SubflowStatus::remote>);
-    Now& now = all[name];
+    Now& now = all[wordOf(s, kKeyOf<&SubflowStatus::path>)];
     now.total.out += countOf(s, kKeyOf<&SendCounts::sentBytes>);
     now.total.in += countOf(s, kKeyOf<&ReceiveCounts::receivedBytes>);
     now.total.sent += countOf(s, kKeyOf<&SendCounts::sentPackets>);

@@ -153,9 +153,10 @@ void judgePath(const Patient& patient, const std::string& peer, const Json& subf
                DoctorReport& report) {
   std::string name = textOf(subflow, kKeyOf<&SubflowStatus::uplink>);
   std::string state = textOf(subflow, kKeyOf<&SubflowStatus::state>);
-  std::string at = peer + " at " + textOf(subflow, kKeyOf<&SubflowStatus::remote>);
+  std::string path = textOf(subflow, kKeyOf<&SubflowStatus::path>),
+              remote = textOf(subflow, kKeyOf<&SubflowStatus::remote>);
   bool isOwn = name != "-";  // the listening side has no uplink
-  std::string way = (isOwn ? name + " to " : "the path to ") + at;
+  std::string way = (path == remote ? "the path" : path) + " to " + peer + " at " + remote;
   if (state == "closed") return;  // its uplink is down, which another check reports
   std::string deadWay = textOf(subflow, kKeyOf<&SubflowStatus::deadWay>);
   if (deadWay == "out" || deadWay == "in") {
@@ -166,8 +167,7 @@ void judgePath(const Patient& patient, const std::string& peer, const Json& subf
              (out ? "what this gateway sends does not arrive, and the peer is heard"
                   : "nothing comes from the peer, and what this gateway sends arrives"),
          "the path carries nothing: it must work both ways",
-         std::string("find who drops UDP ") + (out ? "to " : "from ") +
-             textOf(subflow, kKeyOf<&SubflowStatus::remote>) +
+         std::string("find who drops UDP ") + (out ? "to " : "from ") + remote +
              (out ? ": a firewall at 'output' here or at 'input' there, the provider, a NAT "
                     "whose mapping is gone"
                   : ": a firewall or strict rp_filter at 'input' here, the provider, the "

@@ -38,8 +38,7 @@ LoadSample loadSample(const nlohmann::json& answer, const std::string& path,
   LoadSample out;
   out.at = at;
   for (const auto& s : listOf(answer, "subflows")) {
-    std::string name = textOf(s, kKeyOf<&SubflowStatus::uplink>);
-    if (name == "-") name = textOf(s, kKeyOf<&SubflowStatus::remote>);
+    std::string name = pathName(s);
     bool isMeant =
         path.empty() ? std::find(left.begin(), left.end(), name) == left.end() : name == path;
     if (!isMeant) continue;

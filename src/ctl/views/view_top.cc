@@ -59,13 +59,12 @@ std::string pathsTable(const TopLook& now, const TopLook& last, const TopLook& o
     const Json::array_t &was = listOf(lastPeer, "subflows"),
                         &longAgo = listOf(oldestPeer, "subflows");
     for (const Json& s : listOf(peer, "subflows")) {
-      std::string id = textOf(s, kKeyOf<&SubflowStatus::id>),
-                  path = textOf(s, kKeyOf<&SubflowStatus::uplink>);
+      std::string id = textOf(s, kKeyOf<&SubflowStatus::id>);
       Json before = namedIn(was, kKeyOf<&SubflowStatus::id>, id);
       Losses losses = lossesOf(s, namedIn(longAgo, kKeyOf<&SubflowStatus::id>, id));
       std::string state = textOf(s, kKeyOf<&SubflowStatus::state>);
       if (flagOf(s, kKeyOf<&SubflowStatus::resting>)) state += ", rests";
-      table.add({name, path == "-" ? textOf(s, kKeyOf<&SubflowStatus::remote>) : path, state,
+      table.add({name, pathName(s), state,
                  rateSince(s, before, kKeyOf<&SendCounts::sentBytes>, seconds),
                  rateSince(s, before, kKeyOf<&ReceiveCounts::receivedBytes>, seconds),
                  cell<&SubflowStatus::srtt>(s), cell<&SubflowStatus::queueDelay>(s),

@@ -93,8 +93,7 @@ std::string streamsText(const nlohmann::json& streams) {
 }  // namespace
 
 std::string pathName(const nlohmann::json& subflow) {
-  std::string uplink = textOf(subflow, kKeyOf<&SubflowStatus::uplink>);
-  return uplink == "-" ? textOf(subflow, kKeyOf<&SubflowStatus::remote>) : uplink;
+  return textOf(subflow, kKeyOf<&SubflowStatus::path>);
 }
 
 std::string verboseStatusText(const nlohmann::json& answer) {
@@ -123,13 +122,14 @@ std::string verboseStatusText(const nlohmann::json& answer) {
 }
 
 std::string pathsText(const nlohmann::json& answer) {
-  Table table({"PEER", ">ID", "UPLINK", "REMOTE", "STATE", ">RTT", ">MIN RTT", ">QUEUE", ">LOST",
-               "ECN", ">WINDOW", ">IN FLIGHT", ">RATE", ">SENT", ">RECEIVED", ">TIMEOUTS", ">MTU"});
+  Table table({"PEER", ">ID", "PATH", "REMOTE", "SEEN AS", "STATE", ">RTT", ">MIN RTT", ">QUEUE",
+               ">LOST", "ECN", ">WINDOW", ">IN FLIGHT", ">RATE", ">SENT", ">RECEIVED", ">TIMEOUTS",
+               ">MTU"});
   for (const auto& peer : listOf(answer, "peers")) {
     for (const auto& subflow : listOf(peer, "subflows")) {
       table.add(
-          {cell<&PeerStatus::name>(peer), cell<&SubflowStatus::id>(subflow),
-           cell<&SubflowStatus::uplink>(subflow), cell<&SubflowStatus::remote>(subflow),
+          {cell<&PeerStatus::name>(peer), cell<&SubflowStatus::id>(subflow), pathName(subflow),
+           cell<&SubflowStatus::remote>(subflow), cell<&SubflowStatus::observed>(subflow),
            cell<&SubflowStatus::state>(subflow), cell<&SubflowStatus::srtt>(subflow),
            cell<&SubflowStatus::minRtt>(subflow), cell<&SubflowStatus::queueDelay>(subflow),
            formatShare(countOf(subflow, kKeyOf<&SubflowStatus::lostPackets>),
@@ -287,20 +287,19 @@ std::string peersPart(const nlohmann::json& answer) {
 }
 
 std::string subflowsPart(const nlohmann::json& answer) {
-  Table table({"PEER", ">ID", "UPLINK", ">LOSS", ">C_L", ">BURST", ">PROTECTED", ">RECOVERED",
+  Table table({"PEER", ">ID", "PATH", ">LOSS", ">C_L", ">BURST", ">PROTECTED", ">RECOVERED",
                ">DECODED", ">USELESS", ">COPIES", ">PARITIES", ">PROTECTION", ">SHARE"});
   for (const auto& peer : listOf(answer, "peers")) {
     for (const auto& subflow : listOf(peer, "subflows")) {
-      table.add({cell<&PeerStatus::name>(peer), cell<&SubflowStatus::id>(subflow),
-                 cell<&SubflowStatus::uplink>(subflow), cell<&SubflowStatus::lossRate>(subflow),
-                 cell<&SubflowStatus::lossMetric>(subflow), cell<&SubflowStatus::burst>(subflow),
-                 cell<&SubflowStatus::protectedPackets>(subflow),
-                 cell<&SubflowStatus::recovered>(subflow), cell<&SubflowStatus::decoded>(subflow),
-                 cell<&SubflowStatus::useless>(subflow), cell<&SubflowStatus::copies>(subflow),
-                 cell<&SubflowStatus::parities>(subflow),
-                 cell<&SubflowStatus::protectionBytes>(subflow),
-                 formatShare(countOf(subflow, kKeyOf<&SubflowStatus::protectionBytes>),
-                             countOf(subflow, kKeyOf<&SubflowStatus::sentBytes>))});
+      table.add(
+          {cell<&PeerStatus::name>(peer), cell<&SubflowStatus::id>(subflow), pathName(subflow),
+           cell<&SubflowStatus::lossRate>(subflow), cell<&SubflowStatus::lossMetric>(subflow),
+           cell<&SubflowStatus::burst>(subflow), cell<&SubflowStatus::protectedPackets>(subflow),
+           cell<&SubflowStatus::recovered>(subflow), cell<&SubflowStatus::decoded>(subflow),
+           cell<&SubflowStatus::useless>(subflow), cell<&SubflowStatus::copies>(subflow),
+           cell<&SubflowStatus::parities>(subflow), cell<&SubflowStatus::protectionBytes>(subflow),
+           formatShare(countOf(subflow, kKeyOf<&SubflowStatus::protectionBytes>),
+                       countOf(subflow, kKeyOf<&SubflowStatus::sentBytes>))});
     }
   }
   return table.empty() ? "no subflows\n" : table.toString();

@@ -10,7 +10,7 @@
 
 namespace braid {
 
-/// The name of a path: its uplink's ("wifi"), at the side that listens the peer's address and port.
+/// The name of a path: "wifi", or the peer's address and port where the peer tells no name.
 std::string pathName(const nlohmann::json& subflow);
 /// What an operator asks first: peers, paths, uplinks; at most 100 columns wide.
 std::string statusText(const nlohmann::json& answer);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/name.h"
 #include "gateway/config/config_checks.h"
 #include "gateway/config/settings.h"
 
@@ -112,7 +113,6 @@ void checkUplink(const ConfigValue& item, UplinkConfig& uplink, ConfigDiagnostic
     out.add(item, "names no interface",
             "add interface, such as wlan0; 'ip link' lists them. Or mac, or path");
   // A name of 1 to 32 bytes, as for reports; an altname may be longer.
-  constexpr size_t kLongestName = 32;
   if (uplink.name.empty() && given == 1) {
     if (uplink.interface.empty() || uplink.interface.size() > kLongestName)
       out.add(item, "has no name", "give the uplink a name for messages and reports");

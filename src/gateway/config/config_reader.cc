@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/name.h"
 #include "base/nearest_word.h"
 #include "gateway/config/settings.h"
 #include "gateway/config/units.h"
@@ -90,11 +91,6 @@ std::optional<T> readRanged(const ConfigValue& value, T low, T high,
 
 std::string childKey(const ConfigValue& map, std::string_view name) {
   return map.key.empty() ? std::string(name) : map.key + "." + std::string(name);
-}
-
-bool isNameCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '_' || c == '-';
 }
 
 }  // namespace
@@ -220,12 +216,8 @@ std::optional<std::string> readChoice(const ConfigValue& value,
 }
 
 std::optional<std::string> readName(const ConfigValue& value, ConfigDiagnostics& out) {
-  constexpr size_t kLongest = 32;
   std::optional<std::string> text = readText(value, out);
-  if (!text) return std::nullopt;
-  bool good = !text->empty() && text->size() <= kLongest && text->front() != '.' &&
-              text->front() != '-' && std::all_of(text->begin(), text->end(), isNameCharacter);
-  if (good) return text;
+  if (!text || isName(*text)) return text;
   out.add(value, inQuotes(*text) + " is no name",
           "use 1 to 32 letters, digits, dots, dashes or underscores");
   return std::nullopt;

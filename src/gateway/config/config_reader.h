@@ -70,7 +70,7 @@ std::optional<std::string> readText(const ConfigValue& value, ConfigDiagnostics&
 std::optional<std::string> readChoice(const ConfigValue& value,
                                       std::span<const std::string_view> choices,
                                       ConfigDiagnostics& out);
-/// A name for uplinks and peers: 1 to 32 of A-Z a-z 0-9 . _ -, not starting with a dot or dash.
+/// A name of an uplink or a peer, see isName().
 std::optional<std::string> readName(const ConfigValue& value, ConfigDiagnostics& out);
 /// A network interface name that the kernel accepts: 1 to 15 bytes without slash, colon and space.
 std::optional<std::string> readInterface(const ConfigValue& value, ConfigDiagnostics& out);

@@ -94,6 +94,9 @@ std::vector<Setting> trafficSettings() {
        "a flow without packets is forgotten", "flow-idle"},
       {"tunnel", "max-subflows", number(BRAID_MEMBER(tunnel.maxSubflows), 1, 256), kReload,
        "per peer; the side that listens refuses more"},
+      {"tunnel", "tell-names", onOff(BRAID_MEMBER(tunnel.tellNames)), kReload,
+       "tell the peers the names of the uplinks, which their status, events and metrics show; a "
+       "change holds for subflows made afterwards. With `off` a peer shows addresses and ports"},
       {"tunnel", "ecn-proxy", onOff(BRAID_MEMBER(tunnel.ecnProxy)), kReload,
        "speak ECN for local hosts that do not, so that the far gateway marks the TCP packets "
        "sent to them instead of dropping them; changes the ECN bits of SYNs and ACKs"},

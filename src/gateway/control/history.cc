@@ -24,15 +24,11 @@ int rankOf(const std::string& state) {
                           std::begin(kStates));
 }
 
-const std::string& pathName(const SubflowStatus& s) {
-  return s.uplink.empty() ? s.remote : s.uplink;
-}
-
 // The sums of the counters of each path's subflows.
 std::map<std::string, PathStep> totalsOf(const PeerStatus& peer) {
   std::map<std::string, PathStep> totals;
   for (const SubflowStatus& s : peer.subflows) {
-    PathStep& total = totals[pathName(s)];
+    PathStep& total = totals[s.path];
     addCounters<SendCounts>(total, s);
     addCounters<ReceiveCounts>(total, s);
     addCounters<ProtectionCounts>(total, s);

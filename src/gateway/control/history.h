@@ -105,7 +105,7 @@ class History {
 
   struct Path {
     std::string peer;
-    std::string name;  ///< of the uplink; on the listening side: the peer's address and port
+    std::string name;  ///< SubflowStatus::path
     PathStep total;    ///< what its subflows had counted at the last step
     Ring<PathStep> steps;
     uint64_t bytes = 0;  ///< sent and received in `steps`

@@ -32,7 +32,7 @@ struct Event {
   Kind kind;
   std::string peer;
   std::string text;  ///< one line for the log
-  /// The peer's path that it is about: the uplink's name, or else the remote address and port.
+  /// The peer's path that it is about: see Subflow::pathName().
   std::string path = {};
 };
 

@@ -208,6 +208,8 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
       [&](const RecoveredFrame& recovered) { proactiveRecovery_.onRecovered(recovered, now); },
       [&](const CloseFrame&) { isClosed_ = true; },
       [&](const ParamsFrame& params) { onParams(params.params); },
+      [&](const SubflowNameFrame& told) { subflow.onPeerName(told); },
+      [&](const ObservedAddressFrame& seen) { subflow.onObservedAddress(seen); },
       [](const OptionalFrame&) {},
       [](const OptionalAskingFrame&) {},
   };

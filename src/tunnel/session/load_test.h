@@ -55,7 +55,7 @@ class LoadTest {
  private:
   static bool isIncluded(const MeasureRequest& request, const Subflow& s) {
     if (request.path.empty()) return request.metered || s.preference().use != PathUse::kMetered;
-    return request.path == (s.uplink().empty() ? s.route().remote.toString() : s.uplink());
+    return request.path == s.pathName();
   }
 
   const SubflowSet& subflows_;

@@ -69,12 +69,17 @@ bool Outbound::sendPathFrame(Subflow& subflow, const Subflow::PathFrame& path, P
                              Datagram& out, Time now) {
   DatagramBuilder build(subflow, std::move(buffer), path.route, MtuDiscovery::kMinDatagram);
   if (path.response) build.add(*path.response);
-  // From its first datagram on, the peer knows what a subflow is to be used for.
+  // From its first datagram on, the peer knows what a subflow is to be used for, and its name.
   const SubflowPreferenceFrame* wish = roles_.wishFor(subflow);
-  if (wish && path.size == MtuDiscovery::kMinDatagram) build.add(*wish);
+  bool padded = path.size == MtuDiscovery::kMinDatagram;
+  if (wish && padded) build.add(*wish);
+  if (std::string_view name = subflow.nameToTell(); !name.empty() && padded)
+    build.add(SubflowNameFrame{name});
   if (path.challenge) build.add(*path.challenge);
-  if (path.challenge && path.size == MtuDiscovery::kMinDatagram)
-    build.add(noiseOf(path.challenge->token));
+  constexpr size_t kObserving =
+      PathValidator::kSmallestChallenge + kFrame<ObservedAddressFrame>.largest;
+  if (path.challenge && path.size >= kObserving) build.add(ObservedAddressFrame{path.route.remote});
+  if (path.challenge && padded) build.add(noiseOf(path.challenge->token));
   if (path.size) build.padTo(path.size);
   if (path.ect) build.markEct();
   return build.finish(sealer_, out, now);

@@ -20,11 +20,10 @@ class PeerEvents {
   void tell(Event::Kind kind, std::string text) { queue_.push({kind, peer_, std::move(text)}); }
   /// Reports a line such as "wifi (192.0.2.1:4433) is in use", where "is in use" is `what`.
   void tell(Event::Kind kind, const Subflow& subflow, const char* what) {
-    const std::string& uplink = subflow.uplink();
-    std::string name = uplink.empty() ? "subflow " + std::to_string(subflow.id().value()) : uplink;
-    std::string remote = subflow.route().remote.toString();
-    std::string text = name + " (" + remote + ") " + what;
-    queue_.push({kind, peer_, std::move(text), uplink.empty() ? remote : uplink});
+    std::string name = subflow.name();
+    if (name.empty()) name = "subflow " + std::to_string(subflow.id().value());
+    std::string text = name + " (" + subflow.route().remote.toString() + ") " + what;
+    queue_.push({kind, peer_, std::move(text), subflow.pathName()});
   }
 
  private:

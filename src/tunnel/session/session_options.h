@@ -25,7 +25,7 @@ struct MeasureRequest {
   static constexpr Duration kLongest = 60s;
   static constexpr uint64_t kMostBytes = uint64_t{10} << 30;
 
-  /// Name of the uplink; on the responder's side the peer's address and port. Empty: all paths.
+  /// See Subflow::pathName(). Empty: all paths.
   std::string path;
   Duration time = 5s;                    ///< at most kLongest
   uint64_t bytes = uint64_t{500} << 20;  ///< UDP payload, at most kMostBytes

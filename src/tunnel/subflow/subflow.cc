@@ -101,6 +101,7 @@ void Subflow::close(Time now) {
 
 void Subflow::open(const Route& route, Time now) {
   asked_ = route;
+  observed_ = {};
   changeRoute(route, now);
   if (!stateMachine_.reopen()) stateMachine_.onNewRoute(now);
   peerRoute_.prove(path().pto(), now);
@@ -226,8 +227,10 @@ SubflowStatus Subflow::status(Time now) const {
   SubflowStatus s;
   s.id = id_.value();
   s.uplink = uplink_;
+  s.path = pathName();
   s.local = route().local.toString();
   s.remote = route().remote.toString();
+  if (observed_.address.family != Address::Family::kNone) s.observed = observed_.toString();
   s.route = route();
   s.proven = !stateMachine_.isUnproven();
   s.state = stateMachine_.name(now);

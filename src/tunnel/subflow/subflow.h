@@ -8,8 +8,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/name.h"
 #include "base/timers.h"
 #include "tunnel/subflow/acks.h"
 #include "tunnel/subflow/route.h"
@@ -50,7 +52,14 @@ class Subflow {
   Subflow& operator=(const Subflow&) = delete;
 
   SubflowId id() const { return id_; }
-  const std::string& uplink() const { return uplink_; }
+  /// The name of its uplink, as the side that began it calls it; empty: the peer has told none.
+  const std::string& name() const { return uplink_.empty() ? peerName_ : uplink_; }
+  /// How tables and events call its path: name(), or else the remote address and port.
+  std::string pathName() const { return name().empty() ? route().remote.toString() : name(); }
+  /// What the peer is told; empty: nothing.
+  std::string_view nameToTell() const {
+    return options_.tellNames && isName(uplink_) ? uplink_ : std::string_view();
+  }
   const Route& route() const { return peerRoute_.route(); }
   State state() const { return stateMachine_.state(); }
   bool usable() const { return stateMachine_.isUsable(); }
@@ -97,6 +106,14 @@ class Subflow {
   void onPeerStatus(const SubflowStatusFrame& status, Time now);
   /// The peer says how it wants the subflow used. Returns false when that is not news.
   bool onPeerPreference(const SubflowPreferenceFrame& frame);
+  /// On the side that began the subflow it changes nothing: name() is that of its own uplink.
+  void onPeerName(const SubflowNameFrame& frame) {
+    if (!frame.name.empty()) peerName_ = frame.name;
+  }
+
+  void onObservedAddress(const ObservedAddressFrame& frame) {
+    if (frame.address.address.family != Address::Family::kNone) observed_ = frame.address;
+  }
 
   // ---- what happens on this side
 
@@ -182,6 +199,9 @@ class Subflow {
   SequenceGuard statusWord_, preferenceWord_;  ///< for the peer's frames
   SubflowReceiver receiver_;
   SubflowSender sender_;
+  std::string peerName_;
+  Endpoint
+      observed_;  ///< this side's address and port as the peer sees them; of no family: not told
 };
 
 /// Owns the subflows of a session. A subflow stays until the session ends: a closed one keeps its

@@ -21,6 +21,7 @@ struct SubflowOptions {
   size_t initialWindow = 10;  ///< datagrams, at least 2
   size_t outerMtu = 0;        ///< IP packet size on uplinks; 0: probe for it (RFC 8899)
   size_t maxOuterMtu = 1500;  ///< upper end of the probing
+  bool tellNames = true;      ///< tell the peer the names of the uplinks
   /// Least variance term of the PTO, for comparison with TCP: it acts like TCP's minimum RTO (RFC
   /// 6298 section 2.4; Linux: 200 ms). 0: the PTO of RFC 9002.
   Duration minRto{};
@@ -92,7 +93,8 @@ inline constexpr auto kFieldsOf<ProtectionCounts> = field::table<ProtectionCount
 struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   unsigned id = 0;
   std::string uplink;
-  std::string local, remote;
+  std::string path;
+  std::string local, remote, observed;
   Route route;          ///< where datagrams are sent, as the driver knows it
   bool proven = false;  ///< the peer has answered there
   std::string state;
@@ -115,8 +117,16 @@ inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
     field::text("id", "number of the subflow", &SubflowStatus::id),
     field::text("uplink", "name of its uplink; empty at the side that listens",
                 &SubflowStatus::uplink),
+    field::text("path",
+                "name of its path: that of its uplink, as the side that began it calls it; where "
+                "the peer tells none, `remote`",
+                &SubflowStatus::path),
     field::text("local", "own address and port", &SubflowStatus::local),
     field::text("remote", "the peer's address and port", &SubflowStatus::remote),
+    field::text("public_address",
+                "own address and port as the peer saw them when the path came into use or moved, "
+                "behind NAT; empty: the peer has not told",
+                &SubflowStatus::observed),
     field::unlisted(&SubflowStatus::route), field::unlisted(&SubflowStatus::proven),
     field::text("state", "`validating`, `active`, `suspect`, `failed`, `closed`",
                 &SubflowStatus::state),

@@ -158,6 +158,20 @@ bool readFields(Reader& in, StreamResetFrame& reset) {
   return true;
 }
 
+bool readFields(Reader& in, SubflowNameFrame& frame) {
+  ByteView bytes = in.take(in.u16());
+  std::string_view name(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (isName(name)) frame.name = name;
+  return true;
+}
+
+bool readFields(Reader& in, ObservedAddressFrame& frame) {
+  Reader content(in.take(in.u16()));
+  size_t size = content.remaining();
+  if (size == 4 + 2 || size == 16 + 2) frame.address = takeEndpoint(content, size == 4 + 2);
+  return true;
+}
+
 bool readFields(Reader& in, OptionalFrame& frame) {
   frame.size = in.u16();
   in.take(frame.size);

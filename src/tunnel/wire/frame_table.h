@@ -18,6 +18,7 @@
 #include <variant>
 
 #include "base/bytes.h"
+#include "base/name.h"
 #include "tunnel/wire/frames.h"
 
 namespace braid {
@@ -89,6 +90,8 @@ inline constexpr std::tuple kEntries{
     range<StreamFrame>("STREAM", kDataFrameHeader, {.eliciting = true, .symbol = true}),
     range<OptionalAskingFrame>("OPTIONAL_ASKING", kLargestOptional,
                                {.eliciting = true, .control = true}),
+    entry<SubflowNameFrame>(0x60, "SUBFLOW_NAME", 1 + 2 + kLongestName),
+    entry<ObservedAddressFrame>(0x61, "OBSERVED_ADDRESS", 1 + 2 + 16 + 2),
     range<OptionalFrame>("OPTIONAL", kLargestOptional),
 };
 

@@ -16,13 +16,14 @@ void writeEndpoint(Writer& out, const Endpoint& endpoint) {
   out.u16(endpoint.port);
 }
 
-Endpoint readEndpoint(Reader& in, bool isV4) {
+}  // namespace
+
+Endpoint takeEndpoint(Reader& in, bool isV4) {
   ByteView address = in.take(isV4 ? 4 : 16);
   uint16_t port = in.u16();
   if (!in.ok()) return {};
   return {isV4 ? Address::v4(address) : Address::v6(address), port};
 }
-}  // namespace
 
 void writeStreamPrefix(Writer& out, StreamId stream, const StreamOpening* opening) {
   out.varint(stream.value());
@@ -44,8 +45,8 @@ bool readStreamUnit(ByteView unit, StreamFrame& frame) {
     if (version != 4 && version != 6) return false;
     StreamOpening& opening = frame.opening.emplace();
     opening.asks = first & kAsks;
-    opening.ends.source = readEndpoint(in, version == 4);
-    opening.ends.destination = readEndpoint(in, version == 4);
+    opening.ends.source = takeEndpoint(in, version == 4);
+    opening.ends.destination = takeEndpoint(in, version == 4);
     opening.credit = in.varint();
   }
   if (!in.ok()) return false;
@@ -173,6 +174,19 @@ void writeFrame(Writer& out, const ParamsFrame& frame) {
   writeNumber<ParamsFrame>(out);
   out.u16(static_cast<uint16_t>(entries.size()));
   out.bytes({space.data(), entries.size()});
+}
+
+void writeFrame(Writer& out, const SubflowNameFrame& frame) {
+  writeNumber<SubflowNameFrame>(out);
+  out.u16(static_cast<uint16_t>(frame.name.size()));
+  out.bytes({reinterpret_cast<const uint8_t*>(frame.name.data()), frame.name.size()});
+}
+
+void writeFrame(Writer& out, const ObservedAddressFrame& frame) {
+  const Address& address = frame.address.address;
+  writeNumber<ObservedAddressFrame>(out);
+  out.u16(static_cast<uint16_t>(address.view().empty() ? 0 : address.view().size() + 2));
+  if (!address.view().empty()) writeEndpoint(out, frame.address);
 }
 
 void writeFrame(Writer& out, const OptionalFrame& frame) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/packet.h"
@@ -88,6 +89,8 @@ struct StreamResetFrame {
 /// Most bytes before the data of a stream's unit: stream, IP version, two IPv6 endpoints, credit.
 inline constexpr size_t kLargestStreamPrefix = 8 + 1 + 2 * (16 + 2) + 8;
 
+/// Reads an address, of 4 bytes or of 16, and a port. Of no family when there are too few bytes.
+Endpoint takeEndpoint(Reader& in, bool isV4);
 /// Writes what precedes the data in a unit. `opening`: nullptr for none.
 void writeStreamPrefix(Writer& out, StreamId stream, const StreamOpening* opening);
 /// Reads a unit, that is, what follows the header of the frame; type and offset of `frame` must be
@@ -216,11 +219,21 @@ struct ParamsFrame {
   Params params;
   uint64_t grease = 0;  ///< as written: see writeParams()
 };
+/// How the initiator calls the uplink of the subflow on which the frame comes. It has a type of the
+/// range of OptionalFrame, so that a release that does not know it skips it.
+struct SubflowNameFrame {
+  std::string_view name;  ///< as isName() demands; empty: the content is not a name
+};
+/// Where the datagram with a challenge is sent: the receiver's own address and port as the sender
+/// sees them. A release that does not know its type skips it, as above.
+struct ObservedAddressFrame {
+  Endpoint address;  ///< of no family: the content is not an address
+};
 /// Frames of types to which a later release may give a meaning. A receiver that does not know the
 /// type skips the frame. The range of the type says whether the frame is ack-eliciting. This
 /// release sends such frames without a meaning (GREASE).
 struct OptionalFrame {
-  static constexpr uint8_t kFirst = 0x60, kLast = 0x7f;
+  static constexpr uint8_t kFirst = 0x62, kLast = 0x7f;
   uint8_t type = kFirst;
   uint16_t size = 0;  ///< bytes of content, which is ignored
 };
@@ -243,6 +256,8 @@ void writeFrame(Writer& out, const SubflowPreferenceFrame&);
 void writeFrame(Writer& out, const RenewKeysFrame&);
 void writeFrame(Writer& out, const KeysReadyFrame&);
 void writeFrame(Writer& out, const ParamsFrame&);
+void writeFrame(Writer& out, const SubflowNameFrame&);
+void writeFrame(Writer& out, const ObservedAddressFrame&);
 /// Writes content without a meaning; `size` must be at most kMaxGrease.
 void writeFrame(Writer& out, const OptionalFrame&);
 void writeFrame(Writer& out, const OptionalAskingFrame&);

@@ -89,6 +89,7 @@ function fillCard(card, rows, at) {
   card.chip.textContent = STATES[state] || state;
   card.chip.className = `chip ${state}`;
   card.about.textContent = [best.use && best.use !== "normal" ? best.use : "", best.path !== best.remote ? `to ${best.remote}` : "",
+                            best.public_address ? `seen as ${best.public_address}` : "",
                             rows.length > 1 ? `${rows.length} subflows` : ""].filter(Boolean).join(", ");
   for (const [, , name, text] of FIGURES) {
     let value = best[name];

@@ -17,7 +17,7 @@ braid_quoted() {
 braid_settings() {
 	case "$1" in
 	device) echo name mode when_down mark_mask rule_priority mtu bridge ageing_time mac_age flood_limit ;;
-	tunnel) echo controller initial_window scheduler cipher mtu max_mtu rekey_after rekey_packets codel_target codel_interval queue_limit reorder_timeout hold_time reorder_limit hold_limit delivery_timeout repair_time max_flows flow_idle_timeout flow_idle max_subflows ecn_proxy failback_delay return_after ;;
+	tunnel) echo controller initial_window scheduler cipher mtu max_mtu rekey_after rekey_packets codel_target codel_interval queue_limit reorder_timeout hold_time reorder_limit hold_limit delivery_timeout repair_time max_flows flow_idle_timeout flow_idle max_subflows tell_names ecn_proxy failback_delay return_after ;;
 	tunnel.ack-shim) echo enabled alpha phi gamma rto_min inactivity max_flows replay sack_gap ;;
 	streams) echo enabled connect source max_connections max_streams_per_peer max_per_peer new_streams_per_peer new_per_peer receive_window hold_limit peer_receive_limit peer_hold_limit total_receive_limit total_hold_limit ;;
 	recovery) echo policy k_max m_max alpha beta alpha1 beta1 alpha2 beta2 decode_buffer trace ;;

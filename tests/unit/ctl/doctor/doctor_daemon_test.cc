@@ -81,11 +81,9 @@ TEST(DoctorDaemon, StreamsThatAreNotTakenOverAreNamedWhileAPeerIsUp) {
 
 TEST(DoctorDaemon, APathOfSecondsIsNamedWithWhatHelps) {
   Config config;
-  nlohmann::json path{{"uplink", "lte"},
-                      {"state", "active"},
-                      {"remote", "192.0.2.1:4433"},
-                      {"min_rtt_ms", 1499.0},
-                      {"mtu_bytes", 1500u}};
+  nlohmann::json path{{"uplink", "lte"},      {"path", "lte"},
+                      {"state", "active"},    {"remote", "192.0.2.1:4433"},
+                      {"min_rtt_ms", 1499.0}, {"mtu_bytes", 1500u}};
   auto judged = [&] {
     return findings(config, [&](const Patient& patient, DoctorReport& report) {
       judgePath(patient, "hub", path, report);

@@ -65,11 +65,11 @@ class Daemon : public ControlHandler {
     peer.name = "hub";
     peer.up = true;
     SubflowStatus& subflow = peer.subflows.emplace_back();
-    subflow.uplink = "wifi";
+    subflow.uplink = subflow.path = "wifi";
     subflow.state = "active";
     subflow.deliveredBytes = delivered += 1000;
     SubflowStatus& dead = peer.subflows.emplace_back();
-    dead.uplink = "lte";
+    dead.uplink = dead.path = "lte";
     dead.state = "failed";
     return peer;
   }

@@ -11,15 +11,15 @@ using testing::HasSubstr;
 
 json answer(uint64_t delivered, uint64_t packets, uint64_t lost, double srtt) {
   return {{"subflows",
-           {{{"uplink", "wifi"},
+           {{{"path", "wifi"},
              {"delivered_bytes", delivered},
              {"sent_bytes", delivered + 1000},
              {"sent_packets", packets},
              {"lost_packets", lost},
              {"srtt_ms", srtt},
              {"min_rtt_ms", 20.0}},
-            {{"uplink", "lte"}, {"delivered_bytes", 7u}, {"sent_packets", 1u}},
-            {{"uplink", ""}, {"remote", "192.0.2.1:4433"}, {"delivered_bytes", 5u}}}}};
+            {{"path", "lte"}, {"delivered_bytes", 7u}, {"sent_packets", 1u}},
+            {{"path", "192.0.2.1:4433"}, {"delivered_bytes", 5u}}}}};
 }
 
 TEST(LoadTest, TakesTheSubflowsOfThePath) {

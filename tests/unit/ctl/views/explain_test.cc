@@ -20,7 +20,7 @@ struct Past {
     hub.up = true;
     for (const char* uplink : {"wifi", "lte"}) {
       SubflowStatus& s = hub.subflows.emplace_back();
-      s.uplink = uplink;
+      s.uplink = s.path = uplink;
       s.state = "active";
       s.srtt = 20ms;
     }

@@ -19,7 +19,7 @@ std::string shown(const TopScreen& screen, TopView view, size_t rows = 99, size_
 TopLook look(double at, uint64_t bytes, uint64_t packets = 0, uint64_t lost = 0,
              uint64_t recovered = 0) {
   json subflow{{"id", 0},
-               {"uplink", "wifi"},
+               {"path", "wifi"},
                {"state", "active"},
                {"sent_bytes", bytes},
                {"sent_packets", packets},

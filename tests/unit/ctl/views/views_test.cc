@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/name.h"
 #include "ctl/views/format.h"
 #include "gateway/control/status_json.h"
 
@@ -21,7 +22,8 @@ TunnelStatus exampleTunnel() {
   peer.pin = "sha256:x", peer.sentBytes = 2048, peer.receivedBytes = 20 << 20,
   peer.retransmitted = 3, peer.keyAge = 40s;
   SubflowStatus subflow;
-  subflow.uplink = "wifi", subflow.remote = "192.0.2.1:4433", subflow.state = "active",
+  subflow.uplink = subflow.path = "wifi", subflow.remote = "192.0.2.1:4433";
+  subflow.state = "active", subflow.observed = "198.51.100.9:40001";
   subflow.srtt = 12500us;
   subflow.minRtt = 10ms, subflow.sentPackets = 200, subflow.lostPackets = 3,
   subflow.deliveryRate = 11.65e6;
@@ -38,11 +40,13 @@ TunnelStatus exampleTunnel() {
 
 TEST(Views, Paths) {
   EXPECT_EQ(pathsText(pathsJson(exampleTunnel())),
-            "PEER  ID  UPLINK  REMOTE          STATE       RTT  MIN RTT    QUEUE    LOST  ECN      "
+            "PEER  ID  PATH  REMOTE          SEEN AS             STATE       RTT  MIN RTT    QUEUE "
+            "   LOST  ECN      "
             "  WINDOW  "
             "IN FLIGHT"
             "         RATE      SENT  RECEIVED  TIMEOUTS   MTU\n"
-            "hub    0  wifi    192.0.2.1:4433  active  12.5 ms  10.0 ms  2.50 ms  1.50 %  capable  "
+            "hub    0  wifi  192.0.2.1:4433  198.51.100.9:40001  active  12.5 ms  10.0 ms  2.50 ms "
+            " 1.50 %  capable  "
             "64.0 KiB  "
             "      0 B"
             "  93.2 Mbit/s  2.93 KiB       0 B         6  1500\n");
@@ -84,10 +88,10 @@ TEST(Views, Recovery) {
             "PEER  POLICY    BLOCKS  PARITIES IN  DECODED  GIVEN BACK  EVICTED  M MAX  DECODING\n"
             "hub   adaptive       7           20        5           6        1      2   40.0 us\n"
             "\n"
-            "PEER  ID  UPLINK    LOSS     C_L  BURST  PROTECTED  RECOVERED  DECODED  USELESS  "
+            "PEER  ID  PATH    LOSS     C_L  BURST  PROTECTED  RECOVERED  DECODED  USELESS  "
             "COPIES  PARITIES"
             "  PROTECTION   SHARE\n"
-            "hub    0  wifi    1.25 %  2.00 %   1.50         40          4        3       30      "
+            "hub    0  wifi  1.25 %  2.00 %   1.50         40          4        3       30      "
             "11        12"
             "       300 B  10.0 %\n"
             "\n"
@@ -148,7 +152,7 @@ TEST(Views, StatusIsWhatAnOperatorAsksFirst) {
                      {"mobile", "wwan0", false, {}, "", "backup"}};
   TunnelStatus tunnel = exampleTunnel();
   SubflowStatus dead = tunnel.peers[0].subflows[0];
-  dead.uplink = "mobile", dead.state = "failed";
+  dead.uplink = dead.path = "mobile", dead.state = "failed";
   tunnel.peers[0].subflows.push_back(dead);
   EXPECT_EQ(statusText(statusJson(gateway, tunnel)),
             "braidd 0.1.0, up 2 h 5 min, device braid0\n"
@@ -166,7 +170,6 @@ TEST(Views, StatusIsWhatAnOperatorAsksFirst) {
 }
 
 TEST(Views, StatusHasNoLineOverAHundredColumns) {
-  constexpr size_t kLongestName = 32;
   GatewayStatus gateway;
   gateway.version = "0.1.0+1234.gabcdef012", gateway.device = std::string(15, 'd');
   gateway.uptime = 9999h;
@@ -186,11 +189,10 @@ TEST(Views, StatusHasNoLineOverAHundredColumns) {
   peer.sentBytes = peer.receivedBytes = uint64_t{1} << 60, peer.retransmitted = 999'999'999'999;
   peer.flowCount = 999'999, peer.age = 9999h;
   SubflowStatus& s = peer.subflows[0];
-  s.uplink = std::string(kLongestName, 'u'), s.srtt = 9999ms, s.queueDelay = 9999ms;
+  s.path = std::string(kLongestName, 'u'), s.srtt = 9999ms, s.queueDelay = 9999ms;
   s.deliveryRate = 1.2e9, s.sentBytes = s.receivedBytes = uint64_t{1} << 60;
   peer.subflows.push_back(s);
-  peer.subflows[1].uplink.clear();
-  peer.subflows[1].remote = "[2001:db8:1111:2222:3333:4444:5555:6666]:65535";
+  peer.subflows[1].path = "[2001:db8:1111:2222:3333:4444:5555:6666]:65535";
   peer.subflows[1].state = "validating";
   const std::string text = statusText(statusJson(gateway, tunnel));
   std::istringstream lines(text);

@@ -30,7 +30,7 @@ class FakeGateway : public ControlHandler {
     for (unsigned id = 0; id < 2; ++id) {
       SubflowStatus subflow;
       subflow.id = id;
-      subflow.uplink = id == 0 ? "wifi" : "lte";
+      subflow.uplink = subflow.path = id == 0 ? "wifi" : "lte";
       subflow.srtt = 12ms + id * 30ms;
       subflow.pacingRate = id == 0 ? 1.25e6 : std::numeric_limits<double>::infinity();
       peer.subflows.push_back(subflow);

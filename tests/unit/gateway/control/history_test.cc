@@ -16,11 +16,10 @@ PeerStatus peerNamed(const std::string& name) {
   return peer;
 }
 
-SubflowStatus& addSubflow(PeerStatus& peer, const std::string& uplink,
+SubflowStatus& addSubflow(PeerStatus& peer, const std::string& path,
                           const std::string& state = "active") {
   SubflowStatus& s = peer.subflows.emplace_back();
-  s.uplink = uplink;
-  s.remote = "203.0.113.1:4433";
+  s.path = path;
   s.state = state;
   return s;
 }
@@ -71,14 +70,6 @@ TEST(History, SubflowsOfAnUplinkAreOnePathInTheStateOfTheBest) {
   EXPECT_EQ(history.path("hub", "wifi")->steps[0].sentPackets, 13u);
   EXPECT_EQ(history.path("hub", "wifi")->steps[0].state, "active");
   EXPECT_EQ(history.path("hub", "lte")->steps[0].state, "closed");
-}
-
-TEST(History, AtTheSideThatListensAPathIsNamedByThePeersAddress) {
-  History history;
-  PeerStatus edge = peerNamed("edge");
-  addSubflow(edge, "");
-  history.add(edge, 1000);
-  EXPECT_TRUE(history.path("edge", "203.0.113.1:4433"));
 }
 
 TEST(History, TheBytesOfAPathAreThoseOfTheStepsThatAreKept) {

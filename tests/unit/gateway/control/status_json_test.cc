@@ -15,8 +15,8 @@ using nlohmann::json;
 
 TEST(StatusJson, SubflowCarriesEveryFigure) {
   SubflowStatus s;
-  s.id = 3, s.uplink = "lte", s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433",
-  s.state = "active", s.deadWay = "in";
+  s.id = 3, s.uplink = "lte", s.path = "mobile", s.observed = "198.51.100.9:4",
+  s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433", s.state = "active", s.deadWay = "in";
   s.srtt = 12500us, s.rttvar = 2ms, s.minRtt = 10ms, s.queueDelay = 2500us, s.window = 1,
   s.inFlight = 2, s.pacingRate = 3, s.deliveryRate = 4, s.deliveredBytes = 21;
   s.sentPackets = 5, s.sentBytes = 6, s.receivedPackets = 7, s.receivedBytes = 8, s.lostPackets = 9;
@@ -25,8 +25,10 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
   s.copies = 13, s.parities = 14, s.protectionBytes = 15, s.protectedPackets = 16, s.recovered = 17;
   s.decoded = 18, s.useless = 19, s.lossRate = 0.25, s.lossMetric = 0.5, s.burst = 1.5;
   s.timeouts = 20;
-  EXPECT_EQ(subflowJson(s),
-            json::parse(R"({"id":3,"uplink":"lte","local":"10.0.0.1:5","remote":"192.0.2.1:4433",
+  EXPECT_EQ(
+      subflowJson(s),
+      json::parse(
+          R"({"id":3,"uplink":"lte","path":"mobile","local":"10.0.0.1:5","remote":"192.0.2.1:4433","public_address":"198.51.100.9:4",
     "state":"active","dead_direction":"in","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"queue_delay_ms":2.5,"window_bytes":1,"in_flight_bytes":2,
     "pacing_bytes_per_s":3.0,"delivery_bytes_per_s":4.0,"delivered_bytes":21,"sent_packets":5,"sent_bytes":6,"received_packets":7,
     "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ecn":"capable","ce_marks":12,"use":"backup","weight":3,"limit_bytes_per_s":625000,

@@ -117,7 +117,11 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
             kFrame<StreamResetFrame>.largest);
   Params params{kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint};
   EXPECT_EQ(encode(ParamsFrame{params, UINT64_MAX}).size(), kFrame<ParamsFrame>.largest);
-  EXPECT_EQ(encode(OptionalFrame{0x60, kMaxGrease}).size(), kFrame<OptionalFrame>.largest);
+  const std::string name(kLongestName, 'n');
+  EXPECT_EQ(encode(SubflowNameFrame{name}).size(), kFrame<SubflowNameFrame>.largest);
+  EXPECT_EQ(encode(ObservedAddressFrame{*Endpoint::parse("[2001:db8::1]:4433")}).size(),
+            kFrame<ObservedAddressFrame>.largest);
+  EXPECT_EQ(encode(OptionalFrame{0x62, kMaxGrease}).size(), kFrame<OptionalFrame>.largest);
   EXPECT_EQ(encode(OptionalAskingFrame{0x40, kMaxGrease}).size(),
             kFrame<OptionalAskingFrame>.largest);
 }

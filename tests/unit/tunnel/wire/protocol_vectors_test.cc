@@ -220,6 +220,24 @@ TEST(ProtocolVectors, Params) {
   EXPECT_EQ(read.lanes, 1u);
 }
 
+TEST(ProtocolVectors, SubflowName) {
+  Vector v("V10");
+  EXPECT_EQ(encode(SubflowNameFrame{"wifi"}), v["name"]);
+  EXPECT_EQ(encode(SubflowNameFrame{"LTE-2_home.example"}), v["longer"]);
+  const Bytes name = v["name"];  // the frame refers to it
+  EXPECT_EQ(decodeOne<SubflowNameFrame>(name).name, "wifi");
+}
+
+TEST(ProtocolVectors, ObservedAddress) {
+  Vector v("V11");
+  const Endpoint v4 = *Endpoint::parse("192.0.2.7:40000");
+  const Endpoint v6 = *Endpoint::parse("[2001:db8::7]:443");
+  EXPECT_EQ(encode(ObservedAddressFrame{v4}), v["v4"]);
+  EXPECT_EQ(encode(ObservedAddressFrame{v6}), v["v6"]);
+  EXPECT_EQ(decodeOne<ObservedAddressFrame>(v["v4"]).address, v4);
+  EXPECT_EQ(decodeOne<ObservedAddressFrame>(v["v6"]).address, v6);
+}
+
 TEST(ProtocolVectors, CallToReturn) {
   Vector v("V7");
   RestartNotice call{0xa0b1c2d3, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
