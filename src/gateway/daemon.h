@@ -48,6 +48,7 @@ class Daemon : private ControlHandler {
     PeerLoadTest& test = gateway_.tunnel().loadTest();
     return {test.status(monotonicNow()), test.peer(monotonicNow())};
   }
+  uint64_t drain(Duration time) override { return gateway_.drain(time); }
 
   Loop loop_;
   SignalWatcher term_, interrupt_, hangup_;

@@ -430,6 +430,13 @@ InviteResult Gateway::invite(const InviteRequest& request) {
   return out;
 }
 
+uint64_t Gateway::drain(Duration time) {
+  if (!proxy_) return 0;
+  const Time now = host_.clock().now();
+  proxy_->drain(now + time, now);
+  return proxy_->figures().open;
+}
+
 GatewayStatus Gateway::status() const {
   GatewayStatus out;
   out.version = BRAID_VERSION;

@@ -22,7 +22,7 @@
 //                     the capabilities for it
 //     start()         after the process has dropped privileges it no longer needs
 //     runOnce() ...   after each turn of the event loop, and at nextDeadline() at the latest. In
-//                     between: reload(), trace(), invite(), as the operator asks for them
+//                     between: reload(), trace(), invite(), drain(), as the operator asks for them
 //     stop()          undoes the changes to the host. Only the destructor may follow
 //
 // An error is reported in one of three ways. The constructor and start() throw
@@ -98,6 +98,8 @@ class Gateway {
   /// Creates an invitation, with which another gateway can make itself a peer of this one
   /// (JoinService). InviteResult::problem says why not.
   InviteResult invite(const InviteRequest& request);
+  /// Prepares a restart: see TcpProxy::drain(). Returns how many streams are open.
+  uint64_t drain(Duration time);
 
   /// The configuration in effect.
   const Config& config() const { return config_; }

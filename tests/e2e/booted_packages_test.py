@@ -4,6 +4,7 @@ Building the package as a release does takes long (scripts/target operate.2). Th
 the units and the package's own scripts."""
 
 import pathlib
+import re
 import shutil
 import unittest
 
@@ -18,6 +19,7 @@ Architecture: all
 Maintainer: Braid developers <braid@packages.invalid>
 Description: the build that is tested
 """
+FIRST_STEP = re.compile(r"^    braidctl ([a-z]+)", re.MULTILINE)
 # What debhelper (dh_installsysusers) writes.
 SYSUSERS = 'if [ "$1" = configure ]; then systemd-sysusers braid.conf; fi'
 
@@ -52,7 +54,7 @@ class Packages(GuardedCase):
         """The packages as files of the machine, and the older one in effect."""
         for version in ("1.0", "1.1"):
             shutil.copy(build(self.lab.directory, version), self.machine.tree / "root")
-        run("chroot", self.machine.tree, "dpkg", "--install", "/root/braid_1.0.deb")
+        self.first = run("chroot", self.machine.tree, "dpkg", "--install", "/root/braid_1.0.deb")
         self.machine.enable("braid@edge")
 
     def traces(self):
@@ -72,6 +74,11 @@ class Packages(GuardedCase):
         self.assertEqual(self.seen_at("dpkg", "--install", "/root/braid_1.1.deb"), [0, 0])
         self.reaches()
         self.assertNotEqual(self.machine.property("MainPID"), pid, "the new one runs")
+        said = self.machine.run("dpkg", "--install", "/root/braid_1.1.deb")
+        self.assertIn("\nbraid@edge.service: no stream is open: a restart resets none\n", said)
+        self.assertNotIn("braidctl setup", said, "which the first installation has said")
+        self.assertEqual(FIRST_STEP.findall(self.first), ["setup", "invite", "join"])
+        self.reaches()
         self.assertEqual(self.seen_at("systemctl", "stop", "braid@edge"), [0, 0])
         self.assertEqual(self.seen_at("dpkg", "--install", "/root/braid_1.1.deb"), [0, 0], "while none runs")
         self.machine.run("systemctl", "start", "braid@edge")

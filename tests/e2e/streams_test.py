@@ -767,6 +767,45 @@ class Streams(PairCase):
             self.assertEqual(rest(client)[0], "reset")
         self.eventually(lambda: not self.figures()["intercepting"], "nothing is taken over without the peer")
 
+    def test_a_drain_keeps_what_is_open_and_starts_no_streams_at_either_gateway(self):
+        for gateway in self.lab.gateways():
+            with self.subTest(gateway.name), listen(self.lab.server, V4) as listener, \
+                    contextlib.ExitStack() as ends, concurrent.futures.ThreadPoolExecutor() as pool:
+                def pair():
+                    client = ends.enter_context(connect(self.lab.client, V4))
+                    server = ends.enter_context(listener.accept()[0])
+                    server.settimeout(10)
+                    return client, server
+
+                client, server = pair()
+                drained = pool.submit(gateway.ctl, "drain", "--seconds", "8")
+                self.eventually(lambda: not self.figures(gateway)["intercepting"], "the drain")
+                if gateway is self.lab.gateway:  # the edge hears of it by the first stream that is refused
+                    self.assertEqual(rest(ends.enter_context(connect(self.lab.client, V4))), ("reset", 0))
+                    self.eventually(lambda: not self.figures()["intercepting"], "the edge to hear of the drain")
+                before = self.figures()
+                late, far = pair()
+                self.assert_streams(before, 0)
+                client.sendall(b"question")
+                self.assertEqual(receive(server, 8), b"question", "what was open stays so")
+                client.close()
+                server.close()
+                self.assertIn("no stream is open: a restart resets none", drained.result())
+                gateway.restart()
+                self.lab.edge_gateway.wait_up(subflows=2)
+                late.sendall(b"packets")
+                self.assertEqual(receive(far, 7), b"packets", "over the restart")
+            self.wait_taking()
+
+    def test_a_drain_says_what_a_restart_resets_and_ends_by_a_reload(self):
+        with self.pair() as (client, server):
+            said = self.lab.edge_gateway.ctl("drain", "--seconds", "1")
+            self.assertRegex(said, r"^still open after 1 s: 1 of 1 streams; a restart resets them\n")
+            self.lab.edge_gateway.ctl("reload")
+            self.wait_taking()
+            client.sendall(b"question")
+            self.assertEqual(receive(server, 8), b"question")
+
     def test_switched_off_at_the_peer_all_stay_packets(self):
         gateway = self.lab.gateway
         gateway.stop()

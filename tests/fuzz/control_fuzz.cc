@@ -42,6 +42,10 @@ class Gateway : public ControlHandler {
   std::string startTest(const std::string& peer, const MeasureRequest&) override { return peer; }
   void stopTest() override {}
   std::pair<MeasureStatus, PeerStatus> testStatus() override { return {}; }
+  uint64_t drain(Duration time) override {
+    require(time > Duration::zero() && time <= 600s, "a time that is refused");
+    return 1;
+  }
   std::string reload() override { return ++reloads_ % 2 == 0 ? "x.yaml:1:1: \xff\n" : ""; }
 
  private:

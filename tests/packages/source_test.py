@@ -64,6 +64,46 @@ class Before(unittest.TestCase):
         self.assertTrue(old.version.startswith("0.1.0~9.g"), old.version)
         self.assertTrue(new.version.startswith("0.1.0~11.g"), new.version)
 
+    def filled_in(self, text, remote=None, **environment):
+        """The control file of a package, whose placeholders are filled in."""
+        self.commit("braid")
+        control = self.root / source.DEBIAN / "control"
+        maintained = "" if "Maintainer" in text else "Maintainer: @MAINTAINER@\n"
+        control.write_text(f"Source: braid\n{maintained}{text}\nPackage: braid\n", encoding="utf-8")
+        (control.parent / "copyright").write_text("Source: @HOMEPAGE@\n", encoding="utf-8")
+        self.commit_as_is()
+        if remote:
+            self.git("config", "remote.origin.url", remote)
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(source.os.environ, environment):
+            tree = Source.of().unpack(pathlib.Path(folder) / "made", "bookworm")
+            return [(tree / "debian" / name).read_text(encoding="utf-8") for name in
+                    ("control", "copyright", "changelog")]
+
+    def commit_as_is(self):
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "change")
+
+    def test_the_maintainer_is_who_made_the_commit_or_who_builds(self):
+        text = "Maintainer: @MAINTAINER@\nHomepage: @HOMEPAGE@\n"
+        control, copied, changelog = self.filled_in(text, DEBEMAIL="")
+        self.assertIn("\nMaintainer: test <test@example.net>\n", control)
+        self.assertIn("\n -- test <test@example.net>  ", changelog)
+        self.assertNotIn("Homepage", control, "it was not cloned from a page")
+        self.assertNotIn("@", copied)
+        control, _, changelog = self.filled_in(text, DEBEMAIL="a@b.example", DEBFULLNAME="Ann \u00c5")
+        self.assertIn("\nMaintainer: Ann \u00c5 <a@b.example>\n", control)
+        self.assertIn("\n -- Ann \u00c5 <a@b.example>  ", changelog)
+
+    def test_the_homepage_is_that_of_the_repository_without_secrets(self):
+        page = "https://git.example.net/braid/braid"
+        for remote in (page, f"{page}.git", "https://user:secret@git.example.net/braid/braid.git",
+                       "git@git.example.net:braid/braid.git", "ssh://git@git.example.net/braid/braid.git"):
+            control, copied, _ = self.filled_in("Homepage: @HOMEPAGE@\n", remote)
+            self.assertIn(f"\nHomepage: {page}\n", control, remote)
+            self.assertIn(f"Source: {page}\n", copied)
+        for remote in ("/srv/braid", "file:///srv/braid", "http://localhost/braid"):
+            self.assertNotIn("Homepage", self.filled_in("Homepage: @HOMEPAGE@\n", remote)[0], remote)
+
     def test_is_none_in_a_shallow_clone(self):
         self.commit("braid", changes=3)
         with tempfile.TemporaryDirectory() as folder:

@@ -24,7 +24,8 @@ from lab.datagrams import DRAIN
 from lab.faults import FaultLab
 from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, aid, aid_incast, aid_openings,
                      always, at_least, eval_ns3, eval_shim, house, operate_packages, operate_web, option, order,
-                     order_shim, rate, recovery, router, shield, shield_protocol, shim, shim_racks, speed, speed_load)
+                     order_shim, rate, recovery, router, see_packages, shield, shield_protocol, shim, shim_racks, speed,
+                     speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -891,6 +892,37 @@ class Alerts(unittest.TestCase):
     @unittest.skipUnless(shutil.which("promtool"), "no promtool (scripts/deps web)")
     def test_what_the_rules_for_prometheus_say(self):
         self.assertIs(operate_web._promtool("test", "rules", operate_web.RULES_TEST), True)
+
+
+class Packages(unittest.TestCase):
+    """see.5"""
+
+    SIZES = {"usr/bin/braidd": 6_999_999, "etc/x": 1, "usr/share/doc/braid/guide.md.gz": 9_000_000,
+             "usr/share/man/man8/braidd.8.gz": 5}
+
+    def test_documents_do_not_count(self):
+        value, detail = see_packages.judged(594, self.SIZES, {"stages": []})
+        self.assertEqual((value, detail["installed_bytes"], detail["documents_bytes"]), (9.9, 7_000_000, 9_000_005))
+        self.assertNotIn(MISSING, detail)
+
+    def test_more_than_the_bound_is_not_met_and_nothing_neither(self):
+        for sizes in (self.SIZES | {"etc/x": 2}, {}):
+            self.assertIn("at most 7,000,000", see_packages.judged(1, sizes, {})[1][MISSING])
+
+    @unittest.skipUnless(shutil.which("dpkg-deb"), "no dpkg-deb")
+    def test_what_packages_install_is_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tree = pathlib.Path(folder, "tree")
+            control = "Package: x\nVersion: 1\nArchitecture: all\nMaintainer: x <x@x.example>\nDescription: x\n"
+            for path, text in (("DEBIAN/control", control), ("usr/bin/x", "12345")):
+                (tree / path).parent.mkdir(parents=True, exist_ok=True)
+                (tree / path).write_text(text, encoding="ascii")
+            package = pathlib.Path(folder, "x.deb")
+            subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, package], check=True,
+                           stdout=subprocess.DEVNULL)
+            self.assertEqual(see_packages.installed([package]), {"usr/bin/x": 5})
+            with self.assertRaises(subprocess.CalledProcessError):
+                see_packages.installed([tree / "usr/bin/x"])
 
 
 class WhatFailed(unittest.TestCase):

@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 
 from .gateway import binary
@@ -78,13 +79,17 @@ def _made(folder, make):
     return folder
 
 
-def _bootstrap(suite, folder):
+def with_proxy():
+    """The environment for what downloads packages as apt of this host does."""
     proxy = _proxy()
-    environment = {**os.environ, **({"http_proxy": proxy} if proxy else {})}
+    return {**os.environ, **({"http_proxy": proxy} if proxy else {})}
+
+
+def _bootstrap(suite, folder):
     words = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", suite, folder, MIRROR]
     if not (_SCRIPTS / suite).exists():
         words.append(_SCRIPTS / "sid")
-    run(*words, timeout=1800, env=environment)
+    run(*words, timeout=1800, env=with_proxy())
 
 
 def _proxy():
@@ -112,19 +117,33 @@ class CommandFailed(RuntimeError):
         self.output = output
 
 
-def enter(folder, *command, bind=(), directory="/", environment=None, check=True, timeout=600):
+def enter(folder, *command, bind=(), directory="/", environment=None, check=True, timeout=600, tell=None):
     """Runs a command in a tree that is not booted, with the host's network, and returns what it said; CommandFailed
-    when it fails. `bind`: (folder of the host, place inside)."""
+    when it fails. `bind`: (folder of the host, place inside); `tell`: is called with each line as it comes."""
     settings = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", **(environment or {})}
     words = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--as-pid2", "--console=pipe",
              f"--directory={folder}", f"--chdir={directory}", f"--machine=braid-{os.getpid()}",
              *(f"--bind={host}:{inside}" for host, inside in bind),
              *(f"--setenv={name}={value}" for name, value in settings.items()), *map(str, command)]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", check=False, timeout=timeout)
-    if check and done.returncode != 0:
-        raise CommandFailed(f"{folder.name}: {' '.join(map(str, command))}: exit {done.returncode}", done.stdout)
-    return done.stdout
+    said = []
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace") as process:
+        late = threading.Timer(timeout, process.kill)
+        late.start()
+        try:
+            for line in process.stdout:
+                said.append(line)
+                if tell:
+                    tell(line)
+        finally:
+            timely = late.is_alive()
+            late.cancel()
+    said = "".join(said)
+    if not timely:
+        raise CommandFailed(f"{folder.name}: {' '.join(map(str, command))}: not within {timeout} s", said)
+    if check and process.returncode != 0:
+        raise CommandFailed(f"{folder.name}: {' '.join(map(str, command))}: exit {process.returncode}", said)
+    return said
 
 
 def _libraries(program):

@@ -3,10 +3,12 @@
 import dataclasses
 import email.utils
 import gzip
+import os
 import pathlib
 import re
 import shutil
 import tarfile
+import urllib.parse
 
 from lab.netns import run
 
@@ -37,6 +39,25 @@ def _packages(commit):
     """The names of the packages that are built from a commit."""
     return re.findall(r"^Package: (.*)$", run("git", "-C", ROOT, "show", f"{commit}:{DEBIAN}/control", check=False),
                       re.MULTILINE)
+
+
+def maintainer(commit):
+    """Who answers for a package: $DEBFULLNAME and $DEBEMAIL, as for all of Debian's tools, or the commit's author."""
+    name, mail = _git("show", "-s", "--format=%an%n%ae", commit).split("\n")
+    if given := os.environ.get("DEBEMAIL"):
+        name, mail = os.environ.get("DEBFULLNAME", name), given
+    return f"{name} <{mail}>"
+
+
+def homepage():
+    """The page of the repository that was cloned, without names and passwords; None when it is no public one."""
+    url = run("git", "-C", ROOT, "config", "--get", "remote.origin.url", check=False).strip()
+    if found := re.fullmatch(r"(?:ssh://)?git@([\w.-]+)[:/](.*)", url):
+        url = f"https://{found.group(1)}/{found.group(2)}"
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or "." not in (parts.hostname or ""):
+        return None
+    return f"https://{parts.hostname}{parts.path.removesuffix('.git')}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,8 +104,18 @@ class Source:
         # Not named after the version: paths are part of what ccache compares.
         tree = (folder / name).rename(folder / "braid")
         shutil.copytree(tree / DEBIAN, tree / "debian")
+        self._fill_in(tree / "debian")
         self._write_changelog(tree, suite)
         return tree
+
+    def _fill_in(self, debian):
+        """Writes who maintains the packages, and where they come from."""
+        page = homepage()
+        for name in ("control", "copyright"):
+            text = (debian / name).read_text(encoding="utf-8").replace("@MAINTAINER@", maintainer(self.commit))
+            text = re.sub(r"^Homepage: @HOMEPAGE@\n", f"Homepage: {page}\n" if page else "", text, flags=re.MULTILINE)
+            text = text.replace("@HOMEPAGE@", page or "the repository of the commit that debian/changelog names")
+            (debian / name).write_text(text, encoding="utf-8")
 
     def _write_changelog(self, tree, suite):
         """The only entry of debian/changelog, since the changes for users are in CHANGELOG.md. Its date gives

@@ -90,7 +90,8 @@ def _install_and_purge(machine, packages, findings):
 
     before, accounts = machine.files(), machine.accounts()
     said = machine.install(packages)
-    holds("install: says that nothing is configured", lambda: "no gateway is configured" in said)
+    holds("install: names the next three commands", lambda: re.findall("^    braidctl ([a-z]+)", said, re.MULTILINE)
+          == ["setup", "invite", "join"])
     holds("install: starts and enables nothing", lambda: not machine.run(
         "sh", "-c", "ls -d /etc/systemd/system/*.wants/braid* 2>/dev/null; systemctl --plain --no-legend list-units "
         "'braid*.service'", check=False).strip())
@@ -99,8 +100,9 @@ def _install_and_purge(machine, packages, findings):
         r"uid=\d+\(braid\) gid=\d+\(braid\) groups=\d+\(braid\)", machine.run("id", "braid").strip()))
     holds("install: manual pages, examples, completion", lambda: {
         "/usr/share/man/man8/braidd.8.gz", "/usr/share/man/man8/braidctl.8.gz", "/usr/share/man/man5/braid.yaml.5.gz",
-        "/usr/share/bash-completion/completions/braidctl", "/usr/share/doc/braid/examples/edge.yaml"}
-        <= set(machine.run("dpkg", "-L", "braid").split()))
+        "/usr/share/bash-completion/completions/braidctl", "/usr/share/doc/braid/examples/edge.yaml",
+        "/usr/share/doc/braid/guide.md.gz"} <= set(machine.run("dpkg", "-L", "braid").split()))
+    holds("install: systemd knows all that the units say", lambda: _verified(machine))
     holds("install: braid-web's manual page, examples, completion", lambda: {
         "/usr/share/man/man8/braid-web.8.gz", "/usr/share/bash-completion/completions/braid-web",
         "/usr/share/doc/braid-web/examples"} <= set(machine.run("dpkg", "-L", "braid-web").split()))
@@ -115,6 +117,14 @@ def _install_and_purge(machine, packages, findings):
     holds("purge: of accounts, only the package's own is left", lambda: all(
         line.startswith("braid:") for line in machine.accounts() ^ accounts))
     return before
+
+
+def _verified(machine):
+    """systemd-analyze finds no key that it does not know, and no document that is not there."""
+    units = [f"/usr/lib/systemd/system/{name}@.service" for name in ("braid", "braid-guard", "braid-web")]
+    told = machine.run("sh", "-c", f"systemd-analyze verify --man=no {' '.join(units)} 2>&1", check=False)
+    documents = re.findall(r"file:(\S+)", machine.run("cat", *units))
+    return len(documents) == 3 and not re.search("Unknown|ignoring", told) and machine.run("ls", *documents)
 
 
 def _left(machine, before):
@@ -142,7 +152,9 @@ def _upgrade(machine, other, inner, packages, findings):
         holds(f"upgrade: {name} from another version", lambda n=name, p=package: machine.run(
             "dpkg-query", "-W", "-f", "${Version}", n) not in p.name)
     machine.allow()
-    machine.install(packages)
+    said = machine.install(packages)
+    holds("upgrade: says what it resets, and names no first steps", lambda: f"braid@{machine.name}.service: " in said
+          and "a restart resets " in said and "braidctl setup" not in said)
     holds("upgrade: what the firewall was asked to allow stays", lambda: machine.allowed() == (True, False))
     holds("upgrade: the gateway runs, anew", lambda: machine.settled() and machine.property("MainPID") != pid)
     holds("upgrade: by the new unit", lambda: ", before" not in machine.property("Description")

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -16,11 +15,11 @@ from lab.measure import cpu_seconds
 
 from . import MISSING, always, at_least, option, require, target
 from ._builds import ROOT, clone, full_hash, uncommitted
+from ._cold import Clock, wait_for_a_free_machine
 from .house import CPU, COMMIT_OPTION
 
 RESULTS = ROOT / "build" / "targets"
 SIDES, PHASES = ("baseline", "here"), ("build", "test")
-FREE = 0.1  # of all CPUs: what other programs may use before a cold run begins
 TESTS_BEGIN = "Test project "  # what ctest prints first
 
 
@@ -31,32 +30,6 @@ def _machine():
     compiler = subprocess.run(["c++", "--version"], stdout=subprocess.PIPE, text=True).stdout.splitlines()[0]
     return {"cpu": model.group(1) if model else os.uname().machine, "cpus": os.cpu_count(),
             "kernel": os.uname().release, "compiler": compiler}
-
-
-def _busy_seconds():
-    """CPU time that all programs of the machine have used, and that was stolen from it."""
-    with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
-    tick = os.sysconf("SC_CLK_TCK")
-    return (user + nice + system + irq + softirq) / tick, steal / tick
-
-
-class _Clock:
-    """Wall and CPU time of what this process starts, and how much of the CPUs others took."""
-
-    def __init__(self):
-        self._wall, self._own, self._all = time.monotonic(), self._children(), _busy_seconds()
-
-    @staticmethod
-    def _children():
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
-
-    def read(self):
-        wall, own = time.monotonic() - self._wall, self._children() - self._own
-        busy, stolen = (after - before for after, before in zip(_busy_seconds(), self._all))
-        return {"seconds": round(wall, 1), "cpu_seconds": round(own, 1),
-                "cpu_seconds of others": round(max(busy - own, 0) + stolen, 1)}
 
 
 class ColdRun:
@@ -75,7 +48,7 @@ class ColdRun:
                 self.phases = kept["phases"]
 
     def measure(self, phase):
-        _wait_for_a_free_machine()
+        wait_for_a_free_machine()
         self.phases[phase] = {"build": self._build, "test": self._test, "demo": self._demo}[phase]()
         self._file.parent.mkdir(parents=True, exist_ok=True)
         kept = {"commit": self.commit, "machine": self._machine, "phases": self.phases}
@@ -90,7 +63,7 @@ class ColdRun:
     def _build(self):
         """Everything that comes before the tests, in a new clone: the tests are only listed."""
         clone(self.commit, self._folder)
-        clock = _Clock()
+        clock = Clock()
         with self._script("-N") as script:
             script.stdout.read()
         if script.returncode != 0:
@@ -102,7 +75,7 @@ class ColdRun:
         folder = self._folder.with_name(f"{self._folder.name}-demo")
         clone(self.commit, folder)
         keep = {name: value for name, value in os.environ.items() if not name.startswith("BRAID_")}
-        clock = _Clock()
+        clock = Clock()
         done = subprocess.run([folder / "scripts" / "demo"], cwd=folder, stdout=sys.stderr, check=False,
                               env={**keep, "CCACHE_DISABLE": "1"})
         return {**clock.read(), "exit": done.returncode}
@@ -116,26 +89,13 @@ class ColdRun:
             for line in script.stdout:
                 file.write(line)
                 if clock is None and line.startswith(TESTS_BEGIN):
-                    clock = _Clock()
+                    clock = Clock()
         text = log.read_text(encoding="utf-8")
         count = re.search(r"tests passed, \d+ tests? failed out of (\d+)", text)
         if clock is None or not count:
             sys.exit(f"target: scripts/test of {self.commit} ran no tests: {log}")
         failed = re.findall(r"^\t *\d+ - (.*) \(", text, re.MULTILINE)
         return {**clock.read(), "tests": int(count.group(1)), "failed": failed, "exit": script.returncode}
-
-
-def _wait_for_a_free_machine(patience=60):
-    """Other programs would be measured, too."""
-    deadline = time.monotonic() + patience
-    while True:
-        before = _busy_seconds()
-        time.sleep(5)
-        used = (sum(_busy_seconds()) - sum(before)) / 5 / os.cpu_count()
-        if used < FREE:
-            return
-        if time.monotonic() > deadline:
-            sys.exit(f"target: other programs use {used:.0%} of the CPUs")
 
 
 @target("house.5", "a cold scripts/test (new clone, no compiler cache, nothing else running), wall time / the "

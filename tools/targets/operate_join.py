@@ -10,6 +10,7 @@ import tempfile
 from lab.netns import run
 from packages.deb import Build
 from packages.source import Source
+from packages.trees import NATIVE
 
 from . import MISSING, option, target
 from ._builds import dependencies
@@ -59,12 +60,13 @@ def _join(hub, edge):
         "through both uplinks, itself among them", "commands", at_most=4,
         options=[option("--package", metavar="FILE", help="this package of Debian 12, instead of building one")])
 def first_steps(package):
-    dependencies("package")
+    for what in ("boot", "package"):
+        dependencies(what)
     zone = f"braid{os.getpid() % 10000}"
     detail = {"links": f"{RATE} each"}
     with contextlib.ExitStack() as stack:
         work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="braid-first-", dir="/var/tmp")))
-        package = pathlib.Path(package) if package else Build(Source.of(), SUITE, "amd64").run(work / "package")[0]
+        package = pathlib.Path(package) if package else Build(Source.of(), SUITE, NATIVE).run(work / "package")[0]
         detail["package"] = package.name
         between = stack.enter_context(bridge(f"w{zone}"))
         # The concentrator also has a default route, without which it would not know its own address. The route leads

@@ -9,7 +9,7 @@ import tempfile
 
 from packages.deb import Build, renumbered, web_of
 from packages.source import Source, uncommitted
-from packages.trees import Tree
+from packages.trees import NATIVE, Tree
 
 from . import MISSING, target
 from ._builds import dependencies
@@ -36,7 +36,7 @@ def _build(source, work, findings):
     """{suite: packages for this machine, the gateway's and braid-web's}, built and looked at by lintian."""
     packages = {}
     for suite in SUITES:
-        build = Build(source, suite, "amd64")
+        build = Build(source, suite, NATIVE)
         package, _ = build.run(work / suite, sources=True)
         packages[suite] = [package, web_of(package)]
         findings.note(f"{suite}: lintian", build.complaints(work / suite))
@@ -45,7 +45,7 @@ def _build(source, work, findings):
 
 def _build_again(source, suite, work, findings):
     """Elsewhere, and without anything from the first build."""
-    Build(source, suite, "amd64", place="/somewhere/else", cached=False).run(work / "again")
+    Build(source, suite, NATIVE, place="/somewhere/else", cached=False).run(work / "again")
     first, second = _hashes(work / suite), _hashes(work / "again")
     findings.note("the same bytes twice", [f"{name} differs" for name in first if second.get(name) != first[name]])
 
@@ -54,7 +54,7 @@ def _before(source, packages, work):
     """{suite: packages of the version before}, and what that is."""
     old = source.before()
     if old:
-        built = {suite: Build(old, suite, "amd64").run(work / f"{suite}-before")[0] for suite in packages}
+        built = {suite: Build(old, suite, NATIVE).run(work / f"{suite}-before")[0] for suite in packages}
         return {suite: [each for each in (package, web_of(package)) if each.exists()]
                 for suite, package in built.items()}, old.version
     return ({suite: [renumbered(package, OLD, work / f"{suite}-before") for package in each]
@@ -72,9 +72,9 @@ def _what_failed(output):
 
 def _foreign(source, work, findings):
     """The packages for ARM64, and their unit tests; returns ctest's summary."""
-    build = Build(source, "bookworm", "arm64")
+    build = Build(source, "bookworm", "arm64", tests=True)
     try:
-        package, said = build.run(work / "arm64", tests=True)
+        package, said = build.run(work / "arm64")
     except RuntimeError as error:
         findings.note("arm64: built, and unit tests under qemu", [_what_failed(getattr(error, "output", str(error)))])
         return None
@@ -82,8 +82,8 @@ def _foreign(source, work, findings):
     findings.note("arm64: built, and unit tests under qemu", [] if summary else ["no test ran"])
     findings.note("arm64: lintian", build.complaints(work / "arm64"))
     subprocess.run(["dpkg-deb", "--extract", package, work / "arm64/root"], check=True)
-    told = Tree("bookworm", "arm64").run("qemu-aarch64", "/built/root/usr/bin/braidd", "--version",
-                                         bind=[(work / "arm64", "/built")], check=False)
+    told = Tree("bookworm", "arm64", tests=True).run("qemu-aarch64", "/built/root/usr/bin/braidd", "--version",
+                                                     bind=[(work / "arm64", "/built")], check=False)
     findings.note("arm64: the daemon tells its version", [] if source.version in told else [told])
     return summary and summary.group(0)
 
@@ -92,7 +92,8 @@ def _foreign(source, work, findings):
         "and 13, unit tests for ARM64 under qemu, container, the same bytes twice", "checks", at_most=0,
         programs=["braidctl"])
 def packages_work():
-    dependencies("package")
+    for what in ("boot", "package", "image"):
+        dependencies(what)
     findings = _Findings()
     source = Source.of()
     detail = {"version": source.version, "uncommitted": uncommitted()}

@@ -43,6 +43,7 @@ class CommandLine {
     addTrace();
     group_ = "Keeping it";
     addQuery("reload", "Read the configuration again");
+    addDrain();
     addFleet();
     addFirewall();
     addGuard();
@@ -152,6 +153,16 @@ class CommandLine {
       test_.socket = socket_;
       testPaths(test_, out_);
     });
+  }
+
+  void addDrain() {
+    CLI::App* verb = add("drain", "Before a restart: start no new streams, wait for the open ones");
+    verb->add_option("--seconds", drainSeconds_, "How long to wait for them")
+        ->type_name("N")
+        ->check(wholeNumber(1, 300))
+        ->capture_default_str();
+    addJsonAndSocket(verb);
+    verb->callback([this] { drain(drainSeconds_, socket_, json_, out_); });
   }
 
   void addCheck() {
@@ -355,6 +366,7 @@ class CommandLine {
   std::string socket_, name_, folder_ = ".", file_, peer_;
   bool json_ = false, once_ = false, verbose_ = false, intoChains_ = false;
   std::string since_ = "10m";
+  unsigned drainSeconds_ = 10;
   TestWish test_;
   InviteOptions invite_;
   JoinOptions join_;

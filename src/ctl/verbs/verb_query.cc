@@ -1,8 +1,10 @@
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
+#include <thread>
 
 #include "ctl/client/client.h"
 #include "ctl/verbs/verbs.h"
@@ -102,6 +104,31 @@ void traceOn(const std::string& file, const std::string& socket, bool json, std:
 void traceOff(const std::string& socket, bool json, std::ostream& out) {
   nlohmann::json answer = ask(findSocket(socket), "trace-off");
   out << (json ? prettyJson(answer) : "trace off: done\n");
+}
+
+void drain(unsigned seconds, const std::string& socket, bool json, std::ostream& out) {
+  using Steady = std::chrono::steady_clock;
+  constexpr unsigned kMargin = 30;  // seconds in which the caller restarts the daemon
+  const std::string path = findSocket(socket);
+  auto openNow = [&] {
+    return countOf(askWith(path, "drain", {{"seconds", seconds + kMargin}}), "open");
+  };
+  const uint64_t before = openNow();
+  uint64_t open = before;
+  for (auto end = Steady::now() + std::chrono::seconds(seconds); open > 0 && Steady::now() < end;) {
+    std::this_thread::sleep_for(200ms);
+    open = openNow();
+  }
+  if (json) {
+    out << prettyJson({{"open_before", before}, {"open", open}});
+    return;
+  }
+  out << (open == 0
+              ? "no stream is open: a restart resets none"
+              : "still open after " + std::to_string(seconds) + " s: " + std::to_string(open) +
+                    " of " + std::to_string(before) + " streams; a restart resets them")
+      << "\nnew connections are carried as packets until the restart, or for " << seconds + kMargin
+      << " s; 'braidctl reload' ends that\n";
 }
 
 void explainPast(double sinceSeconds, const std::string& socket, bool json, std::ostream& out) {

@@ -24,6 +24,9 @@ void query(const std::string& cmd, const std::string& socket, bool json, std::os
            bool verbose = false);
 /// Prints what proactive recovery does for all peers, or for the peer with this name.
 void recovery(const std::string& peer, const std::string& socket, bool json, std::ostream& out);
+/// Has the daemon start no new streams, and waits until none is open, at most `seconds`. Prints how
+/// many a restart resets.
+void drain(unsigned seconds, const std::string& socket, bool json, std::ostream& out);
 /// Makes the daemon append the recovery trace to this file. The caller must be allowed to write it.
 void traceOn(const std::string& file, const std::string& socket, bool json, std::ostream& out);
 void traceOff(const std::string& socket, bool json, std::ostream& out);

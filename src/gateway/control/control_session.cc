@@ -12,7 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kPiece = 64 << 10;  // bytes; a piece is sent by few writes
+constexpr size_t kPiece = 64 << 10;    // bytes; a piece is sent by few writes
+constexpr double kLongestDrain = 600;  // seconds
 
 // Returns what is wrong; empty: the test runs.
 std::string startTest(const ControlRequest& request, ControlHandler& handler) {
@@ -92,6 +93,13 @@ void ControlAnswer::doOrder() {
     }
     case ControlCommand::kTestStop:
       handler_.stopTest();
+      break;
+    case ControlCommand::kDrain:
+      if (request_.seconds > 0 && request_.seconds <= kLongestDrain) {
+        answer = {{"open", handler_.drain(fromSeconds(request_.seconds))}};
+      } else {
+        problem = "a drain takes up to 600 seconds, and more than nothing";
+      }
       break;
     case ControlCommand::kVersion:
       answer = {{"version", handler_.gatewayStatus().version}};

@@ -54,6 +54,8 @@ class ControlHandler {
   virtual void stopTest() = 0;
   /// The last load test, and the figures of its peer; both empty when there was none.
   virtual std::pair<MeasureStatus, PeerStatus> testStatus() = 0;
+  /// Starts no new stream for this time (TcpProxy::drain()). Returns how many are open.
+  virtual uint64_t drain(Duration time) = 0;
 };
 
 /// The answer to one request: one line with its line end. It is made a few rows at a time, and

@@ -19,7 +19,8 @@ constexpr std::pair<std::string_view, ControlCommand> kCommands[] = {
     {"trace-on", ControlCommand::kTraceOn},     {"trace-off", ControlCommand::kTraceOff},
     {"version", ControlCommand::kVersion},      {"history", ControlCommand::kHistory},
     {"test-start", ControlCommand::kTestStart}, {"test", ControlCommand::kTest},
-    {"test-stop", ControlCommand::kTestStop},   {"invite", ControlCommand::kInvite}};
+    {"test-stop", ControlCommand::kTestStop},   {"invite", ControlCommand::kInvite},
+    {"drain", ControlCommand::kDrain}};
 
 // Reads the arguments of an invitation. nullopt: malformed.
 std::optional<InviteRequest> inviteOf(const json& request) {
@@ -62,7 +63,8 @@ constexpr Argument kArguments[] = {
     {ControlCommand::kTestStart, "path", &ControlRequest::path},
     {ControlCommand::kTestStart, "seconds", &ControlRequest::seconds},
     {ControlCommand::kTestStart, "bytes", &ControlRequest::bytes},
-    {ControlCommand::kTestStart, "metered", &ControlRequest::metered}};
+    {ControlCommand::kTestStart, "metered", &ControlRequest::metered},
+    {ControlCommand::kDrain, "seconds", &ControlRequest::seconds}};
 
 template <typename T>
 bool isOf(const json& value) {

@@ -44,13 +44,14 @@ enum class ControlCommand : uint8_t {
   kTestStart,
   kTest,
   kTestStop,
-  kInvite
+  kInvite,
+  kDrain
 };
 struct ControlRequest {
   ControlCommand command{};
   std::string peer = {}, path = {};  ///< kHistory, kTestStart
+  double seconds = 5;                ///< kTestStart, kDrain
   // kTestStart
-  double seconds = 5;
   uint64_t bytes = MeasureRequest{}.bytes;
   bool metered = false;
   InviteRequest invite = {};  ///< kInvite

@@ -54,6 +54,7 @@ TcpProxy::~TcpProxy() = default;
 void TcpProxy::configure(const Config& config, const std::vector<std::string>& uplinks,
                          const HostNumbers& numbers, Time now) {
   most_ = bound_ = most(config);
+  drainUntil_ = kNever;
   clientsSource_ = config.streams.source == StreamsConfig::Source::kClient;
   policy_.configure(config, device_, numbers);
   policy_.setUplinks(uplinks);
@@ -77,6 +78,11 @@ Time TcpProxy::deadline() const {
   return std::min(
       {policy_.deadline(), acceptAgain_, attempts_.empty() ? kNever : attempts_.front().until,
        waiting_.empty() ? kNever : waiting_.front().until, lookAgain_, first_.deadline()});
+}
+
+void TcpProxy::drain(Time until, Time now) {
+  drainUntil_ = until;
+  watchRoom(now);
 }
 
 void TcpProxy::stop() {
@@ -215,7 +221,7 @@ void TcpProxy::watchRoom(Time now) {
   auto isNearly = [&](size_t count, size_t most) {
     return full_ ? count > enough(most) : count >= almost(most);
   };
-  bool full = acceptAgain_ != kNever || isNearly(used(), bound_) ||
+  bool full = drainUntil_ != kNever || acceptAgain_ != kNever || isNearly(used(), bound_) ||
               isNearly(first_.size(), PendingConnects::kMost);
   if (full == full_) return;
   full_ = full;
@@ -229,6 +235,7 @@ void TcpProxy::connect(StreamHandle stream, Time now) {
   const StreamEnds* ends = lanes_.ends(stream);
   if (!ends) return;
   ++connects_;
+  if (drainUntil_ != kNever) return refuse(stream, StreamCause::kLimit, now);
   if (auto cause = accept_.refusal(ends->destination, now)) return refuse(stream, *cause, now);
   int error = EMFILE;
   std::unique_ptr<StreamSocket> socket;
@@ -350,6 +357,7 @@ bool TcpProxy::takeEvents(Time now) {
 
 bool TcpProxy::turn(Time now) {
   expire(now);
+  if (drainUntil_ <= now) drainUntil_ = kNever;
   acted_ = false;
   connects_ = 0;
   takeEvents(now);

@@ -81,6 +81,10 @@ class TcpProxy : private StreamObserver {
   /// Whether the last turn used the streams, so that the tunnel may have datagrams to send.
   bool hasActed() const { return acted_; }
   Time deadline() const;
+  /// Before a restart, which resets what is open: starts no new stream until this time, or until
+  /// configure(). Connections of local hosts are carried as packets. The peers' openings are
+  /// refused with StreamCause::kLimit, so that the peers leave further connections to packets.
+  void drain(Time until, Time now);
   /// Ends every connection with a reset.
   void stop();
 
@@ -145,6 +149,7 @@ class TcpProxy : private StreamObserver {
   bool full_ = false;
   bool isPeerFull_ = false;  ///< some peer has no room: `policy_` must be updated
   bool acted_ = false;
+  Time drainUntil_ = kNever;   ///< kNever: new streams may be opened
   Time acceptAgain_ = kNever;  ///< kNever: connections are accepted now
   Time lookAgain_ = kNever;    ///< when to look at `waiting_` again; kNever: it is empty
   /// The time up to which connections may wait for room in the kernel's queue. Those that are still

@@ -27,6 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::StartsWith;
 
 class Cli : public testing::Test {
@@ -101,7 +102,12 @@ class Daemon : public ControlHandler {
   std::pair<MeasureStatus, PeerStatus> testStatus() override {
     return {{"hub", tests.empty() ? "" : "wifi", left-- > 0, 1000, 2s}, *peerStatus(0, 0)};
   }
+  uint64_t drain(Duration time) override {
+    EXPECT_GT(time, 30s) << "also while the service manager restarts it";
+    return open > 0 ? open-- : 0;
+  }
   std::vector<std::string> tests;
+  uint64_t open = 0;
   int left = 0;
   uint64_t delivered = 0;
   History past;
@@ -117,6 +123,27 @@ class Daemon : public ControlHandler {
   ev_async stop_{};
   std::thread thread_;
 };
+
+TEST_F(Cli, DrainsUntilNothingIsOpen) {
+  std::string path = folder_ / "edge.sock";
+  Daemon daemon(path);
+  EXPECT_EQ(run({"drain", "--socket", path}), kExitOk);
+  EXPECT_THAT(out_.str(), StartsWith("no stream is open: a restart resets none\n"));
+  daemon.open = 2;
+  EXPECT_EQ(run({"drain", "--socket", path, "--json"}), kExitOk);
+  EXPECT_EQ(nlohmann::json::parse(out_.str()), nlohmann::json({{"open", 0}, {"open_before", 2}}));
+}
+
+TEST_F(Cli, ADrainWaitsNoLongerThanItMay) {
+  std::string path = folder_ / "edge.sock";
+  Daemon daemon(path);
+  daemon.open = 1000;
+  EXPECT_EQ(run({"drain", "--socket", path, "--seconds", "1"}), kExitOk);
+  EXPECT_THAT(out_.str(),
+              MatchesRegex("still open after 1 s: 9[89][0-9] of 1000 streams; a restart "
+                           "resets them\n.*\n"));
+  EXPECT_LT(daemon.open, 999u) << "asked more than once";
+}
 
 TEST_F(Cli, AsksADaemon) {
   std::string path = folder_ / "edge.sock";

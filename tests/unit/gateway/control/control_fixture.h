@@ -75,6 +75,10 @@ class FakeGateway : public ControlHandler {
   std::pair<MeasureStatus, PeerStatus> testStatus() override {
     return {{"hub", "wifi", true, 1000, 2s}, *peerStatus(0, 0)};
   }
+  uint64_t drain(Duration time) override {
+    drained = time;
+    return 7;
+  }
   /// The complete status, like Tunnel::status().
   TunnelStatus whole(size_t listed = 0) {
     TunnelStatus tunnel = tunnelStatus();
@@ -85,6 +89,7 @@ class FakeGateway : public ControlHandler {
 
   History past;
   std::string tested;
+  Duration drained{};
   uint64_t flows = 2;
   std::vector<std::string> names{"hub"};
   size_t asked = 0;  ///< number of flows per peer in the last request

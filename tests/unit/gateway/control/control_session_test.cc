@@ -61,6 +61,14 @@ TEST_F(ControlSessionTest, AnswersEveryCommandWithOneLine) {
   EXPECT_EQ(daemon.asked, 0u) << "flows are told to who asks for them";
 }
 
+TEST_F(ControlSessionTest, ADrainTellsWhatIsOpen) {
+  EXPECT_EQ(ask(R"({"cmd":"drain","seconds":2.5})"), json::parse(R"({"ok":true,"open":7})"));
+  EXPECT_EQ(daemon.drained, 2500ms);
+  for (const char* bad : {"0", "-1", "601", "1e300", "\"5\""})
+    EXPECT_EQ(ask(std::string(R"({"cmd":"drain","seconds":)") + bad + "}")["ok"], false) << bad;
+  EXPECT_EQ(daemon.drained, 2500ms);
+}
+
 TEST_F(ControlSessionTest, AnInvitationIsForTheOwnerAlone) {
   ControlSession stranger(daemon, false, kStart);
   stranger.onInput(R"({"cmd":"invite","name":"van"})"

@@ -830,6 +830,41 @@ TEST_F(StreamsTest, AStreamThatThePeerHasNoRoomForIsResetInTheEnd) {
   EXPECT_EQ(streams_->figures().refusedHere, 1u);
 }
 
+// ---- before a restart
+
+TEST_F(StreamsTest, ADrainStartsNoStreamsAndKeepsThoseThatAreOpen) {
+  start();
+  auto [client, server] = join();
+  streams_->drain(clock_.now() + 40s, clock_.now());
+  EXPECT_FALSE(tcp().taking()) << "at once";
+  lanes_.open({end("10.2.0.9:50001"), end("10.1.0.7:443")}, clock_.now());
+  settle();
+  EXPECT_THAT(tcp().opened(), SizeIs(1)) << "of the peers none either";
+  EXPECT_EQ(streams_->figures().limit, 1u) << "so that the peer leaves further ones to packets";
+  say(client, "question");
+  EXPECT_EQ(server->fromGateway, "question");
+}
+
+TEST_F(StreamsTest, ADrainThatNoRestartFollowsIsOver) {
+  start();
+  streams_->drain(clock_.now() + 40s, clock_.now());
+  EXPECT_LE(streams_->deadline(), clock_.now() + 40s);
+  wait(40s - 1ms);
+  EXPECT_FALSE(tcp().taking());
+  wait(1ms);
+  ASSERT_TRUE(tcp().taking());
+  EXPECT_GT(streams_->deadline(), clock_.now());
+  join();
+  EXPECT_THAT(tcp().opened(), SizeIs(1));
+}
+
+TEST_F(StreamsTest, AReloadEndsADrain) {
+  start();
+  streams_->drain(clock_.now() + 40s, clock_.now());
+  configure();
+  EXPECT_TRUE(tcp().taking());
+}
+
 TEST_F(StreamsTest, TheEndResetsAll) {
   start();
   auto [client, server] = join();
