@@ -60,6 +60,31 @@ class Undone(JoinCase):
         self.assertEqual(status, 0, told)
         self.assertIn("dev braid0", self.lab.edge.ip("route", "get", "198.51.100.1"))
 
+    def test_names_and_meters_of_uplinks_are_asked(self):
+        ours, theirs = pty.openpty()
+        joining = subprocess.Popen(self.edge.words("setsid", "--ctty", "--wait", binary("braidctl"), "join",
+                                                   self.invite("van"), "--network", "none", "--dry-run"),
+                                   stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+        os.close(theirs)
+        answers = [("uplink wifi0 [wifi0]: ", "home"), ("uplink lte0 [lte0]: ", "home"),
+                   ("both be called home; name one anew", ""), ("Is home paid", ""), ("Is lte0 paid", "y"),
+                   ("a month, such as 50GB [no cap]: ", "50"), ("'50' is no cap", "50GB")]
+        told, new = "", ""
+        try:
+            with contextlib.suppress(OSError):  # that the other side is closed
+                while part := os.read(ours, 4096):
+                    told, new = told + part.decode(), new + part.decode()
+                    if answers and answers[0][0] in new and new.endswith((": ", "] ")):
+                        os.write(ours, f"{answers.pop(0)[1]}\n".encode())
+                        new = ""
+            self.assertEqual((joining.wait(20), answers), (0, []), told)
+        finally:
+            joining.kill()
+            os.close(ours)
+        self.assertIn("# uplinks: home (wifi0), lte0 (metered, 50GB a month)", told)
+        self.assertIn('name: "home"', told)
+        self.assertIn("metered: {cap: 50GB}", told)
+
     def test_who_does_not_want_everything_in_the_tunnel_says_so_before(self):
         line = self.invite("van", "--network", "0.0.0.0/0", "--network", "::/0")
         status, told = self.at_a_terminal(line, answer=b"", agreed=b"n\n")
