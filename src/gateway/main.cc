@@ -10,6 +10,7 @@
 
 #include "gateway/command_line.h"
 #include "gateway/daemon.h"
+#include "gateway/log/log.h"
 #include "host/linux/files.h"
 #include "host/linux/process.h"
 #include "host/system.h"
@@ -28,11 +29,18 @@ braid::LoadOptions loadOptions() {
   return out;
 }
 
+// Writes a line to stderr: an error, or a warning. The journal gets its priority.
+void tell(spdlog::level::level_enum level, const std::string& line) {
+  if (braid::detectLogStyle() == braid::LogStyle::kJournal)
+    std::cerr << braid::journalPrefix(level);
+  std::cerr << line << "\n";
+}
+
 // Returns the valid configuration, or prints every mistake to stderr.
 std::optional<braid::Config> load(const std::string& file, const braid::LoadOptions& options) {
   braid::ConfigResult result = braid::loadConfig(file, options);
   if (auto* errors = std::get_if<braid::ConfigErrors>(&result)) {
-    for (const braid::ConfigError& e : *errors) std::cerr << e.toString() << "\n";
+    for (const braid::ConfigError& e : *errors) tell(spdlog::level::err, e.toString());
     return std::nullopt;
   }
   return std::get<braid::Config>(std::move(result));
@@ -62,7 +70,7 @@ int serve(int argc, char** argv) {
     if (!user.empty() && !check) braid::makeOwnFolder(braid::kStateFolder, user);
     if (!user.empty()) braid::becomeUser(user);
   } catch (const braid::SystemError& e) {
-    std::cerr << e.what() << "\n";
+    tell(spdlog::level::err, e.what());
     return EXIT_FAILURE;
   }
   braid::allowDumps(coreDumps);  // after the change of the user, which affects the setting
@@ -71,7 +79,7 @@ int serve(int argc, char** argv) {
   if (!config) return EXIT_FAILURE;
   if (check) {
     for (const braid::ConfigError& warning : config->warnings)
-      std::cerr << "warning: " << warning.toString() << "\n";
+      tell(spdlog::level::warn, "warning: " + warning.toString());
     std::cout << file << ": the configuration is good\n";
     return EXIT_SUCCESS;
   }

@@ -59,6 +59,13 @@ class Joining(JoinCase):
         self.assertEqual((made["started"], made["answered"], made["forwarding"]), (True, True, True))
         self.assertNotIn(invited["line"].split("/")[3], json.dumps(made))
 
+    def test_uplinks_are_named_and_metered_by_flags(self):
+        told = self.join(self.invite("van"), "--uplink", "wifi0=home", "--uplink", "lte0", "--metered", "lte0=50GB")
+        self.assertIn("uplinks: home (wifi0), lte0 (metered, 50GB a month)", told)
+        uplinks = {each["name"]: each for each in json.loads(self.edge.ctl("status", "--json"))["gateway"]["uplinks"]}
+        self.assertEqual((uplinks["home"]["interface"], uplinks["home"]["use"]), ("wifi0", "normal"))
+        self.assertEqual((uplinks["lte0"]["use"], uplinks["lte0"]["metered"]["cap_bytes"]), ("metered", 50_000_000_000))
+
     def test_everything_is_of_both_families_or_said_not_to_be(self):
         def invited(name, *networks):
             words = [word for network in networks for word in ("--network", network)]
@@ -113,6 +120,9 @@ class Joining(JoinCase):
         told = self.edge.call(binary("braidctl"), "join", line, "--yes", "--dry-run")
         self.assertEqual(told.returncode, 0, told.stderr)
         self.assertIn("interface: \"wifi0\"", told.stdout)
+        self.assertIn("# uplinks: wifi0, lte0", told.stdout)
+        self.assertIn("all IPv4 and IPv6 traffic of this machine and of the networks behind it goes through the tunnel",
+                      told.stdout)
         self.assertEqual(self.edge.files("/etc/braid"), [])
 
     def test_what_is_wrong_is_one_line_and_leaves_nothing(self):

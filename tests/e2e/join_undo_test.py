@@ -13,12 +13,14 @@ from lab import binary
 
 
 class Undone(JoinCase):
-    def at_a_terminal(self, line, *words, answer, then=None):
+    def at_a_terminal(self, line, *words, answer, then=None, agreed=b"y\n"):
         """(exit status, output) of a join at a terminal of its own, at which `answer` is given to the question whether
-        the machine is still reached. b"": none. `then`: is called with the terminal after that."""
+        the machine is still reached, and `agreed` to that before, whether everything shall go through the tunnel. b"":
+        none. `then`: is called with the terminal after that."""
         ours, theirs = pty.openpty()
         joining = subprocess.Popen(self.edge.words("setsid", "--ctty", "--wait", binary("braidctl"), "join", line,
-                                                   "--keep-router", "--network", "none", *words),
+                                                   "--keep-router", "--network", "none", "--metered", "none",
+                                                   "--uplink", "wifi0", "--uplink", "lte0", *words),
                                    stdin=theirs, stdout=theirs, stderr=theirs,
                                    env={**os.environ, "PATH": self.edge.path}, start_new_session=True)
         os.close(theirs)
@@ -27,6 +29,9 @@ class Undone(JoinCase):
             with contextlib.suppress(OSError):  # that the other side is closed
                 while part := os.read(ours, 4096):
                     told += part
+                    if agreed and b"Go on?" in told:
+                        os.write(ours, agreed)
+                        agreed = b""
                     if answer and b"still reached?" in told:
                         os.write(ours, answer)
                         answer = b""
@@ -55,6 +60,49 @@ class Undone(JoinCase):
         self.assertEqual(status, 0, told)
         self.assertIn("dev braid0", self.lab.edge.ip("route", "get", "198.51.100.1"))
 
+    def test_names_and_meters_of_uplinks_are_asked(self):
+        ours, theirs = pty.openpty()
+        joining = subprocess.Popen(self.edge.words("setsid", "--ctty", "--wait", binary("braidctl"), "join",
+                                                   self.invite("van"), "--network", "none", "--dry-run"),
+                                   stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+        os.close(theirs)
+        answers = [("uplink wifi0 [wifi0]: ", "home"), ("uplink lte0 [lte0]: ", "home"),
+                   ("both be called home; name one anew", ""), ("Is home paid", ""), ("Is lte0 paid", "y"),
+                   ("a month, such as 50GB [no cap]: ", "50"), ("'50' is no cap", "50GB")]
+        told, new = "", ""
+        try:
+            with contextlib.suppress(OSError):  # that the other side is closed
+                while part := os.read(ours, 4096):
+                    told, new = told + part.decode(), new + part.decode()
+                    if answers and answers[0][0] in new and new.endswith((": ", "] ")):
+                        os.write(ours, f"{answers.pop(0)[1]}\n".encode())
+                        new = ""
+            self.assertEqual((joining.wait(20), answers), (0, []), told)
+        finally:
+            joining.kill()
+            os.close(ours)
+        self.assertIn("# uplinks: home (wifi0), lte0 (metered, 50GB a month)", told)
+        self.assertIn('name: "home"', told)
+        self.assertIn("metered: {cap: 50GB}", told)
+
+    def test_who_does_not_want_everything_in_the_tunnel_says_so_before(self):
+        line = self.invite("van", "--network", "0.0.0.0/0", "--network", "::/0")
+        status, told = self.at_a_terminal(line, answer=b"", agreed=b"n\n")
+        self.assertEqual(status, 1, told)
+        self.assertIn("note: once this gateway runs, all IPv4 and IPv6 traffic", told)
+        self.assertIn("not wanted: nothing of this attempt is left here", told)
+        self.assertNotIn("first packet", told)
+        self.assertEqual(self.edge.files("/etc/braid"), [])
+
+    def test_who_came_in_by_an_uplink_is_warned(self):
+        line = self.invite("van", "--network", "0.0.0.0/0", "--network", "::/0")
+        ssh = ["env", "SSH_CONNECTION=198.51.100.7 50000 10.0.0.1 22", "sh", "-c",
+               'env -u SSH_CONNECTION "$0" "$@"; exit $?', binary("braidctl")]  # as behind sudo
+        done = self.edge.call(*ssh, "join", "--yes", "--network", "none", given=line + "\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("warning: you are logged in from 198.51.100.7 by wifi0's address 10.0.0.1", done.stdout)
+        self.assertIn("Nobody will ask whether you still reach this machine", done.stdout)
+
     def test_a_second_control_c_does_not_end_what_takes_it_back(self):
         stopping = self.lab.directory / "edge.stopping"
         self.edge.starts(True, pause=f"touch {stopping}; sleep 1")
@@ -79,15 +127,29 @@ class Undone(JoinCase):
         guard = f"{binary('braidctl')} guard apply /etc/braid/$name.yaml >>{{directory}}/logs/{{machine}}.log 2>&1"
         self.edge.starts(True, guard=guard, braidd="false")
         self.addCleanup(self.edge.starts, True)
+        time.sleep(1)  # journalctl counts seconds, and the daemon of another test may have failed just now
         line = self.invite("van", "--network", "0.0.0.0/0")
         done = self.edge.call(binary("braidctl"), "join", "--yes", "--network", "none", given=line + "\n")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
-        self.assertIn("braid@edge does not start", done.stderr)
+        self.assertIn("braid@edge does not start; 'journalctl -u braid@edge' says why", done.stderr)
         self.assertIn("Nothing of this attempt is left", done.stderr)
         self.assertIn("or not at all", self.lab.log("edge").read_text(), "there was a guard")
         self.assertEqual(self.edge.files("/etc/braid"), [])
         self.assertNotIn("braid", self.edge.call("nft", "list", "tables").stdout)
         self.assertEqual(self.rules(), before)
+
+    def test_a_failure_shows_the_daemons_own_line(self):
+        self.edge.starts(True, braidd="unshare --mount sh -c 'mount -t tmpfs tmpfs /dev/net; "
+                                      f"exec {binary('braidd')} \"$@\"' -")
+        self.addCleanup(self.edge.starts, True)
+        line = self.invite("van")
+        done = self.edge.call(binary("braidctl"), "join", "--yes", "--network", "none", given=line + "\n")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+        self.assertIn("braid@edge does not start: cannot open /dev/net/tun: No such file or directory; load the "
+                      "kernel module (modprobe tun)", done.stderr)
+        self.assertIn("Nothing of this attempt is left", done.stderr)
+        self.assertNotIn("journalctl", done.stderr)
+        self.assertEqual(self.edge.files("/etc/braid"), [])
 
     def test_who_keeps_his_own_ways_is_not_asked(self):
         status, told = self.at_a_terminal(self.invite("van"), answer=b"")

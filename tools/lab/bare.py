@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
 
 from .gateway import binary
@@ -35,6 +36,22 @@ rm $pid
 exit 0
 """
 
+# Replaces systemd's journalctl: the daemon's lines since a moment, with their priorities.
+JOURNALCTL = r"""#!{python}
+import datetime, json, pathlib, re, sys
+since = next(float(word.partition("@")[2]) for word in sys.argv if word.startswith("--since=@"))
+levels = dict(critical=2, error=3, warning=4)
+file = pathlib.Path("{directory}/logs/{machine}.log")
+for line in file.read_text("utf-8", "replace").splitlines() if file.exists() else []:
+    told = re.fullmatch(r"(\S+ \S+) (\w+): (.*)", line)
+    try:
+        when = datetime.datetime.fromisoformat(told[1]).timestamp()
+    except (TypeError, ValueError):
+        continue
+    if when >= since:
+        print(json.dumps(dict(PRIORITY=str(levels.get(told[2], 6)), MESSAGE=told[3])))
+"""
+
 # Gives the machine its own folders instead of the host's.
 PREPARE = """set -e
 mount -t tmpfs tmpfs /run
@@ -61,6 +78,9 @@ class Machine:
         self.systemctl = root / "bin" / "systemctl"
         self.systemctl.touch(0o755)
         self.starts(True)
+        journalctl = root / "bin" / "journalctl"
+        journalctl.write_text(JOURNALCTL.format(python=sys.executable, directory=lab.directory, machine=name))
+        journalctl.chmod(0o755)
         self.path = f"{root}/bin:{os.path.dirname(binary('braidctl'))}:{os.environ['PATH']}"
         self.root = root
         self.holder = lab.start(namespace, f"{name}-machine", ["sh", "-c", PREPARE.replace("{root}", str(root))])

@@ -9,12 +9,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string_view>
+#include <variant>
 #include <vector>
 
+#include "base/nearest_word.h"
+#include "ctl/client/daemon_log.h"
 #include "ctl/client/service.h"
+#include "gateway/config/config.h"
 #include "host/system.h"
 
 namespace braid {
@@ -24,11 +30,6 @@ namespace fs = std::filesystem;
 
 constexpr timeval kTimeout{5, 0};
 constexpr size_t kMaxAnswer = 16 << 20;  // twice the largest answer that a daemon sends
-
-// The command that starts the daemon of /etc/braid/NAME.yaml.
-std::string startCommand(const std::string& name) {
-  return hasSystemd() ? "systemctl start braid@" + name : "braidd /etc/braid/" + name + ".yaml";
-}
 
 // Names the group that owns the socket; of one that cannot be seen, that of its folder.
 std::string noPermission(const std::string& path) {
@@ -43,15 +44,52 @@ std::string noPermission(const std::string& path) {
                 : "");
 }
 
+// The stems of the files of a folder with that extension, in order.
+std::vector<std::string> namesIn(const std::string& folder, const char* extension,
+                                 std::error_code& error) {
+  std::vector<std::string> out;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == extension) out.push_back(entry.path().stem().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// `control.socket` of a configuration; empty: it cannot be read, or has mistakes.
+std::string socketOf(const std::string& config) {
+  LoadOptions options;
+  options.checkIdentity = false;
+  const ConfigResult result = loadConfig(config, options);
+  const auto* good = std::get_if<Config>(&result);
+  return good ? good->control.socket : "";
+}
+
+// The name of the configuration in /etc/braid with this control socket; empty: none has it.
+std::string gatewayAt(const std::string& socket) {
+  std::error_code ignored;
+  for (const std::string& name : namesIn(kConfigFolder, ".yaml", ignored))
+    if (socketOf(configFile(name)) == socket) return name;
+  return "";
+}
+
+// "; start it: COMMAND", and what the daemon's log ends with if that is an error.
+std::string howToStart(const std::string& name) {
+  const std::time_t dayBefore = std::time(nullptr) - 86400;
+  const std::vector<LogLine> log = readDaemonLog(name, dayBefore);
+  const bool failed = !log.empty() && log.back().text == decisiveLine(log);
+  return "; start it: " + startCommand(name) +
+         (hasInitScript() ? ", with option enabled '1' in /etc/config/braid" : "") +
+         (failed ? ". Its log ends with: " + log.back().text : "");
+}
+
 [[noreturn]] void failConnect(const std::string& socket, int error) {
-  const fs::path path = socket;
   switch (error) {
     case ENOENT:
-    case ECONNREFUSED:
-      throw std::runtime_error("no daemon answers at " + socket + "; start it" +
-                               (path.parent_path() == kRunFolder
-                                    ? ": " + startCommand(path.stem().string())
-                                    : ", or correct --socket"));
+    case ECONNREFUSED: {
+      const std::string name = gatewayAt(socket);
+      throw std::runtime_error(
+          "no daemon answers at " + socket +
+          (name.empty() ? "; start it, or correct --socket" : howToStart(name)));
+    }
     case EACCES:
       throw NoPermission(noPermission(socket));
     default:
@@ -125,21 +163,77 @@ nlohmann::json request(const std::string& socket, const nlohmann::json& line, in
                                : socket + ": refused without a reason");
 }
 
-// The stems of the files of a folder with that extension, in order.
-std::vector<std::string> namesIn(const std::string& folder, const char* extension,
-                                 std::error_code& error) {
-  std::vector<std::string> out;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == extension) out.push_back(entry.path().stem().string());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 // " a b"
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += " " + name;
   return out;
+}
+
+// Whether there may be a socket: also one that this user cannot see.
+bool mayBeThere(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error) || error == std::errc::permission_denied;
+}
+
+// What runs here, and what could run.
+struct Gateways {
+  std::string folder, configs;         ///< of sockets and of configurations
+  std::vector<std::string> running;    ///< names of sockets in `folder`
+  std::vector<std::string> made;       ///< names of configurations
+  std::vector<std::string> elsewhere;  ///< sockets of configurations that are not in `folder`
+
+  std::string socketIn(const std::string& name) const { return folder + "/" + name + ".sock"; }
+  std::string configOf(const std::string& name) const { return configs + "/" + name + ".yaml"; }
+
+  [[noreturn]] void failNotRunning() const {
+    std::string text = "no control socket in " + folder;
+    for (const std::string& socket : elsewhere) text += ", nor at " + socket;
+    text += ": no daemon runs";
+    if (made.empty()) text += "; 'braidctl setup' or 'braidctl join' makes a gateway";
+    // The service of OpenWrt runs one gateway, and keeps a copy of its configuration there.
+    if (!made.empty() && (made.size() == 1 || hasInitScript())) text += howToStart(made[0]);
+    if (made.size() > 1 && !hasInitScript())
+      text += "; start one: " + startCommand("NAME") + ", of" + joined(made);
+    throw std::runtime_error(text);
+  }
+  [[noreturn]] void failUnknown(const std::string& name) const {
+    std::vector<std::string> known = running;
+    for (const std::string& each : made)
+      if (std::ranges::find(known, each) == known.end()) known.push_back(each);
+    if (known.empty()) failNotRunning();
+    const std::vector<std::string_view> words(known.begin(), known.end());
+    const std::string_view meant = nearestWord(name, words);
+    throw std::runtime_error("there is no gateway " + name + ": neither " + socketIn(name) +
+                             " nor " + configOf(name) +
+                             (meant.empty() ? "; name one with --socket:" + joined(known)
+                                            : "; did you mean " + std::string(meant) + "?"));
+  }
+};
+
+Gateways lookAround(const std::string& folder, const std::string& configs) {
+  Gateways found{folder, configs, {}, {}, {}};
+  std::error_code error, ignored;
+  found.running = namesIn(folder, ".sock", error);
+  if (error == std::errc::permission_denied) throw NoPermission(noPermission(folder));
+  found.made = namesIn(configs, ".yaml", ignored);
+  for (const std::string& name : found.made) {
+    const std::string socket = socketOf(found.configOf(name));
+    const bool isNew = std::ranges::find(found.elsewhere, socket) == found.elsewhere.end();
+    if (!socket.empty() && isNew && fs::path(socket).parent_path() != kRunFolder &&
+        fs::path(socket).parent_path() != folder)
+      found.elsewhere.push_back(socket);
+  }
+  return found;
+}
+
+std::string socketNamed(const std::string& name, const std::string& folder,
+                        const std::string& configs) {
+  const Gateways all{folder, configs, {}, {}, {}};
+  if (mayBeThere(all.socketIn(name))) return all.socketIn(name);
+  if (!mayBeThere(all.configOf(name))) lookAround(folder, configs).failUnknown(name);
+  const std::string socket = socketOf(all.configOf(name));
+  return socket.empty() ? all.socketIn(name) : socket;
 }
 
 }  // namespace
@@ -152,20 +246,18 @@ std::string configFile(const std::string& given) {
 std::string findSocket(const std::string& given, const std::string& folder,
                        const std::string& configs) {
   if (given.find('/') != std::string::npos) return given;
-  if (!given.empty()) return folder + "/" + given + (given.ends_with(".sock") ? "" : ".sock");
-  std::error_code error;
-  const std::vector<std::string> found = namesIn(folder, ".sock", error);
-  if (error == std::errc::permission_denied) throw NoPermission(noPermission(folder));
-  if (found.size() == 1) return folder + "/" + found[0] + ".sock";
-  if (!found.empty())
-    throw std::runtime_error("several daemons run; name one with --socket:" + joined(found));
-  std::error_code ignored;
-  const std::vector<std::string> gateways = namesIn(configs, ".yaml", ignored);
-  throw std::runtime_error(
-      "no control socket in " + folder + ": no daemon runs; " +
-      (gateways.empty()       ? "'braidctl setup' or 'braidctl join' makes a gateway"
-       : gateways.size() == 1 ? "start it: " + startCommand(gateways[0])
-                              : "start one: " + startCommand("NAME") + ", of" + joined(gateways)));
+  if (!given.empty())
+    return socketNamed(given.ends_with(".sock") ? given.substr(0, given.size() - 5) : given, folder,
+                       configs);
+  const Gateways all = lookAround(folder, configs);
+  std::vector<std::string> sockets;  // as --socket takes them
+  for (const std::string& name : all.running) sockets.push_back(name);
+  for (const std::string& path : all.elsewhere)
+    if (mayBeThere(path)) sockets.push_back(path);
+  if (sockets.empty()) all.failNotRunning();
+  if (sockets.size() > 1)
+    throw std::runtime_error("several daemons run; name one with --socket:" + joined(sockets));
+  return all.running.empty() ? sockets[0] : all.socketIn(sockets[0]);
 }
 
 nlohmann::json ask(const std::string& socket, const std::string& cmd, int descriptor) {

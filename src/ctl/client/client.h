@@ -19,9 +19,10 @@ inline constexpr char kRunFolder[] = "/run/braid";
 /// The path of a configuration: a path stays as it is; a name means NAME.yaml in /etc/braid.
 std::string configFile(const std::string& given);
 
-/// The path of the socket that the user means. A path stays as it is; a bare name means NAME.sock
-/// in `folder`; empty means the only *.sock there. Throws NoPermission, or std::runtime_error when
-/// there is none, or more than one. `configs`: the folder of the gateways that could be started.
+/// The path of the socket that the user means. A path stays as it is. A bare name means NAME.sock
+/// in `folder`, or `control.socket` of the configuration NAME.yaml in `configs`. Empty means the
+/// only socket in `folder` or of those configurations. Throws NoPermission, or std::runtime_error
+/// with a remedy when there is none, or more than one.
 std::string findSocket(const std::string& given, const std::string& folder = kRunFolder,
                        const std::string& configs = kConfigFolder);
 

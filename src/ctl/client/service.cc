@@ -106,6 +106,15 @@ bool hasSystemd() {
   return std::filesystem::is_directory("/run/systemd/system", ignored);
 }
 
+bool hasInitScript() {
+  return !hasSystemd() && access("/etc/init.d/braid", X_OK) == 0;
+}
+
+std::string startCommand(const std::string& name) {
+  if (hasSystemd()) return "systemctl start braid@" + name;
+  return hasInitScript() ? "/etc/init.d/braid start" : "braidd /etc/braid/" + name + ".yaml";
+}
+
 namespace {
 
 // Reads until all writers have closed the pipe.
@@ -119,8 +128,8 @@ void readAll(int pipe, std::string& output) {
 
 }  // namespace
 
-int runProgram(const std::vector<std::string>& words, std::string* output,
-               const std::string* input) {
+int runProgram(const std::vector<std::string>& words, std::string* output, const std::string* input,
+               bool mayBeEnded) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -136,7 +145,7 @@ int runProgram(const std::vector<std::string>& words, std::string* output,
   sigemptyset(&none);
   if (posix_spawnattr_init(&attributes) != 0) return kProgramNotStarted;
   posix_spawnattr_setsigmask(&attributes, &none);
-  const int ownGroup = output ? POSIX_SPAWN_SETPGROUP : 0;
+  const int ownGroup = output && !mayBeEnded ? POSIX_SPAWN_SETPGROUP : 0;
   posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGMASK | ownGroup));
   posix_spawn_file_actions_init(&actions);
   // A file without a name: a pipe could be full before the program reads.
@@ -166,8 +175,9 @@ int runProgram(const std::vector<std::string>& words, std::string* output,
   return WIFEXITED(status) ? WEXITSTATUS(status) : kEndedBySignal + WTERMSIG(status);
 }
 
-bool startUnit(const std::string& name) {
-  return runProgram({"systemctl", "--quiet", "enable", "--now", "braid@" + name}) == 0;
+bool startUnit(const std::string& name, std::string& said) {
+  return runProgram({"systemctl", "--quiet", "enable", "--now", "braid@" + name}, &said, nullptr,
+                    true) == 0;
 }
 
 void stopUnit(const std::string& name) {

@@ -30,6 +30,15 @@ std::string yamlOf(const std::vector<HostPort>& addresses) {
   return yamlItems(addresses, formatHostPort);
 }
 
+std::string yamlOf(const PlannedUplink& uplink) {
+  std::string text = "  - interface: \"" + uplink.interface + "\"\n";
+  if (!uplink.name.empty() && uplink.name != uplink.interface)
+    text += "    name: \"" + uplink.name + "\"\n";
+  if (!uplink.cap.empty()) return text + "    metered: {cap: " + uplink.cap + "}   # in a month\n";
+  return text +
+         (uplink.metered ? "    use: metered   # carries only what the others cannot\n" : "");
+}
+
 std::string identityYaml(const std::string& name) {
   return "identity:\n  key: \"" + name +
          ".key\"            # beside this file; stays on this gateway, mode 0600\n" +
@@ -78,7 +87,7 @@ std::string edgeYaml(const EdgePlan& plan) {
           "{cap: 50GB, "
           "reset-day: 15};\n"
           "# rate-limit: {up: 5Mbit/s, down: 20Mbit/s}; weight: 3\nuplinks:\n";
-  for (const std::string& uplink : plan.uplinks) text += "  - interface: \"" + uplink + "\"\n";
+  for (const PlannedUplink& uplink : plan.uplinks) text += yamlOf(uplink);
   text += "\npeers:\n  - name: concentrator\n    pin: " + formatPin(plan.pin) +
           "\n    endpoints: " + yamlOf(plan.concentrator) +
           "\n    # Addresses behind the concentrator: packets to them are sent there, packets from "

@@ -23,10 +23,19 @@ struct GatewayFiles {
   std::string certificate() const { return folder + "/" + name + ".crt"; }
 };
 
+/// An uplink as it is to be written.
+struct PlannedUplink {
+  std::string interface;
+  std::string name{};    ///< empty: the interface's
+  bool metered = false;  ///< paid for by volume: `use: metered`
+  std::string cap{};     ///< `metered.cap`, in a month; empty: none
+  bool operator==(const PlannedUplink&) const = default;
+};
+
 /// A gateway that a concentrator let join.
 struct EdgePlan {
   GatewayFiles files;
-  std::vector<std::string> uplinks;
+  std::vector<PlannedUplink> uplinks;
   std::vector<Prefix> networks;  ///< behind this gateway
   std::vector<HostPort> concentrator;
   Pin pin{};  ///< the concentrator's

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -54,6 +55,15 @@ class Asker final : public JoinAsker {
   std::optional<JoinAnswer> answer_;
   bool malformed_ = false;
 };
+
+// For somebody whose invitation has expired at the concentrator: whether it has here.
+std::string clockNote(const Invitation& invitation) {
+  const std::time_t now = std::time(nullptr);
+  if (invitation.expires <= now) return "";
+  return ". By this machine's clock, " + formatUtc(now) + ", it is good until " +
+         formatUtc(invitation.expires) +
+         ": if the concentrator's clock ('date -u') differs, set it";
+}
 
 // A path to the concentrator: its address, and the interface to use; empty: the host's own route.
 struct Way {
@@ -202,7 +212,9 @@ class JoinCaller {
              "; check the DNS of this host (/etc/resolv.conf, /etc/hosts)";
     for (const Way& way : ways_) {
       bool silent = way.problem.empty() || way.problem.starts_with("no answer") || way.isLocal;
-      if (!silent) return printable(way.problem);
+      if (silent) continue;
+      const bool mayBeClock = way.problem.starts_with(kNoOpenInvitation);
+      return printable(way.problem) + (mayBeClock ? clockNote(call_.invitation) : "");
     }
     if (std::ranges::all_of(ways_, &Way::isLocal))
       return ways_[0].to.toString() + " cannot be reached from this host: " + ways_[0].problem +
@@ -212,7 +224,7 @@ class JoinCaller {
       where += (where.empty() ? "" : ", ") + formatHostPort(address);
     return "no answer from " + where + (unheard_ ? ", and a refusal on the way" : "") +
            ": UDP is blocked on the way or at the concentrator's firewall, the address is wrong, "
-           "or the concentrator does not run";
+           "or the concentrator does not run; run 'braidctl doctor' there";
   }
 
   const JoinCall& call_;
@@ -232,7 +244,7 @@ JoinAnswer callToJoin(const JoinCall& call) {
   return JoinCaller(call).run();
 }
 
-std::string refusalText(const JoinAnswer& answer) {
+std::string refusalText(const JoinAnswer& answer, const Invitation& invitation) {
   switch (answer.code) {
     case JoinCode::kJoined:
       return {};
@@ -242,7 +254,7 @@ std::string refusalText(const JoinAnswer& answer) {
     case JoinCode::kUsed:
       return "this invitation was used by another gateway already; invite again";
     case JoinCode::kExpired:
-      return "this invitation has expired; invite again";
+      return "this invitation has expired; invite again" + clockNote(invitation);
     case JoinCode::kNetworks:
     case JoinCode::kRefused:
       break;

@@ -28,6 +28,6 @@ struct JoinCall {
 JoinAnswer callToJoin(const JoinCall& call);
 
 /// What a refusal says, in one line with a remedy; empty: the answer is kJoined.
-std::string refusalText(const JoinAnswer& answer);
+std::string refusalText(const JoinAnswer& answer, const Invitation& invitation);
 
 }  // namespace braid

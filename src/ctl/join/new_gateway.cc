@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -18,6 +19,7 @@
 #include <string_view>
 
 #include "ctl/client/client.h"
+#include "ctl/client/daemon_log.h"
 #include "ctl/client/service.h"
 #include "ctl/firewall/firewall.h"
 #include "ctl/join/guard.h"
@@ -335,10 +337,31 @@ FirewallAnswer openFirewall(const NewGateway& options, const GatewayFiles& files
   return answer;
 }
 
+namespace {
+
+// What the user types who starts a gateway himself.
+std::string startWords(const NewGateway& options, const GatewayFiles& files) {
+  if (hasUnit(options)) return "systemctl enable --now braid@" + files.name;
+  if (!hasInitScript()) return "braidd --config " + files.yaml();
+  return "uci set braid.@gateway[0].yaml=" + files.yaml() +
+         "; uci set braid.@gateway[0].enabled=1; uci commit braid; /etc/init.d/braid enable; " +
+         startCommand(files.name);
+}
+
+// Why a unit does not start: the daemon's own line, else what systemctl says, and where to look.
+std::string whyNotStarted(const std::string& name, std::time_t since, const std::string& said) {
+  const std::string line = decisiveLine(readDaemonLog(name, since));
+  if (!line.empty()) return ": " + line + ". ";
+  const std::string first = printable(said.substr(0, said.find('\n')));
+  return (first.empty() ? "; '" : ": " + first + "; '") + logCommand(name) + "' says why. ";
+}
+
+}  // namespace
+
 bool startGateway(const NewGateway& options, const GatewayFiles& files, Transaction& all,
                   std::ostream& out) {
   if (options.noStart || !hasUnit(options)) {
-    out << "start it with: braidd --config " << files.yaml() << "\n";
+    out << "start it with: " << startWords(options, files) << "\n";
     return false;
   }
   std::string name = options.name;
@@ -350,8 +373,10 @@ bool startGateway(const NewGateway& options, const GatewayFiles& files, Transact
   };
   all.step(
       [&] {
-        if (startUnit(name)) return;
-        std::string left;
+        const std::time_t begun = std::time(nullptr);
+        std::string said, left;
+        if (startUnit(name, said)) return;
+        const std::string why = whyNotStarted(name, begun, said);
         try {
           takeBack();
         } catch (const std::runtime_error& e) {
@@ -362,8 +387,7 @@ bool startGateway(const NewGateway& options, const GatewayFiles& files, Transact
         } catch (const std::runtime_error&) {
           if (left.empty()) throw;  // else it would say that nothing is left
         }
-        throw std::runtime_error("braid@" + name + " does not start; 'journalctl -u braid@" + name +
-                                 "' says why. " +
+        throw std::runtime_error("braid@" + name + " does not start" + why +
                                  (left.empty() ? "Nothing of this attempt is left" : left));
       },
       takeBack);

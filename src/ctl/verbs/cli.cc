@@ -250,9 +250,17 @@ class CommandLine {
                      "ps");
     verb->add_option("--file", join_.file, "File that holds the invitation; -: the standard input")
         ->type_name("FILE");
-    verb->add_option("--uplink", join_.uplinks, "An interface to use; may be given several times")
-        ->type_name("INTERFACE")
+    verb->add_option("--uplink", join_.uplinks,
+                     "An interface to use, and what it is called; may be given several times")
+        ->type_name("INTERFACE[=NAME]")
         ->allow_extra_args(false);
+    verb->add_option("--metered", join_.metered,
+                     "An uplink that is paid for by volume, and what it may carry in a month, such "
+                     "as wwan0=50GB; or none; may be given several times")
+        ->type_name("INTERFACE[=CAP]")
+        ->allow_extra_args(false);
+    verb->add_flag("--everything", join_.everything,
+                   "Agree that all traffic goes through the tunnel, if the invitation says so");
     verb->add_option("--confirm-within", join_.confirmWithin,
                      "With a route for everything, take all back unless the user says at the "
                      "terminal within this time that this machine is still reached; 0: do not ask. "

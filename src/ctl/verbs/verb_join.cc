@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -10,11 +11,14 @@
 #include <stdexcept>
 
 #include "ctl/client/client.h"
+#include "ctl/client/daemon_log.h"
 #include "ctl/client/service.h"
+#include "ctl/join/everything.h"
 #include "ctl/join/join_call.h"
 #include "ctl/join/new_gateway.h"
 #include "ctl/join/other_tunnels.h"
 #include "ctl/join/site.h"
+#include "ctl/join/uplink_choice.h"
 #include "ctl/verbs/verbs.h"
 #include "ctl/views/format.h"
 #include "gateway/config/config.h"
@@ -174,7 +178,6 @@ namespace {
 
 constexpr const char* kDevice = "braid0";
 constexpr Duration kEchoPatience = 30s;
-constexpr Duration kLongestConfirmation = 1h;
 
 std::string readUpTo(std::istream& in) {
   std::string text(kMaxInvitationLine + 1, '\0');
@@ -202,26 +205,6 @@ Invitation readInvitation(const JoinOptions& options, UserTerminal& terminal) {
   return std::get<Invitation>(std::move(parsed));
 }
 
-std::vector<std::string> chooseUplinks(const JoinOptions& options, const NetworkTable& table) {
-  for (const std::string& name : options.uplinks) {
-    if (!table.find(name))
-      throw std::runtime_error("there is no interface " + name + "; 'ip link' lists them");
-  }
-  std::vector<std::string> uplinks =
-      options.uplinks.empty() ? findUplinks(table, kDevice) : options.uplinks;
-  if (uplinks.empty())
-    throw std::runtime_error(
-        "no interface that is up has a default route; connect one, or name those to use with "
-        "--uplink");
-  return uplinks;
-}
-
-std::string textOfNames(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 // Prints the configuration as it will be, with example addresses instead of those that only the
 // concentrator knows.
 void showPlan(const JoinOptions& options, EdgePlan plan, const RouterWish& wish,
@@ -230,7 +213,12 @@ void showPlan(const JoinOptions& options, EdgePlan plan, const RouterWish& wish,
   plan.answer.edge = {{*Address::parse("10.99.0.2"), 24}};
   showYaml(
       options, plan.files, withRouter(edgeYaml(plan), wish),
-      "; the concentrator gives name, addresses, routes and prefixes, which are examples here.",
+      "; the concentrator gives name, addresses, routes and prefixes, which are examples here.\n"
+      "# uplinks: " +
+          describe(plan.uplinks) +
+          "\n# If the invitation was made with '--network 0.0.0.0/0 --network ::/0', " +
+          everythingText({*Prefix::parse("0.0.0.0/0"), *Prefix::parse("::/0")}) +
+          ".\n# Then join asks before it starts (--everything: it does not).",
       out);
 }
 
@@ -259,7 +247,7 @@ std::vector<MarkMatch> chooseBypassMarks(const JoinOptions& options, const EdgeP
 // Returns whether the concentrator answered an echo request through the tunnel. Throws when the
 // gateway never reached its concentrator, so that it is removed. A gateway that is up but gets no
 // echo reply stays.
-bool waitForPacket(const EdgePlan& plan, std::ostream& steps) {
+bool waitForPacket(const EdgePlan& plan, std::time_t since, std::ostream& steps) {
   Address to, own;
   for (const InterfaceAddress& edge : plan.answer.edge) {
     for (const Address& address : plan.answer.concentrator) {
@@ -272,40 +260,17 @@ bool waitForPacket(const EdgePlan& plan, std::ostream& steps) {
     steps << "the first packet went through: " << to.toString() << " answers\n";
     return true;
   }
-  if (!isUp(plan.files))
-    throw std::runtime_error(
-        "the concentrator was not reached by the tunnel in 30 s; nothing is left of this attempt, "
-        "and the same invitation may be used again");
+  if (!isUp(plan.files)) {
+    const std::string reason = decisiveLine(readDaemonLog(plan.files.name, since));
+    throw std::runtime_error("the concentrator was not reached by the tunnel in 30 s" +
+                             (reason.empty() ? "" : ": " + reason) +
+                             "; nothing is left of this attempt, and the same invitation may be "
+                             "used again");
+  }
   steps << "the tunnel is up, but " << to.toString()
         << " does not answer a ping: a firewall at the concentrator may be why; see 'braidctl "
            "status'\n";
   return false;
-}
-
-// How long the user may take to confirm; zero: nobody is asked. Throws for a time that is none.
-Duration confirmationTime(const JoinOptions& options, const UserTerminal& terminal) {
-  std::optional<Duration> time =
-      options.confirmWithin == "0" ? Duration{} : parseDuration(options.confirmWithin);
-  if (!time || *time > kLongestConfirmation)
-    throw std::runtime_error("--confirm-within must be 0 or a time up to 1h, such as 2min");
-  return options.yes || !terminal.isThere() ? Duration{} : *time;
-}
-
-// Routes that take all of a family can cut off the user who works from outside. Then no answer
-// arrives, and the caller takes everything back.
-void waitForConfirmation(const EdgePlan& plan, Duration limit, UserTerminal& terminal) {
-  if (!takeAFamily(plan.answer.networks) || limit == 0s) return;
-  std::string within = durationText(limit);
-  if (terminal.askYesWithin("All traffic now goes through the tunnel. Is this machine still "
-                            "reached? Without a yes within " +
-                                within + ", everything is taken back. [y/N] ",
-                            limit))
-    return;
-  throw std::runtime_error(
-      "not confirmed within " + within +
-      ": nothing of this attempt is left here. The concentrator still knows '" + plan.answer.name +
-      "': take it out there, or invite this machine by another name. Without "
-      "this question: --confirm-within 0");
 }
 
 }  // namespace
@@ -315,13 +280,16 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   std::ostream& steps = options.json ? silent : out;
   UserTerminal terminal;
   EdgePlan plan;
-  const Duration confirmation = confirmationTime(options, terminal);
+  const bool asks = !options.yes && terminal.isThere();
+  const Duration confirmation = confirmationTime(options.confirmWithin, asks);
   Invitation invitation = readInvitation(options, terminal);
   plan.files = newFiles(options);
   NetlinkMonitor monitor;
-  plan.uplinks = chooseUplinks(options, monitor.table());
-  plan.networks = chooseLans(options, monitor.table(), plan.uplinks, kDevice, terminal,
-                             options.json ? err : out);
+  plan.uplinks = chooseUplinks({options.uplinks, options.metered}, options.yes, monitor.table(),
+                               kDevice, terminal);
+  const std::vector<std::string> interfaces = interfacesOf(plan.uplinks);
+  plan.networks =
+      chooseLans(options, monitor.table(), interfaces, kDevice, terminal, options.json ? err : out);
   plan.concentrator = invitation.addresses;
   plan.pin = invitation.pin;
   RouterWish wish;
@@ -333,9 +301,9 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   FolderLock lock(options);
   Transaction all;
   Identity identity = prepareIdentity(plan.files, all);
-  steps << "uplinks: " << textOfNames(plan.uplinks) << "\n" << std::flush;
-  plan.answer = callToJoin({identity, invitation, plan.networks, plan.uplinks});
-  std::string refusal = refusalText(plan.answer);
+  steps << "uplinks: " << describe(plan.uplinks) << "\n" << std::flush;
+  plan.answer = callToJoin({identity, invitation, plan.networks, interfaces});
+  std::string refusal = refusalText(plan.answer, invitation);
   if (refusal.empty() && !hasIpv6()) plan.answer = withoutIpv6(plan.answer);
   if (refusal.empty() && plan.answer.edge.empty())
     refusal =
@@ -344,6 +312,8 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
         "there";
   if (refusal.empty()) refusal = clashText(plan.answer, monitor.table(), kDevice);
   if (!refusal.empty()) throw std::runtime_error(refusal);
+  agreeToEverything({plan, monitor.table(), options.everything || options.yes, confirmation > 0s},
+                    terminal, steps);
   plan.bypassMarks = chooseBypassMarks(options, plan, terminal, steps);
   std::string yaml = withRouter(edgeYaml(plan), wish);
   putYaml(plan.files, yaml, all);
@@ -356,9 +326,10 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
           << " is not routed into the tunnel, and so it is refused ('device.when-down: block' in "
           << plan.files.yaml() << ")\n";
   FirewallAnswer firewall = openFirewall(options, plan.files, all, terminal, steps);
+  const std::time_t begun = std::time(nullptr);
   bool started = startGateway(options, plan.files, all, steps), answered = false;
   if (started) {
-    answered = waitForPacket(plan, steps);
+    answered = waitForPacket(plan, begun, steps);
     waitForConfirmation(plan, confirmation, terminal);
   } else {
     steps << "it must come within 10 minutes: then the concentrator forgets it, and the invitation "
@@ -371,7 +342,10 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
         madeGateway(plan.files, identity, plan.answer.edge, plan.networks, wish, started);
     made["firewall"] = firewallJson(firewall);
     made["name"] = plan.answer.name;
-    made["uplinks"] = plan.uplinks;
+    made["metered"] = nlohmann::json::array();
+    made["uplinks"] = interfaces;
+    for (const PlannedUplink& uplink : plan.uplinks)
+      if (uplink.metered) made["metered"].push_back(uplink.interface);
     made["routes"] = textsOf(plan.answer.networks);
     made["bypass_marks"] = textsOf(plan.bypassMarks);
     made["answered"] = answered;

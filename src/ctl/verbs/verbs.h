@@ -106,7 +106,8 @@ struct JoinOptions : NewGateway {
   std::string line;  ///< the invitation; empty: from `file`, else from the standard input or, when
                      ///< that is one, the terminal
   std::string file;
-  std::vector<std::string> uplinks;    ///< interfaces; empty: those with a default route
+  std::vector<std::string> uplinks, metered;  ///< as UplinkWords has them
+  bool everything = false;  ///< agrees that all traffic goes through the tunnel; else asks
   std::string confirmWithin = "2min";  ///< how long the user may take to confirm; 0: does not ask
 };
 /// Makes this machine an edge of the concentrator that invites it. Output as in setup().

@@ -216,6 +216,20 @@ std::string fewUplinksText(const nlohmann::json& gateway) {
   return table.empty() ? "" : "\n" + table.toString(kColumns);
 }
 
+// "wifi: a captive portal waits for a login at URL" and what hosts of the LAN reach of it.
+std::string portalsText(const nlohmann::json& gateway) {
+  std::string text;
+  for (const auto& uplink : listOf(gateway, kKeyOf<&GatewayStatus::uplinks>)) {
+    const std::string page = textOf(uplink, kKeyOf<&UplinkStatus::portal>);
+    if (page == "-") continue;
+    std::string open = textOf(uplink, kKeyOf<&UplinkStatus::portalOpen>);
+    if (size_t why = open.find("; "); why != std::string::npos) open.replace(why, 2, ";\n    ");
+    text += cell<&UplinkStatus::name>(uplink) + ": a captive portal waits for a login at " + page +
+            "\n  hosts of the LAN: " + open + "\n";
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
 }  // namespace
 
 std::string statusText(const nlohmann::json& answer) {
@@ -223,7 +237,7 @@ std::string statusText(const nlohmann::json& answer) {
   return "braidd " + cell<&GatewayStatus::version>(gateway) + ", up " +
          cell<&GatewayStatus::uptime>(gateway) + ", device " +
          cell<&GatewayStatus::device>(gateway) + "\n\n" + fewPeersText(answer) + "\n" +
-         fewPathsText(answer) + fewUplinksText(gateway);
+         fewPathsText(answer) + fewUplinksText(gateway) + portalsText(gateway);
 }
 
 namespace {

@@ -124,6 +124,27 @@ std::optional<YamlError> findControlByte(std::string_view text) {
   return std::nullopt;
 }
 
+// A tab before the first word of a line, up to the line of a mistake.
+std::optional<YamlError> findTab(std::string_view text, int lastLine) {
+  for (int line = 0; line <= lastLine && !text.empty(); ++line) {
+    const std::string_view indentation = text.substr(0, text.find_first_not_of(" \t"));
+    if (size_t tab = indentation.find('\t'); tab != std::string_view::npos)
+      return YamlError{fromZero(line), fromZero(static_cast<int>(tab)),
+                       "a tab is in the indentation", "write blanks instead: YAML takes no tabs"};
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  return std::nullopt;
+}
+
+YamlError syntaxError(std::string_view text, const YAML::Exception& error) {
+  if (std::optional<YamlError> tab = findTab(text, error.mark.line)) return *tab;
+  if (error.msg == YAML::ErrorMsg::MAP_VALUE || error.msg == YAML::ErrorMsg::END_OF_MAP)
+    return errorAt(error.mark, "not valid YAML: this line does not fit to those above it",
+                   "give the keys of one section the same indentation, and quote texts with ': '");
+  return errorAt(error.mark, "not valid YAML: " + error.msg,
+                 "check indentation, colons, quotes and brackets here");
+}
+
 }  // namespace
 
 std::variant<ConfigNode, YamlError> parseYaml(std::string_view text) {
@@ -140,8 +161,7 @@ std::variant<ConfigNode, YamlError> parseYaml(std::string_view text) {
   } catch (const YamlError& error) {
     return error;
   } catch (const YAML::Exception& error) {
-    return errorAt(error.mark, "not valid YAML: " + error.msg,
-                   "check indentation, colons, quotes and brackets here");
+    return syntaxError(text, error);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {

@@ -57,10 +57,6 @@ std::optional<uint32_t> parseBits(const std::string& text) {
 constexpr size_t kAnyLength = SIZE_MAX;
 constexpr size_t kMaxEndpoints = 16;
 constexpr size_t kMaxEtherTypes = 32;
-/// Bytes. A smaller cap would be little more than the reserve that is kept free
-/// (UplinkMeter::reserve()).
-constexpr uint64_t kSmallestCap = 10'000'000;
-constexpr uint64_t kLargestCap = 1'000'000'000'000'000;
 constexpr size_t kLongestSocketPath = 107;  // sockaddr_un::sun_path without its terminating zero
 
 /// A number that may also be given by a name.

@@ -234,7 +234,7 @@ void DtlsHandshake::onTimer(Time now) {
     return fail(
         heard_ ? "the handshake was not finished in time: datagrams are lost or refused on the way"
                : "no answer: the peer is down, at another address, has another pin, or is of "
-                 "another release");
+                 "another release; compare the pin with what 'braidctl pin FILE.crt' says there");
   }
   ERR_clear_error();
   if (DTLSv1_handle_timeout(ssl_.get()) < 0) return fail(explain());
@@ -357,9 +357,8 @@ std::string DtlsHandshake::explain() {
   switch (int alert = reason - kAlertReason) {
     case SSL_AD_NO_APPLICATION_PROTOCOL:
       if (shared_->asker)
-        return "the concentrator has no open invitation: this one was used or has expired, or "
-               "another took "
-               "its place";
+        return std::string(kNoOpenInvitation) +
+               ": this one was used or has expired, or another took its place; invite again";
       return "the peer speaks another version of the protocol than " + namesOf(shared_->versions);
     case SSL_AD_BAD_CERTIFICATE:
       return "the peer does not accept us: its configuration must hold our pin " +

@@ -19,6 +19,9 @@ namespace braid {
 
 inline constexpr std::string_view kJoinProtocol = "braid-join/1";
 
+/// How the error of a handshake begins that failed because the responder lets nobody join.
+inline constexpr std::string_view kNoOpenInvitation = "the concentrator has no open invitation";
+
 /// First byte of the body of a handshake datagram that carries a join message. The first byte of a
 /// DTLS record is 20 to 25 (RFC 7983).
 enum class JoinKind : uint8_t { kRequest = 1, kAnswer = 2 };

@@ -127,7 +127,8 @@ UplinkDecision decideUplink(const UplinkConfig& config, const UplinkPlace& place
   std::string several;
   const Link* link = table.find(config.selector(), &several);
   if (!link) {
-    out.reason = several.empty() ? "there is no " + config.selector().toString()
+    out.reason = several.empty() ? "there is no " + config.selector().toString() +
+                                       "; plug it in, or name another one ('ip link' lists them)"
                                  : "more than one " + config.selector().toString() + " (" +
                                        several + "); name it by `path`, where it is plugged in";
     return out;
@@ -137,13 +138,19 @@ UplinkDecision decideUplink(const UplinkConfig& config, const UplinkPlace& place
   out.v4 = chooseSource(config, *link, Family::kV4, v4, dead);
   out.v6 = chooseSource(config, *link, Family::kV6, v6, dead);
   if (!link->up) {
-    out.reason = "the link " + out.interface + " is down";
+    out.reason = "the link " + out.interface + " is down; " +
+                 (link->on ? "look at its cable, modem or radio: it has no carrier"
+                           : "switch it on: ip link set " + out.interface + " up");
     return out;
   }
   if (!out.v4.bits() && !out.v6.bits()) {
     out.reason = config.sources.empty()
-                     ? out.interface + " has no usable address"
-                     : out.interface + " does not have the configured source address";
+                     ? out.interface +
+                           " has no usable address; its DHCP client or network "
+                           "manager must give it one"
+                     : out.interface +
+                           " does not have the configured source address; correct "
+                           "`source`, or leave it out";
     return out;
   }
   out.up = true;

@@ -282,7 +282,7 @@ std::string quoted(const std::string& name) {
     what +=
         "; load the kernel module (modprobe tun) and, in a container, pass the device node through";
   } else if (error == EACCES || error == EPERM) {
-    what += "; the service must be allowed to use it (DeviceAllow=/dev/net/tun rw)";
+    what += "; use root; a service must be allowed to use it (DeviceAllow=/dev/net/tun rw)";
   }
   throw SystemError(error, what);
 }

@@ -96,7 +96,8 @@ void bindToAddress(int fd, const Endpoint& local) {
   if (::bind(fd, &address.any, length) == 0) return;
   int error = errno;
   std::string what = "UDP socket: cannot bind to " + local.toString() + ": " + std::strerror(error);
-  if (error == EADDRINUSE) what += "; another program listens there";
+  if (error == EADDRINUSE)
+    what += "; another program listens there: 'ss -ulnp' names it; stop it, or use another port";
   if (error == EADDRNOTAVAIL) what += "; no interface has this address";
   if (error == EACCES) what += "; ports below 1024 need CAP_NET_BIND_SERVICE";
   throw SystemError(error, what);

@@ -119,5 +119,53 @@ TEST_F(Client, FindsTheOnlySocket) {
   EXPECT_EQ(findSocket("./a.sock", folder_), "./a.sock");
 }
 
+TEST_F(Client, AMistypedNameIsNoGatewayThatCouldBeStarted) {
+  auto error = [&](const char* name) {
+    try {
+      return "found " + findSocket(name, folder_, folder_ / "etc");
+    } catch (const std::runtime_error& e) {
+      return std::string(e.what());
+    }
+  };
+  EXPECT_THAT(error("edge"),
+              testing::HasSubstr("'braidctl setup' or 'braidctl join' makes a gateway"))
+      << "nothing is here";
+  std::ofstream(folder_ / "hub.sock");
+  fs::create_directory(folder_ / "etc");
+  std::ofstream(folder_ / "etc" / "edge.yaml");
+  EXPECT_EQ(error("hub"), "found " + (folder_ / "hub.sock").string());
+  EXPECT_EQ(error("edge"), "found " + (folder_ / "edge.sock").string()) << "it can be started";
+  const std::string neither = "there is no gateway egde: neither " +
+                              (folder_ / "egde.sock").string() + " nor " +
+                              (folder_ / "etc" / "egde.yaml").string();
+  EXPECT_EQ(error("egde"), neither + "; did you mean edge?");
+  EXPECT_THAT(error("concentrator"), testing::EndsWith("; name one with --socket: hub edge"));
+}
+
+// The control socket is where the configuration says.
+TEST_F(Client, FindsASocketThatAConfigurationHasElsewhere) {
+  const fs::path etc = folder_ / "etc", run = folder_ / "run", other = folder_ / "other.sock";
+  for (const fs::path& folder : {etc, run}) fs::create_directory(folder);
+  std::ofstream(etc / "edge.yaml")
+      << "identity: {key: edge.key, certificate: edge.crt}\ndevice: {addresses: [10.9.0.1/24]}\n"
+         "listen: ['0.0.0.0:4433']\npeers: []\ncontrol: {socket: "
+      << other << "}\npeers-folder: " << folder_ / "peers.d"
+      << "\n";
+  auto find = [&](const char* given) {
+    try {
+      return findSocket(given, run, etc);
+    } catch (const std::runtime_error& e) {
+      return std::string(e.what());
+    }
+  };
+  EXPECT_EQ(find("edge"), other);
+  EXPECT_THAT(find(""), testing::StartsWith("no control socket in " + run.string() + ", nor at " +
+                                            other.string() + ": no daemon runs; start it: "));
+  std::ofstream{other};
+  EXPECT_EQ(find(""), other);
+  std::ofstream(run / "hub.sock");
+  EXPECT_EQ(find(""), "several daemons run; name one with --socket: hub " + other.string());
+}
+
 }  // namespace
 }  // namespace braid::client_test

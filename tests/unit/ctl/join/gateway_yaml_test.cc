@@ -32,7 +32,7 @@ Config read(const std::string& yaml) {
 EdgePlan samplePlan() {
   EdgePlan plan;
   plan.files.name = "edge";
-  plan.uplinks = {"wlan0", "wwan0"};
+  plan.uplinks = {{"wlan0"}, {"wwan0"}};
   plan.networks = {net("192.168.7.0/24")};
   plan.concentrator = {{"203.0.113.1", 4433}, {"2001:db8::1", 4433}, {"gw.example.net", 4433}};
   plan.pin.fill(5);
@@ -42,6 +42,22 @@ EdgePlan samplePlan() {
   plan.answer.edge = {{*Address::parse("10.99.0.2"), 24}, {*Address::parse("fd99::2"), 64}};
   plan.answer.networks = {net("10.1.0.0/16"), net("fd00:1::/64")};
   return plan;
+}
+
+TEST(GatewayYamlTest, UplinksHaveTheirNamesAndMeters) {
+  EdgePlan plan = samplePlan();
+  plan.uplinks = {{"wlan0", "wifi"}, {"wwan0", "wwan0", true}, {"wwan1", "lte", true, "50GB"}};
+  const Config config = read(edgeYaml(plan));
+  ASSERT_EQ(config.uplinks.size(), 3u);
+  EXPECT_EQ(config.uplinks[0].name, "wifi");
+  EXPECT_EQ(config.uplinks[0].preference.use, PathUse::kNormal);
+  EXPECT_EQ(config.uplinks[1].name, "wwan0");
+  EXPECT_EQ(config.uplinks[1].preference.use, PathUse::kMetered);
+  EXPECT_FALSE(config.uplinks[1].meter);
+  EXPECT_EQ(config.uplinks[2].name, "lte");
+  EXPECT_EQ(config.uplinks[2].preference.use, PathUse::kMetered);
+  ASSERT_TRUE(config.uplinks[2].meter);
+  EXPECT_EQ(config.uplinks[2].meter->cap, 50'000'000'000u);
 }
 
 TEST(GatewayYamlTest, AnEdgeHasWhatItWasGiven) {

@@ -169,6 +169,21 @@ TEST(Views, StatusIsWhatAnOperatorAsksFirst) {
             "mobile  wwan0      down   backup\n");
 }
 
+TEST(Views, StatusNamesCaptivePortals) {
+  GatewayStatus gateway;
+  gateway.uplinks = {{"wifi", "wlan0", true, {"192.0.2.7"}, ""}, {"lte", "wwan0", true, {}, ""}};
+  EXPECT_EQ(statusText(statusJson(gateway, {})).find("portal"), std::string::npos);
+  gateway.uplinks[0].portal = "http://portal.example/\x1b[2J";
+  gateway.uplinks[0].portalOpen = "TCP port 80 of 192.0.2.1; the page is not on the link";
+  const std::string text = statusText(statusJson(gateway, {}));
+  EXPECT_TRUE(
+      text.ends_with("\nwifi: a captive portal waits for a login at "
+                     "http://portal.example/?[2J\n"
+                     "  hosts of the LAN: TCP port 80 of 192.0.2.1;\n"
+                     "    the page is not on the link\n"))
+      << text;
+}
+
 TEST(Views, StatusHasNoLineOverAHundredColumns) {
   GatewayStatus gateway;
   gateway.version = "0.1.0+1234.gabcdef012", gateway.device = std::string(15, 'd');

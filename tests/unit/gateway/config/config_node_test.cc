@@ -60,6 +60,9 @@ TEST(ConfigNode, SyntaxErrorsHaveAPlace) {
   YamlError error = errorOf("a: 1\nb: [1, 2\nc: 3\n");
   EXPECT_GE(error.line, 2u);
   EXPECT_TRUE(error.problem.starts_with("not valid YAML: ")) << error.problem;
+  expectError("a:\n b: 1\n  c: 2\n", 3, 4,
+              "not valid YAML: this line does not fit to those above it");
+  expectError("a:\n\tb: 1\n", 2, 1, "a tab is in the indentation");
 }
 
 TEST(ConfigNode, DepthAndSizeAreBounded) {

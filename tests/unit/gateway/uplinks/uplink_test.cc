@@ -95,10 +95,18 @@ TEST_F(UplinkTest, OpensOneSocketPerFamilyAndSubflow) {
 TEST_F(UplinkTest, WaitsForInterfaceThenLinkThenAddress) {
   uplinks_.configure({uplink("lte", "wwan0")}, table_);
   EXPECT_FALSE(uplinks_.specs()[0].up);
-  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre("uplink lte is down: there is no interface wwan0"));
+  EXPECT_THAT(uplinks_.takeNotes(),
+              ElementsAre("uplink lte is down: there is no interface wwan0; plug it in, or name "
+                          "another one ('ip link' lists them)"));
   table_.setLink(link(7, "wwan0", {}, false));
   EXPECT_FALSE(uplinks_.update(table_));
-  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("link wwan0 is down")));
+  EXPECT_THAT(uplinks_.takeNotes(),
+              ElementsAre(HasSubstr("link wwan0 is down; switch it on: ip link set wwan0 up")));
+  Link dark = link(7, "wwan0", {}, false);
+  dark.on = true;
+  table_.setLink(dark);
+  EXPECT_FALSE(uplinks_.update(table_));
+  EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("is down; look at its cable")));
   table_.setLink(link(7, "wwan0", {}));
   EXPECT_FALSE(uplinks_.update(table_));
   EXPECT_THAT(uplinks_.takeNotes(), ElementsAre(HasSubstr("no usable address")));
