@@ -18,13 +18,14 @@ class PeerEvents {
   PeerEvents(EventQueue& queue, const std::string& peer) : queue_(queue), peer_(peer) {}
 
   void tell(Event::Kind kind, std::string text) { queue_.push({kind, peer_, std::move(text)}); }
-  /// Reports a line such as "wifi (192.0.2.1:4433) is in use", where "is in use" is `what`.
-  void tell(Event::Kind kind, const Subflow& subflow, const char* what) {
+  /// Reports a line such as "wifi (192.0.2.1:4433) is in use", where "is in use" is `what`. It
+  /// began `ago` before.
+  void tell(Event::Kind kind, const Subflow& subflow, const char* what, Duration ago = {}) {
     const std::string& uplink = subflow.uplink();
     std::string name = uplink.empty() ? "subflow " + std::to_string(subflow.id().value()) : uplink;
     std::string remote = subflow.route().remote.toString();
     std::string text = name + " (" + remote + ") " + what;
-    queue_.push({kind, peer_, std::move(text), uplink.empty() ? remote : uplink});
+    queue_.push({kind, peer_, std::move(text), uplink.empty() ? remote : uplink, ago});
   }
 
  private:
