@@ -188,8 +188,9 @@ class _Tour:
         self.check("charts: lines of rates and RTT", lambda: self.count(".path:first-child polyline.rtt") >= 1
                    and self.count(".path:first-child polyline.up") >= 1)
         self.check("charts: a time axis of the clock", lambda: re.fullmatch(
-            r"\d\d:\d\d(:\d\d)?", self.page.value("[...document.querySelectorAll('.path:first-child .chart text')]"
-                                          ".map((e) => e.textContent).find((t) => /:/.test(t))")) is not None)
+            r"\d\d:\d\d(:\d\d)?", self.page.value(
+                "[...document.querySelectorAll('.path:first-child .chart text')].map((e) => e.textContent)"
+                ".find((t) => /:/.test(t))")) is not None)
         self.check("charts: the state as a ribbon", lambda: self.count(".path:first-child .state.active") >= 1)
         self.shot("loaded")
 

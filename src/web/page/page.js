@@ -132,7 +132,7 @@ function pointsOf(told, stepSeconds) {
     const isThere = get(row, "state") === "active";
     points.push({ from: until - seconds, until, state: get(row, "state"), down: get(row, "received_bytes") / seconds,
                   up: get(row, "sent_bytes") / seconds, rtt: isThere ? get(row, "srtt_ms") : null,
-                  queue: get(row, "queue_delay_ms"), lost: sent > 0 ? lost / sent : 0, left: sent > 0 ? left / sent : 0 });
+                  queue: isThere ? get(row, "queue_delay_ms") : null, lost: sent > 0 ? lost / sent : 0, left: sent > 0 ? left / sent : 0 });
   }
   return points;
 }
