@@ -12,7 +12,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+// What is counted of a path, and of a peer.
 enum Which : size_t { kOut, kIn, kSent, kLost, kSpurious, kRecovered };
+enum OfPeer : size_t { kAgain = kIn + 1, kAgainMicroseconds, kUndelivered };
 
 std::string peerKey(const Json& peer) {
   return wordOf(peer, kKeyOf<&PeerStatus::name>);
@@ -29,6 +31,16 @@ void copy(Json& out, const Json& from, std::initializer_list<const char*> names)
   for (const char* name : names) out[name] = fieldOf(from, name);
 }
 
+// A sum of milliseconds; 0 if it is none.
+uint64_t microsecondsOf(const Json& from, const char* name) {
+  const double ms = numberOf(from, name, 0);
+  return ms > 0 && ms < 1e15 ? static_cast<uint64_t>(ms * 1000) : 0;
+}
+
+Json shareOf(uint64_t part, uint64_t whole) {
+  return whole > 0 ? Json(static_cast<double>(part) / static_cast<double>(whole)) : Json(nullptr);
+}
+
 double rateOf(const Json& row) {
   return numberOf(row, "up_bytes_per_s", 0) + numberOf(row, "down_bytes_per_s", 0);
 }
@@ -41,7 +53,10 @@ void LiveView::addStatus(Answers::Shared status) {
   Look look{status_->at, {}};
   for (const Json& peer : listOf(status_->value, "peers")) {
     look.counts[peerKey(peer)] = {countOf(peer, kKeyOf<&CarriedCounts::sentBytes>),
-                                  countOf(peer, kKeyOf<&CarriedCounts::receivedBytes>)};
+                                  countOf(peer, kKeyOf<&CarriedCounts::receivedBytes>),
+                                  countOf(peer, kKeyOf<&OutboundCounts::retransmitted>),
+                                  microsecondsOf(peer, kKeyOf<&OutboundCounts::retransmitDelay>),
+                                  countOf(peer, kKeyOf<&OutboundCounts::undelivered>)};
     for (const Json& path : listOf(peer, "subflows")) {
       look.counts[pathKey(peer, path)] = {countOf(path, kKeyOf<&SendCounts::sentBytes>),
                                           countOf(path, kKeyOf<&ReceiveCounts::receivedBytes>),
@@ -107,16 +122,13 @@ Json LiveView::rate(const Growth& growth, size_t which) {
   return static_cast<double>(growth.counters[which]) / growth.seconds;
 }
 
-// The shares of sent packets that were lost, before and after recovery.
+// What was lost on the path or paths, and of that, what was repaired before the sender knew.
 void LiveView::putLosses(Json& row, const Counters& c) {
   uint64_t lost = c[kLost] - std::min(c[kLost], c[kSpurious]);
-  uint64_t left = lost - std::min(lost, c[kRecovered]);
-  auto share = [&](uint64_t of) {
-    return c[kSent] > 0 ? Json(static_cast<double>(of) / static_cast<double>(c[kSent]))
-                        : Json(nullptr);
-  };
-  row["loss_before"] = share(lost);
-  row["loss_after"] = share(left);
+  row["minute_lost_packets"] = lost;
+  row["minute_recovered_packets"] = std::min(lost, c[kRecovered]);
+  row["lost_share"] = shareOf(lost, c[kSent]);
+  row["recovered_share"] = shareOf(std::min(lost, c[kRecovered]), lost);
 }
 
 Json LiveView::peerRow(const Json& peer) const {
@@ -142,7 +154,7 @@ Json LiveView::pathRow(const Json& peer, const Json& path) const {
   copy(row, path,
        {kKeyOf<&SubflowStatus::id>, kKeyOf<&SubflowStatus::path>, kKeyOf<&SubflowStatus::uplink>,
         kKeyOf<&SubflowStatus::local>, kKeyOf<&SubflowStatus::remote>,
-        kKeyOf<&SubflowStatus::observed>, kKeyOf<&SubflowStatus::state>,
+        kKeyOf<&SubflowStatus::observed>, kKeyOf<&SubflowStatus::state>, kKeyOf<&SubflowStatus::down>,
         kKeyOf<&SubflowStatus::srtt>, kKeyOf<&SubflowStatus::minRtt>,
         kKeyOf<&SubflowStatus::queueDelay>, kKeyOf<&SubflowStatus::mtu>,
         kKeyOf<&SubflowStatus::resting>, kKeyOf<&SubflowStatus::suppressed>,
@@ -155,6 +167,13 @@ Json LiveView::pathRow(const Json& peer, const Json& path) const {
   row["up_bytes_per_s"] = rate(now, kOut);
   row["down_bytes_per_s"] = rate(now, kIn);
   putLosses(row, minute.counters);
+  // Of a path that does not work, what was measured is of the past.
+  if (wordOf(path, kKeyOf<&SubflowStatus::state>) != "active") {
+    for (const char* name : {kKeyOf<&SubflowStatus::srtt>, kKeyOf<&SubflowStatus::minRtt>,
+                             kKeyOf<&SubflowStatus::queueDelay>, "lost_share", "recovered_share",
+                             "up_bytes_per_s", "down_bytes_per_s"})
+      row[name] = nullptr;
+  }
   return row;
 }
 
@@ -202,7 +221,7 @@ Json LiveView::totals(const Json& status, const std::string& wanted) const {
   uint64_t peers = 0, up = 0, paths = 0, active = 0, flows = 0, streams = 0;
   double out = 0, in = 0;
   bool isKnown = false;
-  Counters minute{};
+  Counters minute{}, ofPeers{};
   for (const Json& peer : listOf(status, "peers")) {
     if (!wanted.empty() && peerKey(peer) != wanted) continue;
     ++peers;
@@ -215,6 +234,8 @@ Json LiveView::totals(const Json& status, const std::string& wanted) const {
       out += static_cast<double>(growth.counters[kOut]) / growth.seconds;
       in += static_cast<double>(growth.counters[kIn]) / growth.seconds;
     }
+    growth = growthOf(looks_, peerKey(peer), kLossSeconds);
+    for (size_t i = 0; i < ofPeers.size(); ++i) ofPeers[i] += growth.counters[i];
     for (const Json& path : listOf(peer, "subflows")) {
       ++paths;
       active += wordOf(path, kKeyOf<&SubflowStatus::state>) == "active";
@@ -227,6 +248,12 @@ Json LiveView::totals(const Json& status, const std::string& wanted) const {
   totals["up_bytes_per_s"] = isKnown ? Json(out) : Json(nullptr);
   totals["down_bytes_per_s"] = isKnown ? Json(in) : Json(nullptr);
   putLosses(totals, minute);
+  totals["minute_retransmitted"] = ofPeers[kAgain];
+  totals["retransmit_delay_ms"] = ofPeers[kAgain] > 0
+                                      ? Json(static_cast<double>(ofPeers[kAgainMicroseconds]) /
+                                             1000 / static_cast<double>(ofPeers[kAgain]))
+                                      : Json(nullptr);
+  totals["minute_undelivered"] = ofPeers[kUndelivered];
   return totals;
 }
 

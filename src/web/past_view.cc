@@ -164,7 +164,7 @@ void DayStore::count(Path& path, const Total& now, double at) {
   uint64_t lost = now.lost - before.lost;
   lost -= std::min(lost, now.spurious - before.spurious);
   step.lost += lost;
-  step.left += lost - std::min(lost, now.recovered - before.recovered);
+  step.recovered += std::min(lost, now.recovered - before.recovered);
 }
 
 DayStore::Path* DayStore::pathOf(const std::string& peer, const std::string& name, double at) {
@@ -194,15 +194,15 @@ Json DayStore::tell(const std::string& peer) const {
     Json::array_t rows;
     for (size_t i = 0; i < path->steps.size(); ++i) {
       const Step& s = path->steps[i];
-      rows.push_back({static_cast<int64_t>(s.until), s.seconds, s.out, s.in, s.sent, s.lost, s.left,
-                      s.rtt, s.queue, s.state});
+      rows.push_back({static_cast<int64_t>(s.until), s.seconds, s.out, s.in, s.sent, s.lost,
+                      s.recovered, s.rtt, s.queue, s.state});
     }
     paths.push_back({{"peer", path->peer}, {"path", path->name}, {"steps", std::move(rows)}});
   }
   return {{"step_s", kStep},
           {"columns",
            {"until_unix_s", "seconds", "sent_bytes", "received_bytes", "sent_packets",
-            "lost_packets", "left_packets", "srtt_ms", "queue_delay_ms", "state"}},
+            "lost_packets", "recovered_packets", "srtt_ms", "queue_delay_ms", "state"}},
           {"paths", std::move(paths)}};
 }
 

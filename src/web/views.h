@@ -57,7 +57,9 @@ class LiveView {
   nlohmann::json view(const std::string& peer) const;
 
  private:
-  /// Bytes sent and received; packets sent, lost, wrongly declared lost, recovered.
+  /// Of a path: bytes sent and received; packets sent, lost, wrongly declared lost, recovered. Of a
+  /// peer: bytes sent and received; packets sent again, microseconds after their first sending, and
+  /// never delivered.
   using Counters = std::array<uint64_t, 6>;
   using Counts = std::unordered_map<std::string, Counters>;
   struct Look {
@@ -121,7 +123,7 @@ class DayStore {
  private:
   struct Step {
     double until = 0, seconds = 0;
-    uint64_t out = 0, in = 0, sent = 0, lost = 0, left = 0;
+    uint64_t out = 0, in = 0, sent = 0, lost = 0, recovered = 0;
     double rtt = 0, queue = 0;  ///< ms, the largest that was seen
     std::string state;          ///< the worst that was seen
   };

@@ -86,7 +86,7 @@ class Operate(PairCase):
 
     def test_top_shows_paths_once(self):
         text = self.edge("top")
-        for word in ("dsl", "lte", "AFTER RECOVERY", "active"):
+        for word in ("dsl", "lte", "REPAIRED", "active"):
             self.assertIn(word, text)
         self.assertNotIn("\x1b", text)
 
@@ -99,7 +99,7 @@ class Operate(PairCase):
                                                                self.lab.edge_gateway.socket),
                                            stdin=far, stdout=far, stderr=far, start_new_session=True)
                 shown = self.read(near, 1.5)
-                self.assertIn("AFTER RECOVERY", shown)
+                self.assertIn("REPAIRED", shown)
                 self.assertIn("\x1b[?1049h", shown)
                 self.assertEqual(termios.tcgetattr(far)[3] & (termios.ICANON | termios.ECHO), 0)
                 os.write(near, b"p")

@@ -319,7 +319,7 @@ void checkDaemon(const Patient& patient, DoctorReport& report) {
     if (!flagOf(meter, kKeyOf<&MeterReading::closed>)) continue;
     report.wrong({"uplink",
                   textOf(uplink, kKeyOf<&UplinkStatus::name>) + ": its cap of " +
-                      formatVolume(numberOf(meter, kKeyOf<&MeterReading::cap>)) + " is reached",
+                      formatBytes(numberOf(meter, kKeyOf<&MeterReading::cap>)) + " is reached",
                   "nothing goes by it until " + cell<&MeterPeriodStatus::until>(meter),
                   "raise metered.cap and reload, to use it all the same"});
   }

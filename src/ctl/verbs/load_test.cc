@@ -108,7 +108,7 @@ std::string loadText(const nlohmann::json& result) {
                formatFraction(numberOf(run, "loss")),
                formatMilliseconds(numberOf(run, "idle_rtt_ms")),
                formatMilliseconds(numberOf(run, "loaded_rtt_ms")),
-               formatVolume(numberOf(run, "sent_bytes"))});
+               formatBytes(numberOf(run, "sent_bytes"))});
   }
   return "to " + textOf(result, "peer") +
          ", through the tunnel, in the direction from here to there:\n" + table.toString();
@@ -209,7 +209,7 @@ bool mayUseMetered(const TestWish& wish, const Paths& paths, std::ostream& out) 
     return false;
   }
   out << names << ": metered. Measuring takes up to "
-      << formatVolume(static_cast<double>(wish.bytes)) << " of it each time. Do it? [y/N] "
+      << formatBytes(static_cast<double>(wish.bytes)) << " of it each time. Do it? [y/N] "
       << std::flush;
   std::string answer;
   std::getline(std::cin, answer);

@@ -132,14 +132,15 @@ void onEvent(Path& path, const std::string& kind, double at) {
   if (kind != "path_silent" && kind != "path_gone") return;
   endOutage(path.troubles, at);
   path.troubles.push_back(trouble(kind == "path_silent" ? "silent" : "gone", at));
-  path.troubles.back()["stall_avoided"] = false;
+  path.troubles.back()["went_elsewhere"] = false;
 }
 
 // ---- the sums
 
 Json pathJson(const Path& path) {
-  uint64_t sent = 0, lost = 0, recovered = 0, out = 0, in = 0;
+  uint64_t sent = 0, lost = 0, recovered = 0, out = 0, in = 0, blips = 0;
   for (const Json& s : path.steps) {
+    blips += countOf(s, kKeyOf<&SendCounts::blips>);
     sent += countOf(s, kKeyOf<&SendCounts::sentPackets>);
     lost += lostIn(s);
     recovered += recoveredIn(s);
@@ -157,21 +158,28 @@ Json pathJson(const Path& path) {
           {"sent_packets", sent},
           {"lost_packets", lost},
           {"recovered_packets", recovered},
-          {"repaired_packets", lost - recovered},
+          {"blips", blips},
           {"sent_bytes", out},
           {"received_bytes", in},
           {"least_rtt_ms", path.leastRtt > 0 ? Json(path.leastRtt) : Json(nullptr)},
           {"troubles", std::move(troubles)}};
 }
 
+Json meanOf(double sum, uint64_t count) {
+  return count > 0 ? Json(sum / static_cast<double>(count)) : Json(nullptr);
+}
+
 Json sumsOf(const Json& paths, const Json& peers) {
   std::map<std::string, uint64_t> sums;
-  for (const char* name : {"recovered_packets", "repaired_packets", "decoded_packets",
-                           "paths_taken_out", "paths_came_back", "stalls_avoided"})
-    sums[name] = 0;
+  for (const char* name : {"paths_taken_out", "paths_came_back", "stalls_avoided"}) sums[name] = 0;
+  auto addAll = [&](const Json& from, std::initializer_list<const char*> names) {
+    for (const char* name : names) sums[name] += 0;
+    for (const Json& each : from)
+      for (const char* name : names) sums[name] += countOf(each, name);
+  };
+  addAll(paths, {"sent_packets", "lost_packets", "recovered_packets", "blips"});
+  addAll(peers, {"decoded_packets", "retransmitted_packets", "undelivered_packets"});
   for (const Json& p : paths) {
-    sums["recovered_packets"] += countOf(p, "recovered_packets");
-    sums["repaired_packets"] += countOf(p, "repaired_packets");
     for (const Json& t : p["troubles"]) {
       if (t["kind"] != "silent" && t["kind"] != "gone") continue;
       ++sums["paths_taken_out"];
@@ -179,19 +187,29 @@ Json sumsOf(const Json& paths, const Json& peers) {
       sums["stalls_avoided"] += flagOf(t, "stall_avoided");
     }
   }
-  for (const Json& p : peers) sums["decoded_packets"] += countOf(p, "decoded_packets");
-  return sums;
+  double later = 0;
+  for (const Json& p : peers)
+    later += numberOf(p, "retransmit_delay_ms", 0) *
+             static_cast<double>(countOf(p, "retransmitted_packets"));
+  Json out = sums;
+  out["retransmit_delay_ms"] = meanOf(later, sums["retransmitted_packets"]);
+  return out;
 }
 
 Json peerJson(const Json& answer, double since, double until) {
-  uint64_t decoded = 0, again = 0;
+  uint64_t decoded = 0, again = 0, undelivered = 0;
+  double later = 0;
   for (const Json& s : stepsOf(answer, since, until)) {
     decoded += countOf(s, kKeyOf<&PeerStep::restored>);
     again += countOf(s, kKeyOf<&OutboundCounts::retransmitted>);
+    later += numberOf(s, kKeyOf<&OutboundCounts::retransmitDelay>, 0);
+    undelivered += countOf(s, kKeyOf<&OutboundCounts::undelivered>);
   }
   return {{"peer", textOf(answer, "peer")},
           {"decoded_packets", decoded},
-          {"retransmitted_packets", again}};
+          {"retransmitted_packets", again},
+          {"retransmit_delay_ms", meanOf(later, again)},
+          {"undelivered_packets", undelivered}};
 }
 
 }  // namespace
@@ -221,12 +239,14 @@ Json explain(const PastAnswers& past, double since, double until) {
   }
   for (Path& path : paths) {
     for (Json& t : path.troubles) {
-      if (!t.contains("stall_avoided")) continue;
+      if (!t.contains("went_elsewhere")) continue;
       double at = t["from_unix_s"].get<double>();
-      t["stall_avoided"] =
+      bool wentElsewhere =
           path.isBusyAt(at) && std::any_of(paths.begin(), paths.end(), [&](const Path& other) {
             return &other != &path && other.peer == path.peer && other.isThereAt(at);
           });
+      t["went_elsewhere"] = wentElsewhere;
+      t["stall_avoided"] = wentElsewhere && !t["to_unix_s"].is_null();
     }
   }
   Json out = {{"from_unix_s", since}, {"until_unix_s", until}};
@@ -249,23 +269,21 @@ std::string plural(uint64_t n, const std::string& what) {
 
 std::string span(const Json& trouble) {
   double from = numberOf(trouble, "from_unix_s"), to = numberOf(trouble, "to_unix_s");
-  if (std::isnan(to)) return formatTimeOfDay(from) + " until now     ";
+  if (std::isnan(to)) return "down since " + formatTimeOfDay(from);
   return formatTimeOfDay(from) + " to " + formatTimeOfDay(to);
 }
 
 std::string length(const Json& trouble) {
-  double from = numberOf(trouble, "from_unix_s"), to = numberOf(trouble, "to_unix_s");
-  if (std::isnan(to)) return "";
-  double s = to - from;
+  double s = numberOf(trouble, "to_unix_s") - numberOf(trouble, "from_unix_s");
   return " for " + (s < 60 ? formatMilliseconds(std::max(1.0, s * 1000)) : formatAge(s));
 }
 
-// "430 of them were recovered before anyone noticed, the other 74 were sent again"
+// "430 of them repaired before the sender knew, the other 74 sent again or never delivered"
 std::string lossCost(uint64_t lost, uint64_t recovered) {
-  if (recovered == 0) return "all were sent again";
-  if (recovered >= lost) return "all were recovered before anyone noticed";
-  return std::to_string(recovered) + " of them were recovered before anyone noticed, the other " +
-         std::to_string(lost - recovered) + " were sent again";
+  if (recovered == 0) return "all sent again or never delivered";
+  if (recovered >= lost) return "all repaired before the sender knew";
+  return std::to_string(recovered) + " of them repaired before the sender knew, the other " +
+         std::to_string(lost - recovered) + " sent again or never delivered";
 }
 
 std::string troubleText(const Json& t) {
@@ -278,32 +296,57 @@ std::string troubleText(const Json& t) {
   if (kind == "queue")
     return "packets waited up to " + formatMilliseconds(numberOf(t, "most_queue_ms")) +
            " on the way: the line was full, or its radio slow";
+  const bool isDown = t["to_unix_s"].is_null();
   std::string what =
       kind == "silent" ? "fell silent" : "lost its uplink (cable, radio or address gone)";
-  what += length(t) + "; it was taken out";
-  if (flagOf(t, "stall_avoided"))
-    what += ", and its packets went by the other paths: a stall avoided";
-  return what + (t["to_unix_s"].is_null() ? ", and is not back yet" : ", and came back");
+  if (!isDown) what += length(t);
+  if (!flagOf(t, "went_elsewhere")) return what;
+  return what + (isDown ? "; its packets go by the other paths"
+                        : "; its packets went by the other paths: a stall avoided");
+}
+
+// Of a path without an outage in the time that is looked at, the last step tells: it may have been
+// down all the time.
+bool isDown(const Json& path) {
+  bool hadOutage = false;
+  for (const Json& t : listOf(path, "troubles")) {
+    if (fieldOf(t, "to_unix_s").is_null()) return true;
+    hadOutage |= textOf(t, "kind") == "silent" || textOf(t, "kind") == "gone";
+  }
+  const std::string state = textOf(path, "state");
+  return !hadOutage && (state == "suspect" || state == "failed" || state == "closed");
 }
 
 std::string pathText(const Json& path) {
   std::string text = textOf(path, "peer") + " by " + textOf(path, "path") + ": ";
   const Json::array_t& troubles = listOf(path, "troubles");
-  text += troubles.empty() ? "good" : "bad " + plural(troubles.size(), "time");
+  text += isDown(path)       ? "down"
+          : troubles.empty() ? "good"
+                             : "bad " + plural(troubles.size(), "time");
   uint64_t sent = countOf(path, "sent_packets"), lost = countOf(path, "lost_packets");
   text += "; " + formatBytes(numberOf(path, "sent_bytes")) + " out, " +
-          formatBytes(numberOf(path, "received_bytes")) + " in, lost " + formatShare(lost, sent) +
-          " before recovery, " + formatShare(countOf(path, "repaired_packets"), sent) +
-          " after it, RTT " + formatMilliseconds(numberOf(path, "least_rtt_ms")) + " at best\n";
+          formatBytes(numberOf(path, "received_bytes")) + " in, lost on the path " +
+          formatShare(lost, sent);
+  if (lost > 0)
+    text += " (" + formatShare(countOf(path, "recovered_packets"), lost) +
+            " of it repaired before the sender knew)";
+  text += ", RTT " + formatMilliseconds(numberOf(path, "least_rtt_ms")) + " at best";
+  if (uint64_t n = countOf(path, "blips"))
+    text += ", " + plural(n, "blip") + " of less than 100 ms";
+  text += "\n";
   for (const Json& t : troubles) text += "  " + span(t) + "  " + troubleText(t) + "\n";
   return text;
 }
 
 std::string sumsText(const Json& sums) {
-  std::string text = "What Braid did: ";
-  text += plural(countOf(sums, "recovered_packets"), "lost packet") +
-          " recovered before anyone noticed, " + std::to_string(countOf(sums, "repaired_packets")) +
-          " sent again";
+  const uint64_t again = countOf(sums, "retransmitted_packets");
+  std::string text = "Of all packets sent: " + std::to_string(countOf(sums, "lost_packets")) +
+                     " lost on the path, " + std::to_string(countOf(sums, "recovered_packets")) +
+                     " of them repaired before the sender knew; " + std::to_string(again) +
+                     " sent again";
+  if (again > 0)
+    text += " (" + formatMilliseconds(numberOf(sums, "retransmit_delay_ms")) + " later)";
+  text += ", " + std::to_string(countOf(sums, "undelivered_packets")) + " never delivered";
   if (uint64_t n = countOf(sums, "decoded_packets"))
     text += "; of what came in " + plural(n, "packet") + " given back by coding";
   if (uint64_t n = countOf(sums, "paths_taken_out"))

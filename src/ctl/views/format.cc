@@ -19,11 +19,11 @@ std::string withDigits(double v, const char* unit) {
   return text.data();
 }
 
-std::string scaled(double v, double step, std::span<const char* const> units) {
+std::string scaled(double v, std::span<const char* const> units) {
   if (!std::isfinite(v) || v < 0) return "-";
   size_t unit = 0;
   // 999.5 would be written with four digits.
-  while (unit + 1 < units.size() && v >= (step == 1000 ? 999.5 : 1023.5)) v /= step, ++unit;
+  while (unit + 1 < units.size() && v >= 999.5) v /= 1000, ++unit;
   if (unit == 0 && v == std::floor(v))
     return std::to_string(static_cast<uint64_t>(v)) + " " + units[0];
   return withDigits(v, units[unit]);
@@ -37,18 +37,13 @@ std::string twoParts(uint64_t large, const char* largeUnit, uint64_t small, cons
 }  // namespace
 
 std::string formatBytes(double bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  return scaled(bytes, 1024, kUnits);
-}
-
-std::string formatVolume(double bytes) {
   static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
-  return scaled(bytes, 1000, kUnits);
+  return scaled(bytes, kUnits);
 }
 
 std::string formatRate(double bytesPerSecond) {
   static constexpr const char* kUnits[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s"};
-  return scaled(bytesPerSecond * 8, 1000, kUnits);
+  return scaled(bytesPerSecond * 8, kUnits);
 }
 
 std::string formatMilliseconds(double ms) {
@@ -81,6 +76,11 @@ std::string formatAge(double seconds) {
   if (s < 3600) return twoParts(s / 60, "min", s % 60, "s");
   if (s < 86400) return twoParts(s / 3600, "h", s % 3600 / 60, "min");
   return twoParts(s / 86400, "d", s % 86400 / 3600, "h");
+}
+
+std::string formatShortAge(double seconds) {
+  const std::string age = formatAge(seconds);
+  return age.substr(0, age.find(' ', age.find(' ') + 1));
 }
 
 namespace {

@@ -16,11 +16,11 @@
 namespace braid {
 
 /// A number for people, with three significant digits and a unit.
-std::string formatBytes(double bytes);          ///< "812 B", "1.46 KiB", "20.3 MiB"
-std::string formatVolume(double bytes);         ///< "20.3 MB", as providers count
+std::string formatBytes(double bytes);          ///< "812 B", "20.3 MB", as providers count
 std::string formatRate(double bytesPerSecond);  ///< "8.00 kbit/s", "93.2 Mbit/s"
 std::string formatMilliseconds(double ms);      ///< "0.42 ms", "12.5 ms", "1.20 s"
 std::string formatAge(double seconds);          ///< "45 s", "3 min 20 s", "2 h 5 min", "9 d 4 h"
+std::string formatShortAge(double seconds);     ///< "45 s", "3 min", "2 h", "9 d"
 std::string formatMicroseconds(double us);      ///< "12.5 us", "1.20 ms"; "-" for 0 and NaN
 /// Local time of a moment in seconds since 1970: "2026-07-01 00:00".
 std::string formatDate(double unixSeconds);

@@ -30,18 +30,17 @@ std::string rateSince(const Json& now, const Json& before, const char* key, doub
   return formatRate(static_cast<double>(growth(now, before, key)) / seconds);
 }
 
-// Packets lost in the window, and those of them that neither a duplicate nor a parity restored.
+// Packets lost in the window, and those of them that were repaired before the sender knew.
 struct Losses {
-  uint64_t sent = 0, before = 0, after = 0;
+  uint64_t sent = 0, lost = 0, repaired = 0;
 };
 
 Losses lossesOf(const Json& now, const Json& then) {
   Losses out;
   out.sent = growth(now, then, kKeyOf<&SendCounts::sentPackets>);
-  uint64_t lost = growth(now, then, kKeyOf<&SendCounts::lostPackets>);
-  out.before = lost - std::min(lost, growth(now, then, kKeyOf<&SendCounts::spuriousLosses>));
-  out.after =
-      out.before - std::min(out.before, growth(now, then, kKeyOf<&ProtectionCounts::recovered>));
+  out.lost = growth(now, then, kKeyOf<&SendCounts::lostPackets>);
+  out.lost -= std::min(out.lost, growth(now, then, kKeyOf<&SendCounts::spuriousLosses>));
+  out.repaired = std::min(out.lost, growth(now, then, kKeyOf<&ProtectionCounts::recovered>));
   return out;
 }
 
@@ -50,8 +49,8 @@ Json peerIn(const TopLook& look, const std::string& name) {
 }
 
 std::string pathsTable(const TopLook& now, const TopLook& last, const TopLook& oldest) {
-  Table table({"PEER", "PATH", "STATE", ">UP", ">DOWN", ">RTT", ">QUEUE", ">LOSS",
-               ">AFTER RECOVERY", ">MTU"});
+  Table table(
+      {"PEER", "PATH", "STATE", ">UP", ">DOWN", ">RTT", ">QUEUE", ">LOST", ">REPAIRED", ">MTU"});
   double seconds = now.at - last.at;
   for (const Json& peer : listOf(now.status, "peers")) {
     std::string name = textOf(peer, kKeyOf<&PeerStatus::name>);
@@ -62,14 +61,23 @@ std::string pathsTable(const TopLook& now, const TopLook& last, const TopLook& o
       std::string id = textOf(s, kKeyOf<&SubflowStatus::id>);
       Json before = namedIn(was, kKeyOf<&SubflowStatus::id>, id);
       Losses losses = lossesOf(s, namedIn(longAgo, kKeyOf<&SubflowStatus::id>, id));
-      std::string state = textOf(s, kKeyOf<&SubflowStatus::state>);
-      if (flagOf(s, kKeyOf<&SubflowStatus::resting>)) state += ", rests";
-      table.add({name, pathName(s), state,
-                 rateSince(s, before, kKeyOf<&SendCounts::sentBytes>, seconds),
-                 rateSince(s, before, kKeyOf<&ReceiveCounts::receivedBytes>, seconds),
-                 cell<&SubflowStatus::srtt>(s), cell<&SubflowStatus::queueDelay>(s),
-                 formatShare(losses.before, losses.sent), formatShare(losses.after, losses.sent),
-                 textOf(s, kKeyOf<&SubflowStatus::mtu>)});
+      const bool isActive = textOf(s, kKeyOf<&SubflowStatus::state>) == "active";
+      std::string state = pathState(s);
+      if (isActive && flagOf(s, kKeyOf<&SubflowStatus::resting>)) state += ", rests";
+      std::vector<std::string> cells{
+          name,
+          pathName(s),
+          state,
+          rateSince(s, before, kKeyOf<&SendCounts::sentBytes>, seconds),
+          rateSince(s, before, kKeyOf<&ReceiveCounts::receivedBytes>, seconds),
+          cell<&SubflowStatus::srtt>(s),
+          cell<&SubflowStatus::queueDelay>(s),
+          formatShare(losses.lost, losses.sent),
+          formatShare(losses.repaired, losses.lost),
+          textOf(s, kKeyOf<&SubflowStatus::mtu>)};
+      // Of a path that does not work, what was measured is of the past.
+      if (!isActive) std::fill(cells.begin() + 3, cells.end() - 1, "-");
+      table.add(std::move(cells));
     }
   }
   return table.empty() ? "no path: no peer is up\n" : table.toString();

@@ -1,5 +1,7 @@
 #include "ctl/views/views.h"
 
+#include <algorithm>
+
 #include "ctl/views/format.h"
 #include "gateway/control/gateway_status.h"
 #include "tunnel/api/status.h"
@@ -22,7 +24,7 @@ std::string useText(const nlohmann::json& uplink) {
   if (meter.is_object()) {
     constexpr const char* kCap = kKeyOf<&MeterReading::cap>;
     text += ", " + formatShare(countOf(meter, kKeyOf<&MeterReading::used>), countOf(meter, kCap)) +
-            " of " + formatVolume(numberOf(meter, kCap)) + " until " +
+            " of " + formatBytes(numberOf(meter, kCap)) + " until " +
             cell<&MeterPeriodStatus::until>(meter);
     if (flagOf(meter, kKeyOf<&MeterReading::closed>)) text += ", cap reached";
   }
@@ -96,6 +98,12 @@ std::string pathName(const nlohmann::json& subflow) {
   return textOf(subflow, kKeyOf<&SubflowStatus::path>);
 }
 
+std::string pathState(const nlohmann::json& subflow) {
+  const double down = numberOf(subflow, kKeyOf<&SubflowStatus::down>, 0);
+  if (down <= 0) return cell<&SubflowStatus::state>(subflow);
+  return "down for " + (down < 1 ? formatMilliseconds(down * 1000) : formatShortAge(down));
+}
+
 std::string verboseStatusText(const nlohmann::json& answer) {
   nlohmann::json gateway = fieldOf(answer, "gateway");
   std::string text = "braidd " + cell<&GatewayStatus::version>(gateway) + ", up " +
@@ -121,21 +129,50 @@ std::string verboseStatusText(const nlohmann::json& answer) {
          dropsText("dropped between kernel and tunnel", fieldOf(answer, "host_drops"));
 }
 
+namespace {
+
+// Packets lost on a path; those that were only late are not among them.
+uint64_t lostOn(const nlohmann::json& subflow) {
+  const uint64_t lost = countOf(subflow, kKeyOf<&SubflowStatus::lostPackets>);
+  return lost - std::min(lost, countOf(subflow, kKeyOf<&SubflowStatus::spuriousLosses>));
+}
+
+// What was measured of a path. Of one that does not work that is of the past, and shows as "-".
+struct Measured {
+  explicit Measured(const nlohmann::json& s) {
+    if (textOf(s, kKeyOf<&SubflowStatus::state>) != "active") return;
+    rtt = cell<&SubflowStatus::srtt>(s);
+    minRtt = cell<&SubflowStatus::minRtt>(s);
+    queue = cell<&SubflowStatus::queueDelay>(s);
+    lost = formatShare(lostOn(s), countOf(s, kKeyOf<&SubflowStatus::sentPackets>));
+    rate = cell<&SubflowStatus::deliveryRate>(s);
+  }
+  std::string rtt = "-", minRtt = "-", queue = "-", lost = "-", rate = "-";
+};
+
+// The mean time by which packets were sent again later than at first.
+std::string againText(const nlohmann::json& peer) {
+  const uint64_t again = countOf(peer, kKeyOf<&PeerStatus::retransmitted>);
+  const double later = numberOf(peer, kKeyOf<&PeerStatus::retransmitDelay>, 0);
+  if (again == 0) return "0";
+  return std::to_string(again) + " after " + formatMilliseconds(later / static_cast<double>(again));
+}
+
+}  // namespace
+
 std::string pathsText(const nlohmann::json& answer) {
   Table table({"PEER", ">ID", "PATH", "REMOTE", "SEEN AS", "STATE", ">RTT", ">MIN RTT", ">QUEUE",
                ">LOST", "ECN", ">WINDOW", ">IN FLIGHT", ">RATE", ">SENT", ">RECEIVED", ">TIMEOUTS",
                ">MTU"});
   for (const auto& peer : listOf(answer, "peers")) {
     for (const auto& subflow : listOf(peer, "subflows")) {
+      const Measured figures(subflow);
       table.add(
           {cell<&PeerStatus::name>(peer), cell<&SubflowStatus::id>(subflow), pathName(subflow),
            cell<&SubflowStatus::remote>(subflow), cell<&SubflowStatus::observed>(subflow),
-           cell<&SubflowStatus::state>(subflow), cell<&SubflowStatus::srtt>(subflow),
-           cell<&SubflowStatus::minRtt>(subflow), cell<&SubflowStatus::queueDelay>(subflow),
-           formatShare(countOf(subflow, kKeyOf<&SubflowStatus::lostPackets>),
-                       countOf(subflow, kKeyOf<&SubflowStatus::sentPackets>)),
+           pathState(subflow), figures.rtt, figures.minRtt, figures.queue, figures.lost,
            cell<&SubflowStatus::ecn>(subflow), cell<&SubflowStatus::window>(subflow),
-           cell<&SubflowStatus::inFlight>(subflow), cell<&SubflowStatus::deliveryRate>(subflow),
+           cell<&SubflowStatus::inFlight>(subflow), figures.rate,
            cell<&SubflowStatus::sentBytes>(subflow), cell<&SubflowStatus::receivedBytes>(subflow),
            cell<&SubflowStatus::timeouts>(subflow), textOf(subflow, kKeyOf<&SubflowStatus::mtu>)});
     }
@@ -156,17 +193,18 @@ std::string stateText(const nlohmann::json& peer) {
 }  // namespace
 
 std::string peersText(const nlohmann::json& answer) {
-  Table table({"PEER", "STATE", ">FOR", ">SUBFLOWS", ">FLOWS", ">SENT", ">RECEIVED", ">REPAIRED",
-               ">HELD", ">MTU", "CIPHER", ">KEYS", ">EPOCH", "PIN"});
+  Table table({"PEER", "STATE", ">FOR", ">SUBFLOWS", ">FLOWS", ">SENT", ">RECEIVED", ">SENT AGAIN",
+               ">NEVER DELIVERED", ">HELD", ">MTU", "CIPHER", ">KEYS", ">EPOCH", "PIN"});
   for (const auto& peer : listOf(answer, "peers")) {
     bool up = flagOf(peer, kKeyOf<&PeerStatus::up>);
     table.add({cell<&PeerStatus::name>(peer), stateText(peer),
                up ? cell<&PeerStatus::age>(peer) : "-", cell<&PeerStatus::subflows>(peer),
                cell<&PeerStatus::flowCount>(peer), cell<&CarriedCounts::sentBytes>(peer),
-               cell<&CarriedCounts::receivedBytes>(peer), cell<&PeerStatus::retransmitted>(peer),
-               cell<&PeerStatus::heldBytes>(peer), textOf(peer, kKeyOf<&PeerStatus::innerMtu>),
-               cell<&PeerStatus::cipher>(peer), up ? cell<&PeerStatus::keyAge>(peer) : "-",
-               cell<&PeerStatus::keyEpoch>(peer), cell<&PeerStatus::pin>(peer)});
+               cell<&CarriedCounts::receivedBytes>(peer), againText(peer),
+               cell<&PeerStatus::undelivered>(peer), cell<&PeerStatus::heldBytes>(peer),
+               textOf(peer, kKeyOf<&PeerStatus::innerMtu>), cell<&PeerStatus::cipher>(peer),
+               up ? cell<&PeerStatus::keyAge>(peer) : "-", cell<&PeerStatus::keyEpoch>(peer),
+               cell<&PeerStatus::pin>(peer)});
   }
   return table.empty() ? "no peers\n" : table.toString();
 }
@@ -176,35 +214,46 @@ namespace {
 constexpr size_t kColumns = 100;  // of statusText()
 
 std::string fewPeersText(const nlohmann::json& answer) {
-  Table table({"PEER", "STATE", ">FOR", ">FLOWS", ">SENT", ">RECEIVED", ">REPAIRED"});
+  Table table({"PEER", "STATE", ">FOR", ">FLOWS", ">SENT", ">RECEIVED"});
   for (const auto& peer : listOf(answer, "peers")) {
     const bool up = flagOf(peer, kKeyOf<&PeerStatus::up>);
     table.add({cell<&PeerStatus::name>(peer), stateText(peer),
                up ? cell<&PeerStatus::age>(peer) : "-", cell<&PeerStatus::flowCount>(peer),
-               cell<&CarriedCounts::sentBytes>(peer), cell<&CarriedCounts::receivedBytes>(peer),
-               cell<&PeerStatus::retransmitted>(peer)});
+               cell<&CarriedCounts::sentBytes>(peer), cell<&CarriedCounts::receivedBytes>(peer)});
   }
   return table.empty() ? "no peers\n" : table.toString(kColumns);
 }
 
-// Of a path that does not answer, what was measured is of the past, and is not shown.
 std::string fewPathsText(const nlohmann::json& answer) {
   Table table({"PEER", "PATH", "STATE", ">RTT", ">QUEUE", ">LOST", ">RATE", ">SENT", ">RECEIVED"});
   for (const auto& peer : listOf(answer, "peers")) {
     for (const auto& s : listOf(peer, "subflows")) {
-      const std::string state = cell<&SubflowStatus::state>(s);
-      const bool alive = state == "active";
-      auto ifAlive = [&](const std::string& text) { return alive ? text : "-"; };
-      table.add({cell<&PeerStatus::name>(peer), pathName(s), state,
-                 ifAlive(cell<&SubflowStatus::srtt>(s)),
-                 ifAlive(cell<&SubflowStatus::queueDelay>(s)),
-                 ifAlive(formatShare(countOf(s, kKeyOf<&SubflowStatus::lostPackets>),
-                                     countOf(s, kKeyOf<&SubflowStatus::sentPackets>))),
-                 ifAlive(cell<&SubflowStatus::deliveryRate>(s)), cell<&SubflowStatus::sentBytes>(s),
+      const Measured figures(s);
+      table.add({cell<&PeerStatus::name>(peer), pathName(s), pathState(s), figures.rtt,
+                 figures.queue, figures.lost, figures.rate, cell<&SubflowStatus::sentBytes>(s),
                  cell<&SubflowStatus::receivedBytes>(s)});
     }
   }
   return table.empty() ? "no paths\n" : table.toString(kColumns);
+}
+
+// What became of the packets that were lost since each session began.
+std::string lossesText(const nlohmann::json& answer) {
+  Table table({"PEER", ">LOST ON THE PATH", ">REPAIRED BEFORE THE SENDER KNEW", ">SENT AGAIN",
+               ">NEVER DELIVERED"});
+  for (const auto& peer : listOf(answer, "peers")) {
+    uint64_t sent = 0, lost = 0, repaired = 0;
+    for (const auto& s : listOf(peer, "subflows")) {
+      sent += countOf(s, kKeyOf<&SubflowStatus::sentPackets>);
+      lost += lostOn(s);
+      repaired += countOf(s, kKeyOf<&SubflowStatus::recovered>);
+    }
+    table.add({cell<&PeerStatus::name>(peer),
+               std::to_string(lost) + (lost > 0 ? " (" + formatShare(lost, sent) + ")" : ""),
+               std::to_string(std::min(lost, repaired)), againText(peer),
+               cell<&PeerStatus::undelivered>(peer)});
+  }
+  return table.empty() ? "" : "\n" + table.toString(kColumns);
 }
 
 std::string fewUplinksText(const nlohmann::json& gateway) {
@@ -237,7 +286,8 @@ std::string statusText(const nlohmann::json& answer) {
   return "braidd " + cell<&GatewayStatus::version>(gateway) + ", up " +
          cell<&GatewayStatus::uptime>(gateway) + ", device " +
          cell<&GatewayStatus::device>(gateway) + "\n\n" + fewPeersText(answer) + "\n" +
-         fewPathsText(answer) + fewUplinksText(gateway) + portalsText(gateway);
+         fewPathsText(answer) + lossesText(answer) + fewUplinksText(gateway) +
+         portalsText(gateway);
 }
 
 namespace {

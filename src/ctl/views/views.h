@@ -12,6 +12,9 @@ namespace braid {
 
 /// The name of a path: "wifi", or the peer's address and port where the peer tells no name.
 std::string pathName(const nlohmann::json& subflow);
+/// The state of a path for people: "down for 15 s" of one that does not answer or lost its uplink,
+/// else the daemon's word.
+std::string pathState(const nlohmann::json& subflow);
 /// What an operator asks first: peers, paths, uplinks; at most 100 columns wide.
 std::string statusText(const nlohmann::json& answer);
 /// The inside of the gateway as well, as wide as its figures are.

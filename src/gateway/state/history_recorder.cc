@@ -41,7 +41,7 @@ void HistoryRecorder::onPortal(const std::string& uplink, const std::string& tex
 }
 
 void HistoryRecorder::onEvent(const Event& event) {
-  history_.add(event, wallSeconds());
+  history_.add(event, wallSeconds() - toSeconds(event.ago));
 }
 
 }  // namespace braid

@@ -43,6 +43,8 @@ inline constexpr auto kFieldsOf<FlowStatus> = field::table<FlowStatus>(
 struct OutboundCounts {
   uint64_t innerSentPackets = 0, innerSentBytes = 0;
   uint64_t retransmitted = 0;
+  double retransmitDelay = 0;
+  uint64_t undelivered = 0;
 };
 template <>
 inline constexpr auto kFieldsOf<OutboundCounts> = field::table<OutboundCounts>(
@@ -51,8 +53,16 @@ inline constexpr auto kFieldsOf<OutboundCounts> = field::table<OutboundCounts>(
     field::counter("inner_sent_bytes", FieldUnit::kBytes,
                    "inner packets sent, each counted once, in bytes",
                    &OutboundCounts::innerSentBytes),
-    field::counter("retransmitted", FieldUnit::kPackets, "inner packets sent again",
-                   &OutboundCounts::retransmitted));
+    field::counter("retransmitted", FieldUnit::kPackets,
+                   "inner packets sent again, each time that they were",
+                   &OutboundCounts::retransmitted),
+    field::counter("retransmit_delay_ms", FieldUnit::kMilliseconds,
+                   "how much later they were sent again than at first, all of them added up",
+                   &OutboundCounts::retransmitDelay),
+    field::counter("undelivered", FieldUnit::kPackets,
+                   "inner packets sent and never delivered: given up after their time, or with no "
+                   "path left",
+                   &OutboundCounts::undelivered));
 
 /// The inner packets that a session receives.
 struct InboundCounts {

@@ -120,6 +120,12 @@ void DataTracker::giveUp(UnitRef unit, Drop cause) {
   finish(*unit.unit_, UnitState::kAbandoned);
 }
 
+uint64_t DataTracker::undelivered() const {
+  uint64_t all = 0;
+  for (uint64_t count : drops_) all += count;
+  return all - drops_[static_cast<size_t>(Drop::kTooBig)];
+}
+
 void DataTracker::giveUpRepairs(Drop cause) {
   while (!repairs_.empty()) giveUp(UnitRef(repairs_.front()), cause);
 }

@@ -183,6 +183,9 @@ class DataTracker final : private QuotaUser {
   /// Records in memory, including those of units that are done.
   size_t records() const { return data_.inUse(); }
   const DropCounts& drops() const { return drops_; }
+  /// Packets that were sent and given up. Those too big for all paths are not among them, because
+  /// their sender is told.
+  uint64_t undelivered() const;
 
  private:
   using Repairs = IntrusiveList<DataUnit, &DataUnit::repair>;  // not that of repairs.h

@@ -50,6 +50,7 @@ void DataSender::addRepair(DatagramBuilder& build, UnitRef unit, Time now) {
   proactiveRecovery_.onDataSent(*unit, now);
   build.subflow().sender().countRepair(unit->packet.size());
   ++counts_.retransmitted;
+  counts_.retransmitDelay += toMilliseconds(now - unit->firstSent);
 }
 
 // ---- new data

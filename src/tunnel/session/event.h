@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "base/time.h"
+
 namespace braid {
 
 /// Something worth a log line.
@@ -34,6 +36,7 @@ struct Event {
   std::string text;  ///< one line for the log
   /// The peer's path that it is about: see Subflow::pathName().
   std::string path = {};
+  Duration ago{};  ///< how long ago it began, when it is told
 };
 
 /// The events of a tunnel, in the order in which they happened, until the driver polls them.

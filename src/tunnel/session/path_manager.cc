@@ -110,17 +110,24 @@ void PathManager::onStateChange(const Subflow& s) {
       break;
     case Subflow::State::kActive: {
       bool normal = s.preference().use == PathUse::kNormal;
-      peerEvents_.tell(Event::Kind::kSubflowUp, s, normal ? "is in use" : "is usable");
+      if (!s.life().isAfterBlip())
+        peerEvents_.tell(Event::Kind::kSubflowUp, s, normal ? "is in use" : "is usable");
       roles_.onUsable(s);
       break;
     }
     case Subflow::State::kSuspect:
-      peerEvents_.tell(Event::Kind::kSubflowSuspect, s, "is silent, its packets are moved");
-      break;
+      break;  // tellSilence(), if it lasts
     case Subflow::State::kClosed:
       peerEvents_.tell(Event::Kind::kSubflowFailed, s, "lost its uplink");
       break;
   }
+}
+
+void PathManager::tellSilence(Subflow& s, Time now) {
+  if (s.life().tellAt() > now) return;
+  s.setTold();
+  peerEvents_.tell(Event::Kind::kSubflowSuspect, s, "is silent, its packets are moved",
+                   s.life().down(now));
 }
 
 // ---- what else happens
@@ -153,6 +160,7 @@ bool PathManager::onTooBig(const Route& route, size_t size, Time now) {
 void PathManager::onTimer(Time now) {
   for (Subflow* s : subflows_) {
     s->onTimer(now);
+    tellSilence(*s, now);
     if (keepalive_ > 0ns && s->usable() && s->askAt(keepalive_) <= now) s->ask(now);
   }
   settle(now);
@@ -162,7 +170,7 @@ void PathManager::onTimer(Time now) {
 Time PathManager::nextDeadline(Time now) const {
   Time next = roles_.nextDeadline(now);
   for (const Subflow* s : subflows_) {
-    next = std::min(next, s->nextDeadline());
+    next = std::min({next, s->nextDeadline(), s->life().tellAt()});
     // Its ACKs are sent on another path.
     if (s->ackRoom() == 0 && subflows_.fastest())
       next = std::min(next, s->receiver().acks().deadline());

@@ -109,6 +109,7 @@ class PathManager {
                Time now);
   void onEvent(const SubflowEvent& event, Time now);
   void onStateChange(const Subflow& subflow);
+  void tellSilence(Subflow& subflow, Time now);
   void updateInnerMtu();
 
   Side side_;

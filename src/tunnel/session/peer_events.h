@@ -18,12 +18,13 @@ class PeerEvents {
   PeerEvents(EventQueue& queue, const std::string& peer) : queue_(queue), peer_(peer) {}
 
   void tell(Event::Kind kind, std::string text) { queue_.push({kind, peer_, std::move(text)}); }
-  /// Reports a line such as "wifi (192.0.2.1:4433) is in use", where "is in use" is `what`.
-  void tell(Event::Kind kind, const Subflow& subflow, const char* what) {
+  /// Reports a line such as "wifi (192.0.2.1:4433) is in use", where "is in use" is `what`. It
+  /// began `ago` before.
+  void tell(Event::Kind kind, const Subflow& subflow, const char* what, Duration ago = {}) {
     std::string name = subflow.name();
     if (name.empty()) name = "subflow " + std::to_string(subflow.id().value());
     std::string text = name + " (" + subflow.route().remote.toString() + ") " + what;
-    queue_.push({kind, peer_, std::move(text), subflow.pathName()});
+    queue_.push({kind, peer_, std::move(text), subflow.pathName(), ago});
   }
 
  private:

@@ -44,6 +44,7 @@ bool Subflow::onAck(const AckFrame& ack, bool samePath, Time now) {
 
 void Subflow::learn(const AckNews& news, bool samePath, Time now) {
   bool wasStale = stateMachine_.isStale(now);
+  stateMachine_.onLate(news.oldestSentAt, now);
   bool isBack = stateMachine_.onAck(news.largestSentAt, samePath);
   if (isBack) onNewState(now);
   sender_.learn(news, isBack && wasStale, now);
@@ -96,7 +97,7 @@ void Subflow::onSendError(Time now) {
 
 void Subflow::close(Time now) {
   peerRoute_.close();
-  if (stateMachine_.close()) onNewState(now);
+  if (stateMachine_.close(now)) onNewState(now);
 }
 
 void Subflow::open(const Route& route, Time now) {
@@ -235,9 +236,11 @@ SubflowStatus Subflow::status(Time now) const {
   s.proven = !stateMachine_.isUnproven();
   s.state = stateMachine_.name(now);
   s.deadWay = stateMachine_.deadWay(now);
+  s.down = stateMachine_.down(now);
   s.preference = preference_;
   s.mtu = mtu().current() + outerHeaders(route());
   sender_.fill(s, options_.recoveryOptions);
+  s.blips = stateMachine_.blips();
   static_cast<ReceiveCounts&>(s) = receiver_.counts();
   return s;
 }

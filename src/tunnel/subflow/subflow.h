@@ -63,6 +63,10 @@ class Subflow {
   const Route& route() const { return peerRoute_.route(); }
   State state() const { return stateMachine_.state(); }
   bool usable() const { return stateMachine_.isUsable(); }
+  /// The state machine, to be read: what the operator is told of it.
+  const SubflowStateMachine& life() const { return stateMachine_; }
+  /// The operator was told that the path is silent.
+  void setTold() { stateMachine_.setTold(); }
   const PathPreference& preference() const { return preference_; }
   void setPreference(const PathPreference& preference) { preference_ = preference; }
   /// As PathView::uplink.

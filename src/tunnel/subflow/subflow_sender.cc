@@ -80,8 +80,10 @@ std::optional<AckNews> SubflowSender::onAck(const AckFrame& ack, bool samePath, 
     newLargest = p.state == SentPacket::State::kInFlight || p.state == SentPacket::State::kLost;
     news.largestSentAt = p.sentAt;
   }
-  inFlightTracker_.forEachNew(
-      ack, [&](PacketNumber pn, SentPacket& p) { acknowledge(pn, p, sample, now); });
+  inFlightTracker_.forEachNew(ack, [&](PacketNumber pn, SentPacket& p) {
+    news.oldestSentAt = std::min(news.oldestSentAt, p.sentAt);
+    acknowledge(pn, p, sample, now);
+  });
   if (!samePath) sample.deliveryRate = 0;  // it came earlier than over this path
   if (sample.bytes == 0) return std::nullopt;
   sample.marks = ecn_.onAck(largest, ack.ecn, now);

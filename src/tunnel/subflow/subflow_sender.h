@@ -20,8 +20,9 @@ namespace braid {
 
 /// What is new in an ACK.
 struct AckNews {
-  AckSample sample;    ///< for the rate control; learn() completes it
-  Time largestSentAt;  ///< of the largest packet that the ACK covers
+  AckSample sample;            ///< for the rate control; learn() completes it
+  Time largestSentAt;          ///< of the largest packet that the ACK covers
+  Time oldestSentAt = kNever;  ///< of the oldest packet that it is the first to cover
 };
 
 /// The sending side of one subflow: what was sent and what became of it. It has the sent-map with

@@ -43,6 +43,23 @@ const char* SubflowStateMachine::deadWay(Time now) const {
   return hears && suspect->isStale(now) ? "out" : "";
 }
 
+Duration SubflowStateMachine::down(Time now) const {
+  if (const auto* suspect = std::get_if<state::Suspect>(&state_)) return now - suspect->silentSince;
+  if (const auto* closed = std::get_if<state::Closed>(&state_)) return now - closed->downSince;
+  return {};
+}
+
+Time SubflowStateMachine::tellAt() const {
+  const auto* suspect = std::get_if<state::Suspect>(&state_);
+  if (!suspect || suspect->isTold) return kNever;
+  return std::max(suspect->since, suspect->silentSince + state::Suspect::kBlip);
+}
+
+bool SubflowStateMachine::isAfterBlip() const {
+  const auto* active = std::get_if<state::Active>(&state_);
+  return active && active->afterBlip;
+}
+
 // ---- may change the state
 
 bool SubflowStateMachine::onProven() {
@@ -73,8 +90,11 @@ bool SubflowStateMachine::onPacket(Duration pto, Time now) {
 bool SubflowStateMachine::onAnswer() {
   reached_ = false;
   if (auto* active = std::get_if<state::Active>(&state_)) active->ptos = 0;
-  if (state() != State::kSuspect || refused_) return false;
-  state_ = state::Active{};
+  const auto* suspect = std::get_if<state::Suspect>(&state_);
+  if (!suspect || refused_) return false;
+  bool isBlip = !suspect->isTold;
+  blips_ += isBlip;
+  state_ = state::Active{.lastPtoAt = {}, .afterBlip = isBlip};
   return true;
 }
 
@@ -83,16 +103,20 @@ bool SubflowStateMachine::onPto(Duration pto, Time progressAt, Time now) {
   ++active.ptos;
   active.lastPtoAt = now;
   pingDue_ = true;
-  bool isBrief = now - std::min(progressAt, active.askedAt) < kSuspectSilence;
-  if (active.ptos < state::Active::kSuspectPtos || isBrief) return false;
-  state_ = state::Suspect(pto, now);
+  if (now >= silenceUntil_) {
+    silence_ = kSuspectSilence;
+    silenceUntil_ = kNever;
+  }
+  Time silentSince = std::min(progressAt, active.askedAt);
+  if (active.ptos < state::Active::kSuspectPtos || now - silentSince < silence_) return false;
+  state_ = state::Suspect(pto, silentSince, now);
   return true;
 }
 
 bool SubflowStateMachine::onPeerStatus(bool refuses, Duration pto, Time now) {
   bool wasRefused = std::exchange(refused_, refuses);
   bool isNew = refuses && isUsable();
-  if (isNew) state_ = state::Suspect(pto, now);
+  if (isNew) state_ = state::Suspect(pto, now, now);
   auto* suspect = std::get_if<state::Suspect>(&state_);
   if (suspect && wasRefused && !refuses) suspect->probeAt = now;
   return isNew;
@@ -100,19 +124,19 @@ bool SubflowStateMachine::onPeerStatus(bool refuses, Duration pto, Time now) {
 
 bool SubflowStateMachine::onSendError(Duration pto, Time now) {
   bool isNew = isUsable();
-  if (isNew) state_ = state::Suspect(pto, now);
+  if (isNew) state_ = state::Suspect(pto, now, now);
   if (auto* suspect = std::get_if<state::Suspect>(&state_))
     suspect->probeAt = now + suspect->probeInterval;
   return isNew;
 }
 
-bool SubflowStateMachine::close() {
+bool SubflowStateMachine::close(Time now) {
   pingDue_ = false;
   if (auto* closed = std::get_if<state::Closed>(&state_)) {
     closed->reopened = false;
     return false;
   }
-  state_ = state::Closed{};
+  state_ = state::Closed{.downSince = now - down(now)};
   return true;
 }
 
@@ -122,6 +146,15 @@ bool SubflowStateMachine::reopen() {
   auto* closed = std::get_if<state::Closed>(&state_);
   if (closed) closed->reopened = true;
   return closed != nullptr;
+}
+
+void SubflowStateMachine::onLate(Time sentAt, Time now) {
+  const auto* suspect = std::get_if<state::Suspect>(&state_);
+  if (!suspect || sentAt >= suspect->since) return;
+  Duration late = now - suspect->silentSince;
+  if (late >= state::Suspect::kBlip) return;
+  silence_ = std::clamp<Duration>(2 * late, silence_, state::Suspect::kBlip);
+  silenceUntil_ = now + kLateKept;
 }
 
 void SubflowStateMachine::forgetPtos() {
@@ -173,7 +206,7 @@ void SubflowStateMachine::onProbe(Time now) {
 // RFC 9002 section 6.2 starts the timer when the last packet is sent. A tunnel that sends all the
 // time would then notice silence only when its window is full. Here the timer starts at the oldest
 // packet that should have been acknowledged, and it allows for jitter. A later PTO, which may make
-// the path suspect, backs off only until kSuspectSilence is over. The answer to ask() has as much
+// the path suspect, backs off only until `silence_` is over. The answer to ask() has as much
 // time as the ACK of a packet that was sent at that moment.
 Time SubflowStateMachine::ptoDeadline(const InFlightTracker& flight, const PathEstimate& path,
                                       Duration timeout) const {
@@ -184,7 +217,7 @@ Time SubflowStateMachine::ptoDeadline(const InFlightTracker& flight, const PathE
   if (active->ptos > 0) {
     Time next = active->lastPtoAt + timeout * (1 << std::min(active->ptos - 1, 10));
     Time silent = std::min(progressAt, active->askedAt);
-    return std::min(next, std::max(active->lastPtoAt + timeout, silent + kSuspectSilence));
+    return std::min(next, std::max(active->lastPtoAt + timeout, silent + silence_));
   }
   Time due = active->askedAt == kNever
                  ? kNever

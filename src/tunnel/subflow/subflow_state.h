@@ -33,9 +33,10 @@ struct Active {
   /// earliest.
   static constexpr int kSuspectPtos = 2;
 
-  int ptos = 0;           ///< PTOs in a row, without any acknowledgment
-  Time lastPtoAt;         ///< when the last of them was
-  Time askedAt = kNever;  ///< when ask() was called, if the peer has not been heard here since
+  int ptos = 0;            ///< PTOs in a row, without any acknowledgment
+  Time lastPtoAt;          ///< when the last of them was
+  Time askedAt = kNever;   ///< when ask() was called, if the peer has not been heard here since
+  bool afterBlip = false;  ///< it was suspect before, for so short a time that nobody was told
 };
 
 /// The path is silent: the subflow's data has been reinjected elsewhere, and the path is probed
@@ -51,16 +52,20 @@ struct Suspect {
   static constexpr Duration kMaxProbeInterval = 1s;
   /// A subflow that has been suspect for longer than this is shown as failed; it is still probed.
   static constexpr Duration kFailedAfter = 10s;
+  /// A silence that is shorter is a blip: it is counted, and the operator is not told of it.
+  static constexpr Duration kBlip = 100ms;
 
   Time since;
+  Time silentSince;        ///< since when nothing was newly acknowledged or heard
+  bool isTold = false;     ///< the operator was told
   Duration probeInterval;  ///< pause after the next probe
   Time probeAt;            ///< when the next probe is sent, unless the peer refuses the path
   Time probedAt;           ///< when the last one was sent; Time::min(): none was
   int probes = 0;          ///< number of probes sent
 
   /// The first probe is sent at once.
-  Suspect(Duration pto, Time now)
-      : since(now), probeInterval(pto), probeAt(now), probedAt(Time::min()) {}
+  Suspect(Duration pto, Time silent, Time now)
+      : since(now), silentSince(silent), probeInterval(pto), probeAt(now), probedAt(Time::min()) {}
   void onProbe(Time now) {
     probedAt = now;
     probeAt = now + probeInterval;
@@ -78,6 +83,7 @@ struct Suspect {
 
 /// The subflow has no usable route. Its packet numbers are kept, so that it may be opened again.
 struct Closed {
+  Time downSince;         ///< since when the path has not worked
   bool reopened = false;  ///< it has a route again, which is being proven
 };
 
@@ -173,8 +179,11 @@ class SubflowStateMachine {
   /// The alternatives of SubflowState, in their order.
   enum class State : uint8_t { kValidating, kActive, kSuspect, kClosed };
   /// A path becomes suspect only after nothing was newly acknowledged for this long, however many
-  /// probes were lost: a gateway may be without the processor for this long.
+  /// probes were lost: a gateway may be without the processor for this long. On a path that was
+  /// late (onLate()) it is twice as long as that took, and at most kBlip, for kLateKept.
   static constexpr Duration kSuspectSilence = 20ms;
+  /// Chosen: who was too busy to answer is likely to be so again within a minute.
+  static constexpr Duration kLateKept = 60s;
 
   State state() const { return static_cast<State>(state_.index()); }
   /// The subflow may carry data.
@@ -192,6 +201,20 @@ class SubflowStateMachine {
   /// Which direction of a suspect path is dead while the other one works: "out" to the peer, "in"
   /// from it. Empty: both are dead, or it is not known.
   const char* deadWay(Time now) const;
+  /// How long the path has not worked: of a suspect one, since it last answered; of a closed one,
+  /// since that or since it was closed. 0 in other states.
+  Duration down(Time now) const;
+
+  // ---- for the operator: silences of kBlip and more are told, shorter ones are only counted
+
+  /// When the operator is to be told that the path is silent; kNever: there is nothing to tell.
+  Time tellAt() const;
+  /// The operator was told.
+  void setTold() { std::get<state::Suspect>(state_).isTold = true; }
+  /// The path is active again after a silence that nobody was told of.
+  bool isAfterBlip() const;
+  /// How many such silences there were.
+  uint64_t blips() const { return blips_; }
 
   // ---- may change the state; true when it has. `pto`: the path's current PTO.
 
@@ -213,12 +236,17 @@ class SubflowStateMachine {
   /// The kernel refused to send a datagram.
   bool onSendError(Duration pto, Time now);
   /// The uplink is gone.
-  bool close();
+  bool close(Time now);
 
   // ---- do not change the state
 
   /// The subflow has a route again, which is to be validated. Returns false unless it was closed.
   bool reopen();
+  /// Called before onAck(): a packet sent at `sentAt` is newly acknowledged. If the path is suspect
+  /// and the packet older than that, nothing was lost, and the answer was only late: a machine was
+  /// without the processor. That happens again, and the path must not be left each time. A silence
+  /// of kBlip or more is an outage all the same.
+  void onLate(Time sentAt, Time now);
   /// The packets in flight were sent to another route: their PTOs say nothing about this one.
   void forgetPtos();
   /// The route has changed: a suspect path is probed at once.
@@ -262,9 +290,12 @@ class SubflowStateMachine {
   bool doubted_ = false;
   /// When the first ack-eliciting packet was sent since the last datagram came on the path.
   Time unheardSince_ = kNever;
-  Time heardAt_ = Time::min();   ///< when the last datagram came on the path
-  Time sentAt_{};                ///< when the last ack-eliciting packet was sent
-  Time pingedAt_ = Time::min();  ///< when the peer's last PING came
+  Time heardAt_ = Time::min();          ///< when the last datagram came on the path
+  Time sentAt_{};                       ///< when the last ack-eliciting packet was sent
+  Time pingedAt_ = Time::min();         ///< when the peer's last PING came
+  Duration silence_ = kSuspectSilence;  ///< that makes the path suspect
+  Time silenceUntil_ = kNever;          ///< when `silence_` is kSuspectSilence again
+  uint64_t blips_ = 0;
 };
 
 }  // namespace braid

@@ -33,13 +33,13 @@ struct SubflowOptions {
 struct SendCounts {
   uint64_t sentPackets = 0, sentBytes = 0;
   uint64_t lostPackets = 0, spuriousLosses = 0, retransmittedBytes = 0;
-  uint64_t timeouts = 0;
+  uint64_t timeouts = 0, blips = 0;
 };
 template <>
 inline constexpr auto kFieldsOf<SendCounts> = field::table<SendCounts>(
     field::counter("sent_packets", FieldUnit::kPackets, "datagrams sent", &SendCounts::sentPackets),
     field::counter("sent_bytes", FieldUnit::kBytes, "UDP payload sent", &SendCounts::sentBytes),
-    field::counter("lost_packets", FieldUnit::kPackets, "datagrams declared lost",
+    field::counter("lost_packets", FieldUnit::kPackets, "lost on the path: datagrams declared lost",
                    &SendCounts::lostPackets),
     field::counter("spurious_losses", FieldUnit::kPackets,
                    "datagrams acknowledged after they were declared lost",
@@ -49,7 +49,11 @@ inline constexpr auto kFieldsOf<SendCounts> = field::table<SendCounts>(
     field::counter(
         "timeouts", FieldUnit::kNone,
         "probe timeouts (RFC 9002 section 6.2) with data that nothing else had delivered",
-        &SendCounts::timeouts));
+        &SendCounts::timeouts),
+    field::counter("blips", FieldUnit::kNone,
+                   "silences of less than 100 ms that made other paths carry its data; no event "
+                   "tells of them",
+                   &SendCounts::blips));
 
 /// Counters of what a subflow receives.
 struct ReceiveCounts {
@@ -81,7 +85,8 @@ inline constexpr auto kFieldsOf<ProtectionCounts> = field::table<ProtectionCount
         &ProtectionCounts::protectedPackets),
     field::counter(
         "recovered_packets", FieldUnit::kPackets,
-        "protected packets lost here whose data a copy or parity delivered: useful protection",
+        "of the packets lost here, those repaired before the sender knew: a copy or parity "
+        "delivered their data",
         &ProtectionCounts::recovered),
     field::counter("decoded_packets", FieldUnit::kPackets,
                    "protected packets that a parity restored, as the peer says",
@@ -99,6 +104,7 @@ struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   bool proven = false;  ///< the peer has answered there
   std::string state;
   std::string deadWay;
+  Duration down{};
   Duration srtt{}, rttvar{}, minRtt{};
   Duration queueDelay{};
   uint64_t window = 0, inFlight = 0;
@@ -134,6 +140,10 @@ inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
                 "which direction of a silent path is dead while the other works: `out`, to the "
                 "peer; `in`, from it",
                 &SubflowStatus::deadWay),
+    field::gauge("down_s", FieldUnit::kSeconds,
+                 "how long the path has not worked: since it last answered, or lost its uplink; "
+                 "0: it works",
+                 &SubflowStatus::down),
     field::gauge("srtt_ms", FieldUnit::kMilliseconds, "smoothed RTT", &SubflowStatus::srtt),
     field::gauge("rttvar_ms", FieldUnit::kMilliseconds, "mean deviation of the RTT",
                  &SubflowStatus::rttvar),

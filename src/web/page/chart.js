@@ -21,7 +21,7 @@ function niceAbove(value) {
   return 10 * power;
 }
 
-const TICKS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200];
+const TICKS = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200];
 
 /** Moments of the time axis, at most so many, at full minutes or hours of the clock here. */
 function ticksOf(from, until, most) {
@@ -51,11 +51,12 @@ class PathChart {
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${HEIGHT}`);
     this.svg.setAttribute("aria-label", label);
     const parts = [];
-    for (const t of ticksOf(from, until, this.width < 420 ? 4 : 7)) {
+    const ticks = ticksOf(from, until, this.width < 420 ? 4 : 7), withSeconds = ticks[1] - ticks[0] < 60;
+    for (const t of ticks) {
       const x = this.x(t);
       parts.push(shape("line", { class: "grid", x1: x, x2: x, y1: BANDS.rate[0], y2: BANDS.state[1] + 3 }));
-      if (x > GUTTER + 12 && x < this.width - 14)
-        parts.push(shape("text", { x, y: AXIS, "text-anchor": "middle" }, clockText(t)));
+      if (x > GUTTER + 12 && x < this.width - (withSeconds ? 24 : 14))
+        parts.push(shape("text", { x, y: AXIS, "text-anchor": "middle" }, clockText(t, withSeconds)));
     }
     const top = (...keys) => Math.max(0, ...points.flatMap((p) => keys.map((key) => p[key] || 0)));
     const rate = niceAbove(Math.max(top("down", "up") * 8, 1000)) / 8;
@@ -110,8 +111,11 @@ class PathChart {
     return runs;
   }
 
+  /** From the begin of the first point to the end of the last one, so that a curve reaches now. */
   corners(run, band, key, most) {
-    return run.map((p) => `${this.x((p.from + p.until) / 2).toFixed(1)},${this.y(band, p[key] / most).toFixed(1)}`);
+    const corner = (t, p) => `${this.x(t).toFixed(1)},${this.y(band, p[key] / most).toFixed(1)}`;
+    const last = run[run.length - 1];
+    return [corner(run[0].from, run[0]), ...run.map((p) => corner((p.from + p.until) / 2, p)), corner(last.until, last)];
   }
 
   lines(band, key, most) {
@@ -122,8 +126,7 @@ class PathChart {
   areas(band, key, most) {
     const low = BANDS[band][1];
     return this.runs(key).map((run) => {
-      const first = this.x((run[0].from + run[0].until) / 2), end = run[run.length - 1];
-      const last = this.x((end.from + end.until) / 2);
+      const first = this.x(run[0].from), last = this.x(run[run.length - 1].until);
       return shape("polygon", { class: `area ${key}`, points:
         `${first.toFixed(1)},${low} ${this.corners(run, band, key, most).join(" ")} ${last.toFixed(1)},${low}` });
     });

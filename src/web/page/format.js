@@ -2,6 +2,7 @@
 // Figures as people read them, and elements as the page needs them.
 
 const UNKNOWN = "–";
+const NUMBER = "number", NAME = "name"; // classes of columns
 
 function isNumber(value) {
   return typeof value === "number" && Number.isFinite(value);
@@ -42,7 +43,7 @@ function millisecondsText(ms) {
 function shareText(share) {
   if (!isNumber(share)) return UNKNOWN;
   const percent = share * 100;
-  if (percent === 0) return "0 %";
+  if (percent === 0 || percent >= 99.95) return `${percent.toFixed(0)} %`;
   return percent < 0.01 ? "< 0.01 %" : `${percent < 1 ? percent.toFixed(2) : percent.toFixed(1)} %`;
 }
 
@@ -92,15 +93,16 @@ function putTiles(id, tiles) {
   }));
 }
 
-/** Shows a table. Columns: [title, is a number]; cells are texts or elements. */
+/** Shows a table. Columns: [title, class: NUMBER or NAME]; cells are texts or elements. Narrow windows show cards. */
 function putTable(id, columns, rows, ifEmpty) {
   const table = document.getElementById(id);
   if (rows.length === 0) {
     table.replaceChildren(element("caption", { class: "empty" }, ifEmpty));
     return;
   }
-  const kind = (which) => (columns[which][1] ? { class: "number" } : {});
+  const kind = (which) => (columns[which][1] ? { class: columns[which][1] } : {});
   const head = element("tr", {}, ...columns.map(([title], i) => element("th", { scope: "col", ...kind(i) }, title)));
-  const body = rows.map((cells) => element("tr", {}, ...cells.map((cell, i) => element("td", kind(i), cell))));
+  const body = rows.map((cells) => element("tr", {}, ...cells.map((cell, i) =>
+    element("td", { ...kind(i), "data-title": columns[i][0] }, cell))));
   table.replaceChildren(element("thead", {}, head), element("tbody", {}, ...body));
 }

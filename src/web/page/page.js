@@ -3,8 +3,10 @@
 
 const LIVE_MS = 1000, PAST_MS = 15000, DAY_MS = 60000, TIMEOUT_MS = 15000;
 const MANY_CARDS = 8; // of which the pictures are drawn every few seconds only
-const STATES = { active: "active", resting: "rests", suspect: "silent", validating: "being tried", failed: "failed",
-                 closed: "closed", suppressed: "held back" };
+const JOINED_S = 30; // longest time between a step of the history and the page's first look
+const LEAST_SPAN = 15; // seconds of the time axis, which otherwise begins where the data begins
+const STATES = { active: "active", resting: "rests", suspect: "down", validating: "being tried", failed: "down",
+                 closed: "down", suppressed: "held back" };
 const WORSE = { path_silent: "warn", path_gone: "bad", peer_down: "bad", handshake_failed: "warn", cap_reached: "warn",
                 forged_ack: "bad", path_up: "good", peer_up: "good" };
 
@@ -47,6 +49,12 @@ function stateOf(row) {
 
 const ORDER = ["active", "resting", "validating", "suspect", "failed", "closed"];
 
+/** "active", or of a path that does not work "down for 15 s". */
+function stateText(row) {
+  const state = stateOf(row), word = STATES[state] || state;
+  return row.down_s >= 1 ? `down for ${spanText(row.down_s)}` : row.down_s > 0 ? "down" : word;
+}
+
 function bestOf(rows) {
   return rows.reduce((a, b) => (ORDER.indexOf(stateOf(b)) < ORDER.indexOf(stateOf(a)) ? b : a));
 }
@@ -54,7 +62,7 @@ function bestOf(rows) {
 const FIGURES = [
   ["down", "Down", "down_bytes_per_s", rateText], ["up", "Up", "up_bytes_per_s", rateText],
   ["rtt", "RTT", "srtt_ms", millisecondsText], ["queue", "of it queue", "queue_delay_ms", millisecondsText],
-  ["lost", "Lost, 1 min", "loss_before", shareText], ["left", "After recovery", "loss_after", shareText],
+  ["lost", "Lost, 1 min", "lost_share", shareText], ["left", "of it repaired", "recovered_share", shareText],
 ];
 
 function makeCard(key) {
@@ -79,15 +87,16 @@ function makeCard(key) {
 function pointText(p) {
   return [`${clockText(p.until, true)}`, `down ${rateText(p.down)}`, `up ${rateText(p.up)}`, `RTT ${millisecondsText(p.rtt)}`,
           `queue ${millisecondsText(p.queue)}`,
-          isNumber(p.lost) ? `lost ${shareText(p.lost)}, left ${shareText(p.left)}` : "", STATES[p.state] || p.state || ""]
+          isNumber(p.lost) ? `lost ${shareText(p.lost)}, not repaired in time ${shareText(p.left)}` : "", STATES[p.state] || p.state || ""]
     .filter(Boolean).join(" · ");
 }
 
 function fillCard(card, rows, at) {
   const best = bestOf(rows), state = stateOf(best), several = new Set(view.live.paths.map((row) => row.peer)).size > 1;
   card.by.textContent = several ? `${best.peer}: ${best.path}` : best.path;
-  card.chip.textContent = STATES[state] || state;
+  card.chip.textContent = stateText(best);
   card.chip.className = `chip ${state}`;
+  card.root.classList.toggle("is-down", best.state !== "active");
   card.about.textContent = [best.use && best.use !== "normal" ? best.use : "", best.path !== best.remote ? `to ${best.remote}` : "",
                             best.public_address ? `seen as ${best.public_address}` : "",
                             rows.length > 1 ? `${rows.length} subflows` : ""].filter(Boolean).join(", ");
@@ -97,9 +106,8 @@ function fillCard(card, rows, at) {
     card.figures[name].textContent = text(value);
     card.figures[name].dataset.value = value;
   }
-  card.figures.loss_after.classList.toggle("is-bad", best.loss_after > 0.0005);
   card.note = `received ${bytesText(sumOf(rows, "received_bytes"))}, sent ${bytesText(sumOf(rows, "sent_bytes"))}, ` +
-              `packets of up to ${countText(best.mtu_bytes)} B`;
+              `packets of up to ${countText(best.mtu_bytes)}\u00a0B`;
   for (const name of ["sent_bytes", "received_bytes", "sent_packets", "mtu_bytes"])
     card.root.dataset[name.replace(/_(.)/g, (_, c) => c.toUpperCase())] = name === "mtu_bytes" ? best[name] : sumOf(rows, name);
   const last = card.recent.at(-1);
@@ -121,11 +129,11 @@ function pointsOf(told, stepSeconds) {
     const seconds = get(row, "seconds") || stepSeconds, until = get(row, "until_unix_s");
     const sent = get(row, "sent_packets"), spurious = get(row, "spurious_losses") || 0;
     const lost = Math.max(0, get(row, "lost_packets") - spurious);
-    const left = "left_packets" in at ? get(row, "left_packets") : Math.max(0, lost - get(row, "recovered_packets"));
+    const left = Math.max(0, lost - get(row, "recovered_packets"));
     const isThere = get(row, "state") === "active";
     points.push({ from: until - seconds, until, state: get(row, "state"), down: get(row, "received_bytes") / seconds,
                   up: get(row, "sent_bytes") / seconds, rtt: isThere ? get(row, "srtt_ms") : null,
-                  queue: get(row, "queue_delay_ms"), lost: sent > 0 ? lost / sent : 0, left: sent > 0 ? left / sent : 0 });
+                  queue: isThere ? get(row, "queue_delay_ms") : null, lost: sent > 0 ? lost / sent : 0, left: sent > 0 ? left / sent : 0 });
   }
   return points;
 }
@@ -135,7 +143,7 @@ function within(list, peer, path) {
 }
 
 function drawCard(card, key, until) {
-  const [peer, path] = key.split("\n"), from = until - view.span;
+  const [peer, path] = key.split("\n");
   const hour = pointsOf(within(view.past && view.past.steps, peer, path), view.past && view.past.step_s);
   let points = hour;
   if (view.span > 3600 && view.day) {
@@ -145,7 +153,11 @@ function drawCard(card, key, until) {
     points = day.filter((p) => p.until <= first + 1).concat(hour);
   }
   const known = points.length ? points.at(-1).until : 0;
-  points = points.concat(card.recent.filter((p) => p.until > known + 0.5)).filter((p) => p.until >= from);
+  const recent = card.recent.filter((p) => p.until > known + 0.5);
+  // The first seconds of the page join the last step, which may have ended some seconds before.
+  if (recent.length && known && recent[0].from - known < JOINED_S) recent[0] = { ...recent[0], from: known };
+  points = points.concat(recent).filter((p) => p.until > until - view.span);
+  const from = Math.max(until - view.span, Math.min(points.length ? points[0].from : until, until - LEAST_SPAN));
   card.chart.draw(points, from, until, `${path}: rates, RTT, losses and state, from ${clockText(from)} to ${clockText(until)}`);
   if (!card.chart.cursorX) card.readout.textContent = card.note;
 }
@@ -177,7 +189,7 @@ function showHead() {
   document.title = `Braid ${gateway.device || ""}`;
   const away = paths.filter((row) => row.state !== "active"), words = [`${totals.peers_up} of ${plural(totals.peers, "peer")} up`,
     `${totals.active_paths} of ${plural(totals.paths, "path")} active`];
-  if (away.length) words.push(away.slice(0, 3).map((row) => `${row.path} ${STATES[row.state] || row.state}`).join(", "));
+  if (away.length) words.push(away.slice(0, 3).map((row) => `${row.path} ${stateText(row)}`).join(", "));
   const health = document.getElementById("health");
   put("health", words.join(" · "));
   const isBad = totals.peers > 0 && totals.peers_up === 0;
@@ -191,10 +203,17 @@ function showTotals() {
     ["Down, all paths together", rateText(totals.down_bytes_per_s), "", "down_bytes_per_s"],
     ["Up", rateText(totals.up_bytes_per_s), "", "up_bytes_per_s"],
     ["RTT of the best path", rtts.length ? millisecondsText(Math.min(...rtts)) : UNKNOWN, "", "best_rtt"],
-    ["Lost on the paths, last minute", shareText(totals.loss_before), "", "loss_before"],
-    ["Lost after recovery", shareText(totals.loss_after), "", "loss_after"],
+    ["Lost on the paths, last minute", shareText(totals.lost_share), "", "lost_share"],
+    ["Repaired before the sender knew", countText(totals.minute_recovered_packets),
+     totals.minute_lost_packets > 0 ? `of ${countText(totals.minute_lost_packets)}` : "", "recovered"],
+    ["Sent again", countText(totals.minute_retransmitted), laterText(totals), "retransmitted"],
+    ["Never delivered", countText(totals.minute_undelivered), "", "undelivered"],
     ["Flows and streams", countText(totals.flows), `+ ${countText(totals.streams)}`, "flows"],
   ]);
+}
+
+function laterText(sums) {
+  return isNumber(sums.retransmit_delay_ms) ? `${millisecondsText(sums.retransmit_delay_ms)} later` : "";
 }
 
 function showPeers() {
@@ -208,7 +227,8 @@ function showPeers() {
     select.replaceChildren(element("option", { value: "" }, "all"), ...names.map((name) => element("option", { value: name }, name)));
     select.value = view.peer;
   }
-  putTable("peers", [["Peer"], ["State"], ["Down", 1], ["Up", 1], ["Paths", 1], ["Flows", 1], ["Held", 1], ["Age", 1]],
+  putTable("peers", [["Peer", NAME], ["State"], ["Down", NUMBER], ["Up", NUMBER], ["Paths", NUMBER], ["Flows", NUMBER], ["Held", NUMBER],
+                    ["Age", NUMBER]],
     peers.map((row) => [
       element("button", { type: "button", onclick: () => choose(row.name) }, row.name),
       row.up ? (row.group && !row.in_use ? "up, stands by" : "up") : "down",
@@ -228,12 +248,14 @@ function showFlows() {
   const { flows, streams, totals } = view.live;
   const most = (rows) => Math.max(0, ...rows.map((row) => (row.up_bytes_per_s || 0) + (row.down_bytes_per_s || 0)));
   put("flows-note", `what this gateway sends${flows.length < totals.flows ? `: ${flows.length} of ${countText(totals.flows)}` : ""}`);
-  putTable("flows", [["Rate", 1], ["Flow"], ["Peer"], ["Delivery"], ["Sent", 1], ["Waiting", 1], ["Dropped", 1]],
+  putTable("flows", [["Rate", NUMBER], ["Flow", NAME], ["Peer"], ["Delivery"], ["Sent", NUMBER], ["Waiting", NUMBER],
+                    ["Dropped", NUMBER]],
     flows.map((row) => [rateCell(row, most(flows)), row.name, row.peer, row.delivery, bytesText(row.bytes),
                         bytesText(row.queued_bytes), countText(row.drops)]), "No flow.");
   document.getElementById("streams-section").hidden = totals.streams === 0;
   put("streams-note", streams.length < totals.streams ? `${streams.length} of ${countText(totals.streams)}` : "");
-  putTable("streams", [["Rate", 1], ["Stream"], ["Peer"], ["State"], ["Sent", 1], ["Received", 1], ["First byte", 1], ["Age", 1]],
+  putTable("streams", [["Rate", NUMBER], ["Stream", NAME], ["Peer"], ["State"], ["Sent", NUMBER], ["Received", NUMBER],
+                      ["First byte", NUMBER], ["Age", NUMBER]],
     streams.map((row) => [rateCell(row, most(streams)), row.name, row.peer, row.state, bytesText(row.sent_bytes),
                           bytesText(row.received_bytes), row.first_byte_s > 0 ? millisecondsText(row.first_byte_s * 1000) : UNKNOWN,
                           spanText(row.age_s)]), "No stream.");
@@ -244,11 +266,16 @@ function showDone() {
   const seconds = until_unix_s - from_unix_s;
   put("done-note", seconds > 3500 && seconds < 3700 ? "in the last hour" : `in the last ${spanText(seconds)}`);
   putTiles("done", [
-    ["lost packets recovered before anyone noticed", countText(sums.recovered_packets), "", "recovered_packets"],
-    ["packets of what came in given back by coding", countText(sums.decoded_packets), "", "decoded_packets"],
-    ["lost packets sent again", countText(sums.repaired_packets), "", "repaired_packets"],
-    ["times a path was taken out", countText(sums.paths_taken_out), `${countText(sums.paths_came_back)} back`, "paths_taken_out"],
-    ["stalls avoided: its packets went by other paths", countText(sums.stalls_avoided), "", "stalls_avoided"],
+    ["lost on the paths", countText(sums.lost_packets), sums.sent_packets ? shareText(sums.lost_packets / sums.sent_packets) : "",
+     "lost_packets"],
+    ["repaired before the sender knew", countText(sums.recovered_packets), "", "recovered_packets"],
+    ["sent again", countText(sums.retransmitted_packets), laterText(sums), "retransmitted_packets"],
+    ["never delivered", countText(sums.undelivered_packets), "", "undelivered_packets"],
+    ["of what came in, given back by coding", countText(sums.decoded_packets), "", "decoded_packets"],
+    ["times a path was taken out", countText(sums.paths_taken_out),
+     [sums.paths_taken_out ? `${countText(sums.paths_came_back)} back` : "", sums.blips ? plural(sums.blips, "blip") : ""]
+       .filter(Boolean).join(", "), "paths_taken_out"],
+    ["stalls avoided: packets went by other paths", countText(sums.stalls_avoided), "", "stalls_avoided"],
   ]);
 }
 
@@ -256,22 +283,34 @@ function troubleEvents() {
   const out = [];
   for (const path of view.past.paths) {
     for (const t of path.troubles) {
-      const to = t.to_unix_s ? ` for ${spanText(t.to_unix_s - t.from_unix_s)}` : ", until now";
+      const lasted = t.to_unix_s - t.from_unix_s;
+      const to = t.to_unix_s ? ` for ${lasted < 10 ? millisecondsText(lasted * 1000) : spanText(lasted)}` : "";
       if (t.kind === "loss") {
         out.push({ at: t.from_unix_s, kind: "warn", text: `${path.path}: lost ${shareText(t.lost / t.packets)} of its packets${to}; ` +
-          `${countText(t.recovered)} of ${countText(t.lost)} recovered before anyone noticed` });
+          `${countText(t.recovered)} of ${countText(t.lost)} repaired before the sender knew` });
       } else if (t.kind === "queue") {
         out.push({ at: t.from_unix_s, kind: "warn", text: `${path.path}: packets waited up to ${millisecondsText(t.most_queue_ms)}${to}` });
-      } else if (t.stall_avoided) {
-        out.push({ at: t.from_unix_s + 0.001, kind: "good", text: `${path.path}: taken out${to}, its packets went by other paths: a stall avoided` });
+      } else if (!t.to_unix_s) {
+        out.push({ at: t.from_unix_s, kind: "warn", text: `${path.path}: down since ${clockText(t.from_unix_s, true)}` +
+          `${t.went_elsewhere ? ", its packets go by other paths" : ""}` });
+      } else {
+        out.push({ at: t.from_unix_s, kind: t.stall_avoided ? "good" : "warn", text: `${path.path}: down${to}` +
+          `${t.stall_avoided ? ", its packets went by other paths: a stall avoided" : ""}` });
       }
     }
   }
   return out;
 }
 
+/** Whether a trouble tells of this event: an outage is one line. */
+function isTold(event) {
+  return ["path_silent", "path_gone", "path_up"].includes(event.kind) && view.past.paths.some((path) =>
+    path.peer === event.peer && path.path === event.path && path.troubles.some((t) =>
+      (t.kind === "silent" || t.kind === "gone") && (t.from_unix_s === event.at_unix_s || t.to_unix_s === event.at_unix_s)));
+}
+
 function showEvents() {
-  const told = view.past.all_events.map((event) => ({ at: event.at_unix_s, kind: WORSE[event.kind] || "",
+  const told = view.past.all_events.filter((event) => !isTold(event)).map((event) => ({ at: event.at_unix_s, kind: WORSE[event.kind] || "",
     text: `${event.peer ? `${event.peer}: ` : ""}${event.text}${event.count > 1 ? ` (${countText(event.count)} times, last at ${clockText(event.last_unix_s, true)})` : ""}` }));
   const all = told.concat(troubleEvents()).sort((a, b) => b.at - a.at).slice(0, 80);
   document.getElementById("events").replaceChildren(...(all.length ? all : [{ at: null, text: "Nothing happened." }]).map((event) =>

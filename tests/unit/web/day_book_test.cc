@@ -44,7 +44,7 @@ TEST_F(DayBookTest, KeepsStepsOfTwoMinutes) {
   ASSERT_EQ(told["paths"].size(), 2u);
   ASSERT_EQ(told["paths"][0]["steps"].size(), 1u);
   EXPECT_EQ(told["columns"].size(), step(0).size());
-  EXPECT_EQ(step(0).dump(), json({static_cast<int64_t>(at), 120.0, 4000, 8000, 400, 40, 8,
+  EXPECT_EQ(step(0).dump(), json({static_cast<int64_t>(at), 120.0, 4000, 8000, 400, 40, 32,
                                   told["paths"][0]["path"] == "lte" ? 42.0 : 12.0, 0.0, "active"})
                                 .dump());
 }

@@ -20,6 +20,9 @@ struct LiveViewTest : testing::Test {
     for (json& peer : out.value["peers"]) {
       peer["sent_bytes"] = 1000 * times;
       peer["received_bytes"] = 5000 * times;
+      peer["retransmitted"] = 4 * times;
+      peer["retransmit_delay_ms"] = 4 * 84.5 * static_cast<double>(times);
+      peer["undelivered"] = times;
       for (json& path : peer["subflows"]) {
         path["sent_bytes"] = 1500 * times;
         path["received_bytes"] = 6000 * times;
@@ -27,6 +30,7 @@ struct LiveViewTest : testing::Test {
         path["lost_packets"] = 12 * times;
         path["spurious_losses"] = 2 * times;
         path["recovered_packets"] = 9 * times;
+        path["state"] = "active";
       }
     }
     return std::make_shared<const DaemonAnswer>(std::move(out));
@@ -48,7 +52,7 @@ TEST_F(LiveViewTest, RatesAndLossesFollowFromTwoAnswers) {
   live.addStatus(status(100, 0));
   json first = live.view("");
   EXPECT_TRUE(first["paths"][0]["up_bytes_per_s"].is_null()) << "not known yet";
-  EXPECT_TRUE(first["paths"][0]["loss_before"].is_null());
+  EXPECT_TRUE(first["paths"][0]["lost_share"].is_null());
   EXPECT_EQ(first["paths"][0]["srtt_ms"], 12.0);
   live.addStatus(status(102, 2));
   json path = live.view("")["paths"][0];
@@ -56,15 +60,19 @@ TEST_F(LiveViewTest, RatesAndLossesFollowFromTwoAnswers) {
   EXPECT_EQ(path["peer"], "hub");
   EXPECT_EQ(path["up_bytes_per_s"], 1500.0);
   EXPECT_EQ(path["down_bytes_per_s"], 6000.0);
-  EXPECT_EQ(path["loss_before"], 0.1);
-  EXPECT_EQ(path["loss_after"], 0.01);
+  EXPECT_EQ(path["lost_share"], 0.1);
+  EXPECT_EQ(path["recovered_share"], 0.9);
   EXPECT_EQ(path["sent_bytes"], 3000) << "as the daemon said it";
   json totals = live.view("")["totals"];
   EXPECT_EQ(totals["down_bytes_per_s"], 5000.0) << "of inner packets";
-  EXPECT_EQ(totals["loss_after"], 0.01);
+  EXPECT_EQ(totals["minute_lost_packets"], 40) << "of two paths";
+  EXPECT_EQ(totals["minute_recovered_packets"], 36);
+  EXPECT_EQ(totals["minute_retransmitted"], 8);
+  EXPECT_EQ(totals["retransmit_delay_ms"], 84.5);
+  EXPECT_EQ(totals["minute_undelivered"], 2);
   EXPECT_EQ(totals["peers_up"], 1);
   EXPECT_EQ(totals["paths"], 2);
-  EXPECT_EQ(totals["active_paths"], 0) << "their state is none";
+  EXPECT_EQ(totals["active_paths"], 2);
   EXPECT_EQ(totals["flows"], 2);
 }
 
@@ -86,8 +94,25 @@ TEST_F(LiveViewTest, LossesAreOfTheLastMinute) {
   for (uint64_t s = 0; s <= 200; ++s)
     live.addStatus(status(100 + static_cast<double>(s), s < 120 ? 0 : s - 120));
   json path = live.view("")["paths"][0];
-  EXPECT_EQ(path["loss_before"], 0.1);
+  EXPECT_EQ(path["lost_share"], 0.1);
   EXPECT_EQ(path["up_bytes_per_s"], 1500.0);
+}
+
+TEST_F(LiveViewTest, OfAPathThatIsDownNothingElseIsTold) {
+  live.addStatus(status(100, 0));
+  DaemonAnswer now = *status(102, 2);
+  json& down = now.value["peers"][0]["subflows"][0];
+  down["state"] = "failed";
+  down["down_s"] = 15.5;
+  live.addStatus(std::make_shared<const DaemonAnswer>(std::move(now)));
+  json told = live.view(""), path = told["paths"][0];
+  EXPECT_EQ(path["down_s"], 15.5);
+  for (const char* name : {"srtt_ms", "min_rtt_ms", "queue_delay_ms", "lost_share",
+                           "recovered_share", "up_bytes_per_s", "down_bytes_per_s"})
+    EXPECT_TRUE(path[name].is_null()) << name;
+  EXPECT_EQ(path["sent_bytes"], 3000) << "what it carried is as true as before";
+  EXPECT_EQ(told["paths"][1]["lost_share"], 0.1);
+  EXPECT_EQ(told["totals"]["minute_lost_packets"], 40) << "what was lost was lost";
 }
 
 TEST_F(LiveViewTest, AFailureIsToldAndTheNextAnswerCounts) {

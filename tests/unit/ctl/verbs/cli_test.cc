@@ -314,7 +314,7 @@ TEST_F(Cli, ShowsTopOnceWhereThereIsNoTerminal) {
   Daemon daemon(path);
   EXPECT_EQ(run({"top", "--socket", path}), kExitOk) << err_.str();
   EXPECT_THAT(out_.str(), StartsWith("braid 9.9  up 0 s  paths"));
-  EXPECT_THAT(out_.str(), HasSubstr("AFTER RECOVERY"));
+  EXPECT_THAT(out_.str(), HasSubstr("REPAIRED"));
   EXPECT_THAT(out_.str(), HasSubstr("wifi"));
   EXPECT_THAT(out_.str(), HasSubstr("no flows"));
   EXPECT_EQ(out_.str().find('\x1b'), std::string::npos) << "nothing for a terminal";

@@ -65,7 +65,7 @@ TEST(Explain, APathWithoutTroubleIsGood) {
   json all = past.explained();
   EXPECT_TRUE(past.path(all, "wifi")["troubles"].empty());
   EXPECT_THAT(explainText(all), HasSubstr("hub by wifi: good;"));
-  EXPECT_THAT(explainText(all), HasSubstr("lost 0 % before recovery, 0 % after it"));
+  EXPECT_THAT(explainText(all), HasSubstr("lost on the path 0 %, RTT"));
 }
 
 TEST(Explain, LossesInARowAreOneTroubleWithWhatBecameOfThem) {
@@ -74,6 +74,7 @@ TEST(Explain, LossesInARowAreOneTroubleWithWhatBecameOfThem) {
   for (int i = 0; i < 3; ++i) {
     past.wifi().lostPackets += 50;
     past.wifi().recovered += 40;
+    past.hub.retransmitted += 8, past.hub.retransmitDelay += 8 * 84, past.hub.undelivered += 2;
     past.steps(1);
   }
   past.steps(10);
@@ -89,12 +90,19 @@ TEST(Explain, LossesInARowAreOneTroubleWithWhatBecameOfThem) {
             30);
   EXPECT_EQ(wifi["lost_packets"], 170);
   EXPECT_EQ(all["sums"]["recovered_packets"], 120);
-  EXPECT_EQ(all["sums"]["repaired_packets"], 50);
+  EXPECT_EQ(all["sums"]["lost_packets"], 170);
+  EXPECT_EQ(all["sums"]["retransmitted_packets"], 24);
+  EXPECT_EQ(all["sums"]["retransmit_delay_ms"], 84.0);
+  EXPECT_EQ(all["sums"]["undelivered_packets"], 6);
   std::string text = explainText(all);
   EXPECT_THAT(text, HasSubstr("hub by wifi: bad 2 times;"));
-  EXPECT_THAT(
-      text, HasSubstr("lost 5.00 % of 3000 packets (150): 120 of them were recovered before anyone "
-                      "noticed, the other 30 were sent again"));
+  EXPECT_THAT(text,
+              HasSubstr("lost 5.00 % of 3000 packets (150): 120 of them repaired before the sender "
+                        "knew, the other 30 sent again or never delivered"));
+  EXPECT_THAT(text, HasSubstr("(70.6 % of it repaired before the sender knew)"));
+  EXPECT_THAT(text, HasSubstr("Of all packets sent: 170 lost on the path, 120 of them repaired "
+                              "before the sender knew; 24 sent again (84.0 ms later), 6 never "
+                              "delivered."));
   EXPECT_THAT(text, HasSubstr("hub by lte: good"));
 }
 
@@ -113,15 +121,51 @@ TEST(Explain, APathThatFellSilentWhileAnotherWorkedIsAStallAvoided) {
   auto at = static_cast<double>(past.now);
   past.event(Event::Kind::kSubflowSuspect, at + 2, "wifi");
   past.event(Event::Kind::kSubflowUp, at + 5.5, "wifi");
-  past.steps(10);
+  past.steps(9);
+  past.wifi().state = "suspect";  // of the last step, which ended before the path was back
+  past.steps(1);
   json all = past.explained(), wifi = past.path(all, "wifi");
   ASSERT_EQ(wifi["troubles"].size(), 1u);
   EXPECT_EQ(wifi["troubles"][0]["stall_avoided"], true);
   EXPECT_EQ(all["sums"]["stalls_avoided"], 1);
   EXPECT_EQ(all["sums"]["paths_came_back"], 1);
   EXPECT_THAT(explainText(all),
-              HasSubstr("fell silent for 3.50 s; it was taken out, and its packets went by the "
-                        "other paths: a stall avoided, and came back"));
+              HasSubstr("fell silent for 3.50 s; its packets went by the other paths: a stall "
+                        "avoided\n"));
+  EXPECT_THAT(explainText(all), HasSubstr("hub by wifi: bad 1 time;"));
+}
+
+TEST(Explain, AnOutageThatGoesOnIsDownSinceAndNoStallAvoidedYet) {
+  Past past;
+  past.steps(10);
+  past.event(Event::Kind::kSubflowSuspect, static_cast<double>(past.now) + 2, "wifi");
+  past.steps(3);
+  json all = past.explained(), trouble = past.path(all, "wifi")["troubles"][0];
+  EXPECT_EQ(trouble["went_elsewhere"], true);
+  EXPECT_EQ(trouble["stall_avoided"], false);
+  EXPECT_EQ(all["sums"]["stalls_avoided"], 0);
+  std::string text = explainText(all);
+  EXPECT_THAT(text, HasSubstr("hub by wifi: down;"));
+  EXPECT_THAT(text, HasSubstr("  down since "));
+  EXPECT_THAT(text, HasSubstr("  fell silent; its packets go by the other paths\n"));
+}
+
+TEST(Explain, APathThatWasDownAllTheTimeIsDown) {
+  Past past;
+  past.wifi().state = "failed";
+  past.steps(10);
+  EXPECT_THAT(explainText(past.explained()), HasSubstr("hub by wifi: down;"));
+}
+
+TEST(Explain, BlipsAreCountedAndNoTrouble) {
+  Past past;
+  past.steps(5);
+  past.wifi().blips += 3;
+  past.steps(1);
+  json all = past.explained();
+  EXPECT_TRUE(past.path(all, "wifi")["troubles"].empty());
+  EXPECT_EQ(all["sums"]["blips"], 3);
+  EXPECT_THAT(explainText(all), HasSubstr(", 3 blips of less than 100 ms\n"));
 }
 
 TEST(Explain, WhenAllPathsFellSilentNoStallWasAvoided) {
@@ -135,7 +179,7 @@ TEST(Explain, WhenAllPathsFellSilentNoStallWasAvoided) {
   EXPECT_EQ(all["sums"]["stalls_avoided"], 0);
   EXPECT_EQ(all["sums"]["paths_taken_out"], 2);
   EXPECT_EQ(all["sums"]["paths_came_back"], 0);
-  EXPECT_THAT(explainText(all), HasSubstr("is not back yet"));
+  EXPECT_THAT(explainText(all), HasSubstr("down since"));
 }
 
 TEST(Explain, AnIdlePathThatFellSilentCostNobodyAStall) {

@@ -18,7 +18,7 @@ TEST(Fields, ACellIsInTheFormatOfItsUnit) {
   EXPECT_EQ(cell<&SubflowStatus::uplink>(subflow), "wifi");
   EXPECT_EQ(cell<&SubflowStatus::srtt>(subflow), "12.5 ms");
   EXPECT_EQ(cell<&SubflowStatus::timeouts>(subflow), "4");
-  EXPECT_EQ(cell<&SubflowStatus::window>(subflow), "64.0 KiB");
+  EXPECT_EQ(cell<&SubflowStatus::window>(subflow), "65.5 kB");
   EXPECT_EQ(cell<&SubflowStatus::deliveryRate>(subflow), "93.2 Mbit/s");
   EXPECT_EQ(cell<&SubflowStatus::resting>(subflow), "yes");
   EXPECT_EQ(cell<&SubflowStatus::lossRate>(subflow), "1.25 %");

@@ -9,12 +9,12 @@ namespace {
 
 TEST(Format, Bytes) {
   EXPECT_EQ(formatBytes(0), "0 B");
-  EXPECT_EQ(formatBytes(1023), "1023 B");
-  EXPECT_EQ(formatBytes(1024), "1.00 KiB");
-  EXPECT_EQ(formatBytes(1500), "1.46 KiB");
-  EXPECT_EQ(formatBytes(20.3 * 1048576), "20.3 MiB");
-  EXPECT_EQ(formatBytes(1048575), "1.00 MiB") << "not 1024 KiB";
-  EXPECT_EQ(formatBytes(3e15), "2728 TiB");
+  EXPECT_EQ(formatBytes(999), "999 B");
+  EXPECT_EQ(formatBytes(1500), "1.50 kB");
+  EXPECT_EQ(formatBytes(20.3e6), "20.3 MB");
+  EXPECT_EQ(formatBytes(999'999), "1.00 MB") << "not 1000 kB";
+  EXPECT_EQ(formatBytes(3.5e12), "3.50 TB");
+  EXPECT_EQ(formatBytes(3e15), "3000 TB");
   EXPECT_EQ(formatBytes(NAN), "-");
 }
 
@@ -39,6 +39,10 @@ TEST(Format, Times) {
   EXPECT_EQ(formatAge(7200), "2 h");
   EXPECT_EQ(formatAge(9 * 86400 + 4 * 3600), "9 d 4 h");
   EXPECT_EQ(formatAge(NAN), "-");
+  EXPECT_EQ(formatShortAge(45.9), "45 s");
+  EXPECT_EQ(formatShortAge(200), "3 min");
+  EXPECT_EQ(formatShortAge(9 * 86400 + 4 * 3600), "9 d");
+  EXPECT_EQ(formatShortAge(NAN), "-");
   EXPECT_EQ(formatAge(-1), "-");
   EXPECT_EQ(formatAge(1e300), "11574074074 d 1 h");
 }
@@ -71,13 +75,6 @@ TEST(Format, Shares) {
   EXPECT_EQ(formatShare(1, 5000), "0.02 %");
   EXPECT_EQ(formatShare(1, 1'000'000), "<0.01 %");
   EXPECT_EQ(formatShare(10, 10), "100 %");
-}
-
-TEST(Format, VolumesCountInThousands) {
-  EXPECT_EQ(formatVolume(999), "999 B");
-  EXPECT_EQ(formatVolume(10e9), "10.0 GB");
-  EXPECT_EQ(formatVolume(3.5e12), "3.50 TB");
-  EXPECT_EQ(formatVolume(NAN), "-");
 }
 
 TEST(Format, Dates) {

@@ -54,12 +54,26 @@ TEST(Top, ShowsRatesOfTheLastTwoLooks) {
   EXPECT_THAT(shown(screen, TopView::kPeers), HasSubstr("hub   up     1.00 Mbit/s  1.00 Mbit/s"));
 }
 
-TEST(Top, ShowsLossesBeforeAndAfterRecoveryOfTheLastSeconds) {
+TEST(Top, OfAPathThatIsDownOnlyThatIsShown) {
+  TopScreen screen;
+  screen.add(look(1, 1000, 1000, 0, 0));
+  TopLook now = look(3, 251'000, 2000, 30, 20);
+  json& path = now.status["peers"][0]["subflows"][0];
+  path["state"] = "suspect";
+  path["down_s"] = 4.2;
+  screen.add(now);
+  EXPECT_THAT(shown(screen, TopView::kPaths),
+              HasSubstr("hub   wifi  down for 4 s   -     -    -      -     -         -  1500\n"));
+  EXPECT_EQ(pathState({{"state", "suspect"}, {"down_s", 0.25}}), "down for 250 ms");
+  EXPECT_EQ(pathState({{"state", "validating"}, {"down_s", 0}}), "validating");
+}
+
+TEST(Top, ShowsLossesAndWhatOfThemWasRepairedOfTheLastSeconds) {
   TopScreen screen;
   screen.add(look(1, 0, 1000, 500, 0));
   screen.add(look(2, 0, 2000, 500, 0));
   screen.add(look(10, 0, 3000, 530, 20));
-  EXPECT_THAT(shown(screen, TopView::kPaths), HasSubstr("1.50 %          0.50 %"));
+  EXPECT_THAT(shown(screen, TopView::kPaths), HasSubstr("1.50 %    66.7 %"));
   screen.add(look(30, 0, 3000, 530, 20));
   screen.add(look(31, 0, 3000, 530, 20));
   EXPECT_THAT(shown(screen, TopView::kPaths), Not(HasSubstr("1.50 %"))) << "long ago";

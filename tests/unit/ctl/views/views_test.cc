@@ -20,7 +20,7 @@ TunnelStatus exampleTunnel() {
   peer.name = "hub", peer.up = true, peer.age = 200s, peer.cipher = "aes-128-gcm",
   peer.innerMtu = 1420;
   peer.pin = "sha256:x", peer.sentBytes = 2048, peer.receivedBytes = 20 << 20,
-  peer.retransmitted = 3, peer.keyAge = 40s;
+  peer.retransmitted = 3, peer.retransmitDelay = 252, peer.undelivered = 1, peer.keyAge = 40s;
   SubflowStatus subflow;
   subflow.uplink = subflow.path = "wifi", subflow.remote = "192.0.2.1:4433";
   subflow.state = "active", subflow.observed = "198.51.100.9:40001";
@@ -41,35 +41,25 @@ TunnelStatus exampleTunnel() {
 TEST(Views, Paths) {
   EXPECT_EQ(pathsText(pathsJson(exampleTunnel())),
             "PEER  ID  PATH  REMOTE          SEEN AS             STATE       RTT  MIN RTT    QUEUE "
-            "   LOST  ECN      "
-            "  WINDOW  "
-            "IN FLIGHT"
-            "         RATE      SENT  RECEIVED  TIMEOUTS   MTU\n"
+            "   LOST  ECN       WINDOW  IN FLIGHT         RATE     SENT  RECEIVED  TIMEOUTS   MTU\n"
             "hub    0  wifi  192.0.2.1:4433  198.51.100.9:40001  active  12.5 ms  10.0 ms  2.50 ms "
-            " 1.50 %  capable  "
-            "64.0 KiB  "
-            "      0 B"
-            "  93.2 Mbit/s  2.93 KiB       0 B         6  1500\n");
+            " 1.50 %  capable  65.5 kB        0 B  93.2 Mbit/s  3.00 kB       0 B         6  1500\n");
 }
 
 TEST(Views, Peers) {
   EXPECT_EQ(peersText(peersJson(exampleTunnel())),
-            "PEER  STATE         FOR  SUBFLOWS  FLOWS      SENT  RECEIVED  REPAIRED  HELD   MTU  "
-            "CIPHER      "
-            " KEYS  EPOCH  PIN\n"
-            "hub   up     3 min 20 s         1      1  2.00 KiB  20.0 MiB         3   0 B  1420  "
-            "aes-128-gcm "
-            " 40 s      0  "
-            "sha256:x\n");
+            "PEER  STATE         FOR  SUBFLOWS  FLOWS     SENT  RECEIVED       SENT AGAIN  NEVER "
+            "DELIVERED  HELD   MTU  CIPHER       KEYS  EPOCH  PIN\n"
+            "hub   up     3 min 20 s         1      1  2.05 kB   21.0 MB  3 after 84.0 ms        "
+            "        1   0 B  1420  aes-128-gcm  40 s      0  sha256:x\n");
 }
 
 TEST(Views, Flows) {
   EXPECT_EQ(flowsText(flowsJson(exampleTunnel())),
-            "PEER  FLOW                              DELIVERY     BYTES  PACKETS    QUEUED  "
+            "PEER  FLOW                              DELIVERY    BYTES  PACKETS   QUEUED  "
             "UNACKED  DROPS  MARKS\n"
-            "hub   tcp 10.0.0.1:443 > 10.0.0.2:5000  reliable  14.6 KiB       12  1.46 KiB        "
-            "4      1      "
-            "2\n");
+            "hub   tcp 10.0.0.1:443 > 10.0.0.2:5000  reliable  15.0 kB       12  1.50 kB        "
+            "4      1      2\n");
 }
 
 TEST(Views, Recovery) {
@@ -152,17 +142,26 @@ TEST(Views, StatusIsWhatAnOperatorAsksFirst) {
                      {"mobile", "wwan0", false, {}, "", "backup"}};
   TunnelStatus tunnel = exampleTunnel();
   SubflowStatus dead = tunnel.peers[0].subflows[0];
-  dead.uplink = dead.path = "mobile", dead.state = "failed";
+  dead.uplink = dead.path = "mobile", dead.state = "failed", dead.down = 15'900ms;
+  dead.recovered = 2;
   tunnel.peers[0].subflows.push_back(dead);
   EXPECT_EQ(statusText(statusJson(gateway, tunnel)),
             "braidd 0.1.0, up 2 h 5 min, device braid0\n"
             "\n"
-            "PEER  STATE         FOR  FLOWS      SENT  RECEIVED  REPAIRED\n"
-            "hub   up     3 min 20 s      1  2.00 KiB  20.0 MiB         3\n"
+            "PEER  STATE         FOR  FLOWS     SENT  RECEIVED\n"
+            "hub   up     3 min 20 s      1  2.05 kB   21.0 MB\n"
             "\n"
-            "PEER  PATH    STATE       RTT    QUEUE    LOST         RATE      SENT  RECEIVED\n"
-            "hub   wifi    active  12.5 ms  2.50 ms  1.50 %  93.2 Mbit/s  2.93 KiB       0 B\n"
-            "hub   mobile  failed        -        -       -            -  2.93 KiB       0 B\n"
+            "PEER  PATH    STATE              RTT    QUEUE    LOST         RATE     SENT  "
+            "RECEIVED\n"
+            "hub   wifi    active         12.5 ms  2.50 ms  1.50 %  93.2 Mbit/s  3.00 kB       0 "
+            "B\n"
+            "hub   mobile  down for 15 s        -        -       -            -  3.00 kB       0 "
+            "B\n"
+            "\n"
+            "PEER  LOST ON THE PATH  REPAIRED BEFORE THE SENDER KNEW       SENT AGAIN  NEVER "
+            "DELIVERED\n"
+            "hub         6 (1.50 %)                                2  3 after 84.0 ms           "
+            "     1\n"
             "\n"
             "UPLINK  INTERFACE  STATE  USE\n"
             "wifi    wlan0      up     normal\n"
@@ -202,13 +201,14 @@ TEST(Views, StatusHasNoLineOverAHundredColumns) {
   PeerStatus& peer = tunnel.peers[0];
   peer.name = std::string(kLongestName, 'p'), peer.group = "g", peer.inUse = false;
   peer.sentBytes = peer.receivedBytes = uint64_t{1} << 60, peer.retransmitted = 999'999'999'999;
+  peer.retransmitDelay = 85e12, peer.undelivered = 999'999'999'999;
   peer.flowCount = 999'999, peer.age = 9999h;
   SubflowStatus& s = peer.subflows[0];
   s.path = std::string(kLongestName, 'u'), s.srtt = 9999ms, s.queueDelay = 9999ms;
   s.deliveryRate = 1.2e9, s.sentBytes = s.receivedBytes = uint64_t{1} << 60;
   peer.subflows.push_back(s);
   peer.subflows[1].path = "[2001:db8:1111:2222:3333:4444:5555:6666]:65535";
-  peer.subflows[1].state = "validating";
+  peer.subflows[1].state = "failed", peer.subflows[1].down = 59min;
   const std::string text = statusText(statusJson(gateway, tunnel));
   std::istringstream lines(text);
   size_t widest = 0;

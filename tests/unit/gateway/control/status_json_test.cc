@@ -24,7 +24,7 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
   s.preference = {PathUse::kBackup, 3, 1, 625'000}, s.resting = s.suppressed = true;
   s.copies = 13, s.parities = 14, s.protectionBytes = 15, s.protectedPackets = 16, s.recovered = 17;
   s.decoded = 18, s.useless = 19, s.lossRate = 0.25, s.lossMetric = 0.5, s.burst = 1.5;
-  s.timeouts = 20;
+  s.timeouts = 20, s.blips = 22, s.down = 1500ms;
   EXPECT_EQ(
       subflowJson(s),
       json::parse(
@@ -34,7 +34,8 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
     "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ecn":"capable","ce_marks":12,"use":"backup","weight":3,"limit_bytes_per_s":625000,
     "resting":true,"suppressed":true,"mtu_bytes":1400,
     "copies":13,"parities":14,"protection_bytes":15,"protected_packets":16,"recovered_packets":17,
-    "decoded_packets":18,"useless_packets":19,"loss_estimate":0.25,"loss_metric":0.5,"burst_packets":1.5,"timeouts":20})"));
+    "decoded_packets":18,"useless_packets":19,"loss_estimate":0.25,"loss_metric":0.5,"burst_packets":1.5,"timeouts":20,
+    "blips":22,"down_s":1.5})"));
 }
 
 TEST(StatusJson, PeerCarriesEveryFigure) {
@@ -54,6 +55,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.streamsDone = 25;
   p.streamSentBytes = 26, p.streamReceivedBytes = 27, p.streamsReset = 28, p.streamsRefused = 29;
   p.streamsUnreachable = 30, p.streamsTimedOut = 31, p.streamsLimited = 32, p.streamsGone = 33;
+  p.retransmitDelay = 38.5, p.undelivered = 39;
   p.streamsForbidden = 34, p.streamsTurnedAway = 35, p.sentBytes = 36, p.receivedBytes = 37;
   EXPECT_EQ(peerJson(p),
             json::parse(R"({"name":"hub","pin":"sha256:x","up":true,"age_s":1.5,"key_epoch":2,
@@ -65,7 +67,8 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
     "order_memory_bytes":19,"decode_memory_bytes":20,"stream_count":21,"streams_held_bytes":22,"streams_opened":23,
     "streams_accepted":24,"streams_done":25,"streams_sent_bytes":26,"streams_received_bytes":27,"streams_reset":28,
     "streams_refused":29,"streams_unreachable":30,"streams_timed_out":31,"streams_limited":32,"streams_session_lost":33,
-     "streams_forbidden":34,"streams_rejected":35,"sent_bytes":36,"received_bytes":37,"group":"hubs","in_use":false})"));
+     "streams_forbidden":34,"streams_rejected":35,"sent_bytes":36,"received_bytes":37,"group":"hubs","in_use":false,
+     "retransmit_delay_ms":38.5,"undelivered":39})"));
 }
 
 TEST(StatusJson, FlowAndGateway) {

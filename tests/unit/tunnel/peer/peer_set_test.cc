@@ -105,9 +105,9 @@ TEST_F(PeerSetTest, PendingSessionsFollowThePeersOptions) {
   secrets.peer = {4};
   secrets.sessionId = 9;
   peers.onAccepted(secrets, now);
-  PeerOptions options = peer(4).options();
-  options.keepalive = 3s;
-  peer(4).setOptions(options, now);
+  PeerOptions changed = peer(4).options();
+  changed.keepalive = 3s;
+  peer(4).setOptions(changed, now);
   size_t pending = 0;
   peer(4).forEachSession([&](Session& session) {
     ++pending;

@@ -419,14 +419,20 @@ TEST_F(DataTrackerTest, AFlowListsItsUndeliveredPacketsInOrder) {
   EXPECT_EQ(listOf(flow), (List{0, 1, 3, 4}));
   dataTracker.onRecovered(all[0]);
   EXPECT_EQ(listOf(flow), (List{1, 3, 4}));
+  EXPECT_EQ(dataTracker.undelivered(), 0u);
   dataTracker.giveUp(all[4], Drop::kExpired);
+  EXPECT_EQ(dataTracker.undelivered(), 1u);
   EXPECT_EQ(listOf(flow), (List{1, 3}));
   dataTracker.onLost(all[1], now);
   EXPECT_EQ(listOf(flow), (List{1, 3})) << "lost is not delivered";
   dataTracker.giveUpRepairs(Drop::kPeerDown);
+  EXPECT_EQ(dataTracker.undelivered(), 2u);
   EXPECT_EQ(listOf(flow), (List{3}));
   dataTracker.onDelivered(all[3], true);
   EXPECT_EQ(listOf(flow), List{});
+  all.push_back(send());
+  dataTracker.giveUp(all.back(), Drop::kTooBig);
+  EXPECT_EQ(dataTracker.undelivered(), 2u) << "its sender is told, and sends smaller ones";
   for (UnitRef d : all) dataTracker.release(d);
   EXPECT_EQ(dataTracker.records(), 0u);
 }

@@ -175,10 +175,28 @@ TEST_F(PathManagerTest, TheOperatorHearsOfEveryState) {
   EXPECT_EQ(events(), (Kinds{Event::Kind::kSubflowUp}));
   EXPECT_FALSE(paths->onSendError(other, now)) << "nobody is there";
   EXPECT_TRUE(paths->onSendError(home, now));
+  now += 100ms;
+  EXPECT_LE(paths->nextDeadline(now), now);
+  paths->onTimer(now);
   EXPECT_EQ(events().back(), Event::Kind::kSubflowSuspect);
-  paths->close("a", now);
+  EXPECT_EQ(kept.all().back().ago, 100ms);
+  paths->onTimer(now + 50ms);
+  paths->close("a", now + 50ms);
   EXPECT_EQ(events().back(), Event::Kind::kSubflowFailed);
   EXPECT_EQ(events().size(), 3u);
+}
+
+TEST_F(PathManagerTest, OfABlipNobodyHears) {
+  Subflow& a = use("a", home);
+  PacketNumber pn = send(a, {});
+  EXPECT_TRUE(paths->onSendError(home, now));
+  now += 99ms;
+  paths->onTimer(now);
+  ack(a, pn, pn);
+  paths->settle(now);
+  EXPECT_TRUE(a.usable());
+  EXPECT_EQ(events(), (Kinds{Event::Kind::kSubflowUp}));
+  EXPECT_EQ(a.status(now).blips, 1u);
 }
 
 TEST_F(PathManagerTest, ControlFramesHearOfTheirFate) {

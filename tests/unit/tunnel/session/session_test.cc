@@ -173,12 +173,16 @@ TEST_F(SessionTest, ALostDatagramIsRepairedWhetherOrderedOrTimely) {
     offer(*edge, flow, 1000, {.sign = sign}, false);
     ASSERT_TRUE(carry(*edge, *hub, hubRoute));
     cut = false;
+    now += 5ms;
     for (int n = 0; n < 4; ++n) offer(*edge, flow, 1000, {.sign = sign}, false);
     run(200ms);
     EXPECT_EQ(hubEnd.delivered() - before, 5u);
     SessionStatus status;
     edge->fill(status, now);
     EXPECT_EQ(status.retransmitted, ++repaired);
+    EXPECT_GE(status.retransmitDelay, static_cast<double>(repaired) * 5);
+    EXPECT_LE(status.retransmitDelay, static_cast<double>(repaired) * 20) << "in milliseconds";
+    EXPECT_EQ(status.undelivered, 0u);
     EXPECT_EQ(hub->drops()[static_cast<size_t>(Drop::kDuplicate)], 0u);
   }
 }
@@ -193,6 +197,9 @@ TEST_F(SessionTest, ManyControlFramesAreSpreadOverDatagrams) {
   EXPECT_EQ(edge->drops()[static_cast<size_t>(Drop::kPeerDown)] +
                 edge->drops()[static_cast<size_t>(Drop::kExpired)],
             250u);
+  SessionStatus status;
+  edge->fill(status, now);
+  EXPECT_EQ(status.undelivered, 250u);
   cut = false;
   run(3s);
   ASSERT_TRUE(edge->anyUsable());

@@ -68,6 +68,94 @@ TEST_F(SubflowLifeTest, AShortSilenceMakesNoPathSuspectHoweverManyPtosItHas) {
   EXPECT_EQ(stateMachine.state(), State::kSuspect);
 }
 
+/// The path's peer is without the processor for moments.
+struct LateTest : SubflowLifeTest {
+  static constexpr Duration kShortPto = 2ms;
+
+  void SetUp() override { stateMachine.onProven(); }
+  /// Nothing is acknowledged for `silence`, and what was sent at its begin is acknowledged then.
+  /// Returns whether the path was suspect meanwhile.
+  bool beSilent(Duration silence, bool loses = false) {
+    Time began = now;
+    bool isSuspect = false;
+    while (now + kShortPto < began + silence) {
+      now += kShortPto;
+      if (!isSuspect) isSuspect = stateMachine.onPto(kShortPto, began, now);
+      stateMachine.onSent(now);
+    }
+    now = began + silence;
+    stateMachine.onLate(loses ? now - 1ms : began, now);
+    stateMachine.onAck(now - 1ms, true);
+    return isSuspect;
+  }
+};
+
+TEST_F(LateTest, AnAnswerThatWasOnlyLateMakesThePathSuspectLater) {
+  EXPECT_TRUE(beSilent(30ms));
+  EXPECT_FALSE(beSilent(30ms));
+  EXPECT_FALSE(beSilent(58ms));
+  EXPECT_TRUE(beSilent(64ms));
+  EXPECT_FALSE(beSilent(98ms)) << "but at most 100 ms";
+  EXPECT_EQ(stateMachine.blips(), 2u);
+}
+
+TEST_F(LateTest, AnOutageMakesNothingLate) {
+  EXPECT_TRUE(beSilent(30ms, true)) << "what was sent before it is lost";
+  EXPECT_TRUE(beSilent(30ms));
+  EXPECT_FALSE(beSilent(30ms));
+  now += SubflowStateMachine::kLateKept;
+  EXPECT_TRUE(beSilent(100ms));
+  EXPECT_TRUE(beSilent(30ms)) << "100 ms are an outage, even if nothing was lost";
+}
+
+TEST_F(LateTest, AMinuteLaterThePathIsSuspectAsSoonAsAnyOther) {
+  EXPECT_TRUE(beSilent(40ms));
+  now += SubflowStateMachine::kLateKept - 80ms;
+  EXPECT_FALSE(beSilent(40ms));
+  now += 80ms;
+  EXPECT_TRUE(beSilent(40ms));
+}
+
+TEST_F(LateTest, ASilenceIsToldAfterAHundredMilliseconds) {
+  Time began = now;
+  EXPECT_EQ(stateMachine.tellAt(), kNever);
+  now += 20ms;
+  ASSERT_FALSE(stateMachine.onPto(kShortPto, began, now));
+  ASSERT_TRUE(stateMachine.onPto(kShortPto, began, now));
+  EXPECT_EQ(stateMachine.tellAt(), began + 100ms);
+  EXPECT_TRUE(stateMachine.onAck(now, true));
+  EXPECT_TRUE(stateMachine.isAfterBlip());
+  EXPECT_EQ(stateMachine.blips(), 1u);
+
+  began = now;
+  now += 300ms;
+  ASSERT_FALSE(stateMachine.onPto(kPto, began, now));
+  ASSERT_TRUE(stateMachine.onPto(kPto, began, now));
+  EXPECT_EQ(stateMachine.tellAt(), now) << "at once, because it has lasted for that long";
+  stateMachine.setTold();
+  EXPECT_EQ(stateMachine.tellAt(), kNever) << "once";
+  EXPECT_TRUE(stateMachine.onAck(now, true));
+  EXPECT_FALSE(stateMachine.isAfterBlip());
+  EXPECT_EQ(stateMachine.blips(), 1u);
+}
+
+TEST_F(LateTest, IsDownSinceItLastAnswered) {
+  Time began = now;
+  now += 300ms;
+  EXPECT_EQ(stateMachine.down(now), 0ns);
+  stateMachine.onPto(kPto, began, now);
+  stateMachine.onPto(kPto, began, now);
+  EXPECT_EQ(stateMachine.down(now + 1s), 1300ms);
+  stateMachine.close(now + 2s);
+  EXPECT_EQ(stateMachine.down(now + 2s), 2300ms) << "its uplink is gone, too";
+  stateMachine.reopen();
+  EXPECT_EQ(stateMachine.down(now + 3s), 3300ms) << "and back, but the peer has not answered";
+  stateMachine.onProven();
+  EXPECT_EQ(stateMachine.down(now + 4s), 0ns);
+  stateMachine.close(now + 5s);
+  EXPECT_EQ(stateMachine.down(now + 6s), 1s);
+}
+
 TEST_F(SubflowLifeTest, AnAckBetweenThemBeginsAnew) {
   stateMachine.onProven();
   pto();
@@ -289,12 +377,12 @@ TEST_F(SubflowLifeTest, AClosedOneComesBackWhenItsNewRouteIsProven) {
   stateMachine.onProven();
   EXPECT_FALSE(stateMachine.reopen()) << "it is not closed";
   stateMachine.requestPing();
-  EXPECT_TRUE(stateMachine.close());
+  EXPECT_TRUE(stateMachine.close(now));
   EXPECT_FALSE(stateMachine.owesPing());
   EXPECT_FALSE(stateMachine.isUnproven()) << "there is no route";
   EXPECT_TRUE(stateMachine.reopen());
   EXPECT_TRUE(stateMachine.isUnproven());
-  EXPECT_FALSE(stateMachine.close()) << "it is still closed";
+  EXPECT_FALSE(stateMachine.close(now)) << "it is still closed";
   EXPECT_FALSE(stateMachine.isUnproven());
   EXPECT_TRUE(stateMachine.reopen());
   EXPECT_TRUE(stateMachine.onProven());
@@ -308,7 +396,7 @@ TEST_F(SubflowLifeTest, HasAnotherNameWhenItHasLongBeenSuspect) {
   EXPECT_STREQ(stateMachine.name(now + 11s), "failed");
   stateMachine.onAck(now, true);
   EXPECT_STREQ(stateMachine.name(now + 11s), "active");
-  stateMachine.close();
+  stateMachine.close(now);
   EXPECT_STREQ(stateMachine.name(now), "closed");
   stateMachine.reopen();
   EXPECT_STREQ(stateMachine.name(now), "validating") << "its uplink is back";
@@ -331,7 +419,7 @@ TEST_F(PtoTest, NeedsSomethingInFlightOnAnActivePath) {
   EXPECT_EQ(due(), kNever);
   flight.push(1000, true, now);
   EXPECT_EQ(due(), now + kPto);
-  stateMachine.close();
+  stateMachine.close(now);
   EXPECT_EQ(due(), kNever);
 }
 

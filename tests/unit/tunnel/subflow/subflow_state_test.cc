@@ -11,7 +11,7 @@ constexpr Duration kPto = 50ms;
 const Time kStart = Time{} + 1s;
 
 TEST(SuspectState, ProbesAtOnceAndQuicklyAtFirst) {
-  Suspect suspect(kPto, kStart);
+  Suspect suspect(kPto, kStart, kStart);
   EXPECT_EQ(suspect.probeAt, kStart);
   for (int i = 1; i <= Suspect::kQuickProbes; ++i) {
     suspect.onProbe(suspect.probeAt);
@@ -20,7 +20,7 @@ TEST(SuspectState, ProbesAtOnceAndQuicklyAtFirst) {
 }
 
 TEST(SuspectState, ThePausesGrowByHalfUpToTheLongest) {
-  Suspect suspect(kPto, kStart);
+  Suspect suspect(kPto, kStart, kStart);
   for (int i = 0; i < Suspect::kQuickProbes; ++i) suspect.onProbe(suspect.probeAt);
   for (Duration pause : {Duration(75ms), Duration(112500us), Duration(168750us), Duration(253125us),
                          Duration(379687500ns), Duration(569531250ns), Duration(854296875ns),
@@ -32,7 +32,7 @@ TEST(SuspectState, ThePausesGrowByHalfUpToTheLongest) {
 }
 
 TEST(SuspectState, HastenedTheNextProbeGoesAPtoAfterTheLast) {
-  Suspect suspect(kPto, kStart);
+  Suspect suspect(kPto, kStart, kStart);
   suspect.hasten(kPto, kStart + 1ms);
   EXPECT_EQ(suspect.probeAt, kStart + 1ms) << "none has gone";
   for (int i = 0; i < 20; ++i) suspect.onProbe(suspect.probeAt);
@@ -44,7 +44,7 @@ TEST(SuspectState, HastenedTheNextProbeGoesAPtoAfterTheLast) {
 }
 
 TEST(SuspectState, AfterASecondWhatIsKnownIsStaleAndAfterTenThePathHasFailed) {
-  Suspect suspect(kPto, kStart);
+  Suspect suspect(kPto, kStart, kStart);
   EXPECT_FALSE(suspect.isStale(kStart + 1s));
   EXPECT_TRUE(suspect.isStale(kStart + 1s + 1ns));
   EXPECT_FALSE(suspect.hasFailed(kStart + 10s));
