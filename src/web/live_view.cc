@@ -152,15 +152,26 @@ Json LiveView::peerRow(const Json& peer) const {
 Json LiveView::pathRow(const Json& peer, const Json& path) const {
   Json row;
   copy(row, path,
-       {kKeyOf<&SubflowStatus::id>, kKeyOf<&SubflowStatus::path>, kKeyOf<&SubflowStatus::uplink>,
-        kKeyOf<&SubflowStatus::local>, kKeyOf<&SubflowStatus::remote>,
-        kKeyOf<&SubflowStatus::observed>, kKeyOf<&SubflowStatus::state>, kKeyOf<&SubflowStatus::down>,
-        kKeyOf<&SubflowStatus::srtt>, kKeyOf<&SubflowStatus::minRtt>,
-        kKeyOf<&SubflowStatus::queueDelay>, kKeyOf<&SubflowStatus::mtu>,
-        kKeyOf<&SubflowStatus::resting>, kKeyOf<&SubflowStatus::suppressed>,
-        kKeyOf<&SendCounts::sentPackets>, kKeyOf<&SendCounts::sentBytes>,
-        kKeyOf<&ReceiveCounts::receivedBytes>, kKeyOf<&SendCounts::lostPackets>,
-        kKeyOf<&ProtectionCounts::recovered>, "use"});
+       {kKeyOf<&SubflowStatus::id>,
+        kKeyOf<&SubflowStatus::path>,
+        kKeyOf<&SubflowStatus::uplink>,
+        kKeyOf<&SubflowStatus::local>,
+        kKeyOf<&SubflowStatus::remote>,
+        kKeyOf<&SubflowStatus::observed>,
+        kKeyOf<&SubflowStatus::state>,
+        kKeyOf<&SubflowStatus::down>,
+        kKeyOf<&SubflowStatus::srtt>,
+        kKeyOf<&SubflowStatus::minRtt>,
+        kKeyOf<&SubflowStatus::queueDelay>,
+        kKeyOf<&SubflowStatus::mtu>,
+        kKeyOf<&SubflowStatus::resting>,
+        kKeyOf<&SubflowStatus::suppressed>,
+        kKeyOf<&SendCounts::sentPackets>,
+        kKeyOf<&SendCounts::sentBytes>,
+        kKeyOf<&ReceiveCounts::receivedBytes>,
+        kKeyOf<&SendCounts::lostPackets>,
+        kKeyOf<&ProtectionCounts::recovered>,
+        "use"});
   row["peer"] = peerKey(peer);
   std::string key = pathKey(peer, path);
   Growth now = growthOf(looks_, key, kRateSeconds), minute = growthOf(looks_, key, kLossSeconds);

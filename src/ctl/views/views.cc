@@ -286,8 +286,7 @@ std::string statusText(const nlohmann::json& answer) {
   return "braidd " + cell<&GatewayStatus::version>(gateway) + ", up " +
          cell<&GatewayStatus::uptime>(gateway) + ", device " +
          cell<&GatewayStatus::device>(gateway) + "\n\n" + fewPeersText(answer) + "\n" +
-         fewPathsText(answer) + lossesText(answer) + fewUplinksText(gateway) +
-         portalsText(gateway);
+         fewPathsText(answer) + lossesText(answer) + fewUplinksText(gateway) + portalsText(gateway);
 }
 
 namespace {

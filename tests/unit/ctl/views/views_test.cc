@@ -39,11 +39,12 @@ TunnelStatus exampleTunnel() {
 }
 
 TEST(Views, Paths) {
-  EXPECT_EQ(pathsText(pathsJson(exampleTunnel())),
-            "PEER  ID  PATH  REMOTE          SEEN AS             STATE       RTT  MIN RTT    QUEUE "
-            "   LOST  ECN       WINDOW  IN FLIGHT         RATE     SENT  RECEIVED  TIMEOUTS   MTU\n"
-            "hub    0  wifi  192.0.2.1:4433  198.51.100.9:40001  active  12.5 ms  10.0 ms  2.50 ms "
-            " 1.50 %  capable  65.5 kB        0 B  93.2 Mbit/s  3.00 kB       0 B         6  1500\n");
+  EXPECT_EQ(
+      pathsText(pathsJson(exampleTunnel())),
+      "PEER  ID  PATH  REMOTE          SEEN AS             STATE       RTT  MIN RTT    QUEUE "
+      "   LOST  ECN       WINDOW  IN FLIGHT         RATE     SENT  RECEIVED  TIMEOUTS   MTU\n"
+      "hub    0  wifi  192.0.2.1:4433  198.51.100.9:40001  active  12.5 ms  10.0 ms  2.50 ms "
+      " 1.50 %  capable  65.5 kB        0 B  93.2 Mbit/s  3.00 kB       0 B         6  1500\n");
 }
 
 TEST(Views, Peers) {
