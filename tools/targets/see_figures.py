@@ -368,8 +368,8 @@ def _rate(end):
     return told, {way: (after[way] - before[way]) / (ended - began) for way in told}
 
 
-@target("see.1", "figures of page, command line, JSON and metrics that differ by more than 2 % from those of an outside "
-        f"observer (counters of network devices less headers, bytes of programs) over {SECONDS} s, in at least "
+@target("see.1", "figures of page, command line, JSON and metrics that differ by more than 2 % from those of an "
+        f"outside observer (counters of network devices less headers, bytes of programs) over {SECONDS} s, in at least "
         f"{LEAST_SITUATIONS} situations: kind of traffic, direction, end, state of paths", "figures", at_most=0,
         programs=[*PROGRAMS, "braid-web"])
 def figures():

@@ -116,9 +116,10 @@ Duration confirmationTime(const std::string& within, bool asks) {
 void waitForConfirmation(const EdgePlan& plan, Duration limit, UserTerminal& terminal) {
   if (!takeAFamily(plan.answer.networks) || limit == 0s) return;
   std::string within = durationText(limit);
-  if (terminal.askYesWithin("All traffic now goes through the tunnel. Is this machine still "
-                            "reached? Without a yes within " +
-                                within + ", everything is taken back. [y/N] ",
+  if (terminal.askYesWithin("All traffic now goes through the tunnel. Without a yes within " +
+                                within +
+                                ", everything is taken back.\n"
+                                "Is this machine still reached? [y/N] ",
                             limit))
     return;
   throw std::runtime_error(

@@ -52,7 +52,7 @@ void invite(const InviteOptions& options, const std::string& socket, bool json, 
   }
   out << line << '\n';
   err << "Good for one gateway, until " << formatUtc(invitation->expires)
-      << ". At that gateway run 'braidctl join' and paste the line: it is a secret.\n";
+      << ".\nAt that gateway run 'braidctl join' and paste the line: it is a secret.\n";
   std::string note =
       answer.value("note", nlohmann::json()).is_string() ? textOf(answer, "note") : "";
   if (!note.empty()) err << "Note: " << note << "\n";
