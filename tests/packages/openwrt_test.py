@@ -101,6 +101,7 @@ config peer
     list prefix '10.99.0.1/32'
 
 config tunnel
+    option tell_names 'off'
     option controller 'amp'
     option initial_window '10'
     option scheduler 'weighted'
