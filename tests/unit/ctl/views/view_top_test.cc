@@ -121,7 +121,7 @@ TEST(Top, ADaemonThatStartedAgainHasNoRateUntilItsSecondAnswer) {
   EXPECT_THAT(shown(screen, TopView::kPaths), Not(HasSubstr("bit/s")));
   screen.add(look(1.5, 250, 100, 7));
   EXPECT_THAT(shown(screen, TopView::kPaths), HasSubstr("1.00 kbit/s"));
-  EXPECT_THAT(shown(screen, TopView::kPaths), HasSubstr("7.0 %"));
+  EXPECT_THAT(shown(screen, TopView::kPaths), HasSubstr("7.00 %"));
 }
 
 TEST(Top, TakesAnyAnswer) {

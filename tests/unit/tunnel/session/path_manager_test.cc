@@ -188,7 +188,7 @@ TEST_F(PathManagerTest, TheOperatorHearsOfEveryState) {
 
 TEST_F(PathManagerTest, OfABlipNobodyHears) {
   Subflow& a = use("a", home);
-  PacketNumber pn = send(a, {});
+  PacketNumber pn = ping(a);
   EXPECT_TRUE(paths->onSendError(home, now));
   now += 99ms;
   paths->onTimer(now);
