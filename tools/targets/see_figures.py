@@ -22,6 +22,7 @@ from .streams import streams, wait_taking
 
 LINKS = [Link("wifi", 20, 10), Link("lte", 10, 25)]
 SECONDS, SETTLE = 10, 3  # of a measurement, and of its traffic before
+STEADY = 1.5  # after a change: the moments between which `top` looks are known to a tenth of a second
 TOLERANCE, LEAST_SITUATIONS = 0.02, 30
 TRIFLE = 20_000  # bytes of a measurement that ARP, keepalives and headers of streams' connections may be
 PORT, WEB_PORT = 7300, 9380
@@ -312,6 +313,7 @@ def _compare(ends, start, flows, is_stream, change):
         watcher.start()
     time.sleep(SECONDS / 4)
     change()
+    time.sleep(STEADY)
     rates = _rates(ends, until)
     for watcher in watchers:
         watcher.join()

@@ -25,8 +25,9 @@ uint64_t growth(const Json& now, const Json& before, const char* key) {
   return b >= a ? b - a : b;
 }
 
+// `before`: null of what began since then, and counts from 0.
 std::string rateSince(const Json& now, const Json& before, const char* key, double seconds) {
-  if (seconds <= 0 || before.is_null()) return "-";
+  if (seconds <= 0) return "-";
   return formatRate(static_cast<double>(growth(now, before, key)) / seconds);
 }
 

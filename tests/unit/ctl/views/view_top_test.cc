@@ -114,6 +114,15 @@ TEST(Top, ACounterThatBeganAnewIsNoHugeRate) {
   EXPECT_THAT(shown(screen, TopView::kPaths), HasSubstr("1.00 kbit/s"));
 }
 
+TEST(Top, ANewPathHasTheRateOfWhatItCarriedSinceItBegan) {
+  TopScreen screen;
+  TopLook before = look(1, 1'000'000);
+  before.status["peers"][0]["subflows"][0]["id"] = 7;
+  screen.add(before);
+  screen.add(look(2, 125));
+  EXPECT_THAT(shown(screen, TopView::kPaths), HasSubstr("1.00 kbit/s  2.00 kbit/s"));
+}
+
 TEST(Top, ADaemonThatStartedAgainHasNoRateUntilItsSecondAnswer) {
   TopScreen screen;
   for (int i = 0; i < 3; ++i) screen.add(look(1000 + i, 1'000'000, 1000, 100));
