@@ -213,15 +213,15 @@ def _paths_seen(end):
 
 
 def _watch(end, until, rows):
-    """Looks at the page each second, and adds (time, rate, bytes seen) for both directions to `rows`."""
+    """Looks at the page each second, and adds (direction, rate, time, bytes seen) for both directions to `rows`."""
     while time.monotonic() < until:
         before = _paths_seen(end)
         page = json.loads(end.fetch("api/live"))
         now = time.time()
         for way, key in (("sent", "up_bytes_per_s"), ("received", "down_bytes_per_s")):
             rates = [path[key] for path in page["paths"]]
-            if rates and None not in rates:
-                rows.append((way, page["at_unix_s"], sum(rates), now, before[way]))
+            known = rates and None not in rates  # of a path that is new, the page tells none yet
+            rows.append((way, sum(rates) if known else None, now, before[way]))
         time.sleep(max(0, 1 - (time.time() - now)))
 
 
@@ -341,7 +341,7 @@ def _compare(ends, start, flows, is_stream, change):
             told, real = (sum(each[i][way] for each in rates[end]) / len(rates[end]) for i in (0, 1))
             claim(f"top, all paths, {way}, bytes/s", told, real, real)
             rows = [row[1:] for row in pages[end] if row[0] == way]
-            spans = [(rate, (d - b) / (t - s)) for (_, _, s, b), (_, rate, t, d) in zip(rows, rows[2:])]
+            spans = [(rate, (d - b) / (t - s)) for (_, s, b), (rate, t, d) in zip(rows, rows[2:]) if rate is not None]
             told, real = (sum(span[i] for span in spans) / max(len(spans), 1) for i in (0, 1))
             claim(f"page, all paths, {way}, bytes/s", told, real, real)
     return wrong, compared
