@@ -83,7 +83,10 @@ class Typing(unittest.TestCase):
                 ("The invitation, as 'braidctl invite' printed it (it is not shown): ", LINE),
                 ("Networks behind this gateway (none: only this machine) [192.168.10.0/24]: ", ""),
                 ("Do you want to continue? [Y/n] ", ""), ("Shall the edges reach each other's networks? [y/N] ", ""),
-                ("All traffic now goes through the tunnel. Is this machine still reached? [y/N] ", "y"),
+                ("Name of the uplink host0 [host0]: ", ""),
+                ("Is host0 paid for by volume? Then it carries only what the others cannot. [y/N] ", ""),
+                ("Everything will go through the tunnel. Go on? [Y/n] ", ""),
+                ("Is this machine still reached? [y/N] ", "y"),
                 ("0% [Working] ", None), ("uplinks: host0, wan1", None), ("", None)):
             with self.subTest(prompt):
                 self.assertEqual(answer(prompt), reply)

@@ -34,12 +34,12 @@ EXPLAINED = []
 
 
 def answer_with(invitation):
-    """What a newcomer types at a question: Enter, `y` where the tunnel takes everything, the invitation."""
+    """What a newcomer types at a question: the invitation, `y` where `join` asks if all still works, else Enter."""
 
     def answer(prompt):
         if prompt.startswith("The invitation") and prompt.endswith(": "):
             return invitation
-        if re.search(r"through the tunnel.*\[y/N\] $", prompt):
+        if prompt.startswith("Is this machine still reached?"):
             return "y"
         return "" if re.search(r"(\[[Yy]/[Nn]\]|\]:) $", prompt) else None
 
