@@ -7,25 +7,13 @@
 #include <utility>
 
 #include "ctl/client/service.h"
+#include "ctl/views/format.h"
 #include "gateway/config/units.h"
 
 namespace braid {
 namespace {
 
 constexpr int kError = 3, kWarning = 4, kInformation = 6;  // syslog(3)
-
-// Control characters of foreign text must not reach a terminal.
-std::string printed(std::string_view text) {
-  std::string out(text);
-  std::ranges::replace_if(
-      out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return out;
-}
-
-std::string textOf(const nlohmann::json& entry, const char* key) {
-  const auto found = entry.is_object() ? entry.find(key) : entry.end();
-  return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 std::string_view takeLine(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
@@ -45,7 +33,7 @@ std::optional<LogLine> daemonLine(std::string_view text) {
   constexpr size_t kTime = std::string_view("2026-11-30 02:16:15.123").size();
   for (const auto& [word, priority] : kLevels)
     if (text.find(word) == kTime)
-      return LogLine{priority, printed(text.substr(kTime + word.size()))};
+      return LogLine{priority, printable(text.substr(kTime + word.size()))};
   return std::nullopt;
 }
 
@@ -55,11 +43,11 @@ std::vector<LogLine> parseJournal(std::string_view output) {
   std::vector<LogLine> lines;
   while (!output.empty()) {
     const auto entry = nlohmann::json::parse(takeLine(output), nullptr, false);
-    const std::string text = textOf(entry, "MESSAGE");
-    const auto priority = parseNumber(textOf(entry, "PRIORITY"));
+    const std::string text = wordOf(entry, "MESSAGE");
+    const auto priority = parseNumber(wordOf(entry, "PRIORITY"));
     if (!text.empty())
-      lines.push_back(
-          {priority && *priority < 8 ? static_cast<int>(*priority) : kInformation, printed(text)});
+      lines.push_back({priority && *priority < 8 ? static_cast<int>(*priority) : kInformation,
+                       printable(text)});
   }
   return lines;
 }
@@ -78,7 +66,7 @@ std::vector<LogLine> parseLogread(std::string_view output) {
     if (auto told = daemonLine(text); told && (writer == "sh" || writer == "braidd"))
       lines.push_back(*told);
     else if (writer == "braid")
-      lines.push_back({line.find(" daemon.err ") < end ? kError : kInformation, printed(text)});
+      lines.push_back({line.find(" daemon.err ") < end ? kError : kInformation, printable(text)});
   }
   return lines;
 }

@@ -5,7 +5,7 @@
 #include "ctl/client/client.h"
 #include "ctl/doctor/doctor.h"
 #include "gateway/join/address_plan.h"
-#include "gateway/uplinks/uplink.h"
+#include "gateway/uplinks/uplink_decision.h"
 #include "host/system.h"
 
 namespace braid {

@@ -13,7 +13,7 @@
 #include "ctl/join/other_tunnels.h"
 #include "ctl/views/format.h"
 #include "gateway/join/address_plan.h"
-#include "gateway/uplinks/uplink.h"
+#include "gateway/uplinks/uplink_decision.h"
 #include "host/linux/link_resolver.h"
 #include "host/linux/loop.h"
 #include "host/linux/sockaddr.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ctl/doctor/doctor.h"
-#include "gateway/uplinks/uplink.h"
+#include "gateway/uplinks/uplink_decision.h"
 #include "host/linux/netlink.h"
 #include "host/system.h"
 

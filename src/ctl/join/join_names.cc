@@ -7,7 +7,7 @@
 
 #include "ctl/client/service.h"
 #include "gateway/join/invitation.h"
-#include "gateway/uplinks/uplink.h"
+#include "gateway/uplinks/uplink_decision.h"
 #include "host/linux/link_resolver.h"
 #include "host/linux/loop.h"
 #include "host/linux/netlink_monitor.h"

@@ -42,12 +42,11 @@ LoadSample loadSample(const nlohmann::json& answer, const std::string& path,
     bool isMeant =
         path.empty() ? std::find(left.begin(), left.end(), name) == left.end() : name == path;
     if (!isMeant) continue;
-    out.active += textOf(s, kKeyOf<&SubflowStatus::state>) == "active";
+    out.open += textOf(s, kKeyOf<&SubflowStatus::state>) != "closed";
     out.delivered += countOf(s, kKeyOf<&SubflowStatus::deliveredBytes>);
     out.sentBytes += countOf(s, kKeyOf<&SendCounts::sentBytes>);
     out.sentPackets += countOf(s, kKeyOf<&SendCounts::sentPackets>);
-    uint64_t lost = countOf(s, kKeyOf<&SendCounts::lostPackets>);
-    out.lostPackets += lost - std::min(lost, countOf(s, kKeyOf<&SendCounts::spuriousLosses>));
+    out.lostPackets += lostPackets(s);
     out.srttMs = std::max(out.srttMs, known(numberOf(s, kKeyOf<&SubflowStatus::srtt>)));
     out.leastRttMs = std::max(out.leastRttMs, known(numberOf(s, kKeyOf<&SubflowStatus::minRtt>)));
   }
@@ -57,10 +56,10 @@ LoadSample loadSample(const nlohmann::json& answer, const std::string& path,
 nlohmann::json loadResult(std::span<const LoadSample> samples, size_t ended) {
   nlohmann::json out{{"bytes_per_s", nullptr},   {"loss", nullptr}, {"idle_rtt_ms", nullptr},
                      {"loaded_rtt_ms", nullptr}, {"sent_bytes", 0}, {"seconds", 0}};
-  // A subflow that ends meanwhile: its uplink went down, or reached its cap.
+  // A subflow ends meanwhile when its uplink is down, or has reached its cap.
   const auto gone =
       std::ranges::adjacent_find(samples, [](const LoadSample& a, const LoadSample& b) {
-        return b.active < a.active || b.sentBytes < a.sentBytes;
+        return b.open < a.open || b.sentBytes < a.sentBytes;
       });
   if (gone != samples.end()) {
     samples = samples.first(static_cast<size_t>(gone - samples.begin()) + 1);

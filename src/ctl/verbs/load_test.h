@@ -12,8 +12,8 @@ namespace braid {
 
 /// One path, or all paths of the test together, at one time: sums over its subflows.
 struct LoadSample {
-  double at = 0;        ///< seconds, by any clock
-  unsigned active = 0;  ///< subflows that carry
+  double at = 0;      ///< seconds, by any clock
+  unsigned open = 0;  ///< subflows that have a route
   uint64_t delivered = 0, sentBytes = 0;
   uint64_t sentPackets = 0, lostPackets = 0;
   double srttMs = 0, leastRttMs = 0;  ///< of the slowest subflow; 0: unknown

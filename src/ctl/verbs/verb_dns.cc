@@ -11,7 +11,7 @@
 #include "ctl/verbs/verbs.h"
 #include "ctl/views/format.h"
 #include "gateway/config/config.h"
-#include "gateway/uplinks/uplink.h"
+#include "gateway/uplinks/uplink_decision.h"
 #include "host/linux/link_resolvers.h"
 #include "host/linux/loop.h"
 #include "host/linux/netlink_monitor.h"

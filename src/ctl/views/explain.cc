@@ -35,12 +35,8 @@ std::vector<Json> stepsOf(const Json& answer, double since, double until) {
   return steps;
 }
 
-uint64_t lostIn(const Json& step) {
-  uint64_t lost = countOf(step, kKeyOf<&SendCounts::lostPackets>);
-  return lost - std::min(lost, countOf(step, kKeyOf<&SendCounts::spuriousLosses>));
-}
 uint64_t recoveredIn(const Json& step) {
-  return std::min(lostIn(step), countOf(step, kKeyOf<&ProtectionCounts::recovered>));
+  return std::min(lostPackets(step), countOf(step, kKeyOf<&ProtectionCounts::recovered>));
 }
 
 struct Path {
@@ -105,7 +101,7 @@ void findInSteps(Path& path) {
   }
   for (const Json& s : path.steps) {
     double end = numberOf(s, kKeyOf<&PathStep::until>);
-    uint64_t sent = countOf(s, kKeyOf<&SendCounts::sentPackets>), lost = lostIn(s);
+    uint64_t sent = countOf(s, kKeyOf<&SendCounts::sentPackets>), lost = lostPackets(s);
     if (lost >= kFewLosses && static_cast<double>(lost) >= kBadLoss * static_cast<double>(sent)) {
       extend(path.troubles, "loss", end);
       count(path.troubles.back(), "packets", sent);
@@ -142,7 +138,7 @@ Json pathJson(const Path& path) {
   for (const Json& s : path.steps) {
     blips += countOf(s, kKeyOf<&SendCounts::blips>);
     sent += countOf(s, kKeyOf<&SendCounts::sentPackets>);
-    lost += lostIn(s);
+    lost += lostPackets(s);
     recovered += recoveredIn(s);
     out += countOf(s, kKeyOf<&SendCounts::sentBytes>);
     in += countOf(s, kKeyOf<&ReceiveCounts::receivedBytes>);

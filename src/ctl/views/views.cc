@@ -98,6 +98,11 @@ std::string pathName(const nlohmann::json& subflow) {
   return textOf(subflow, kKeyOf<&SubflowStatus::path>);
 }
 
+uint64_t lostPackets(const nlohmann::json& counters) {
+  const uint64_t lost = countOf(counters, kKeyOf<&SendCounts::lostPackets>);
+  return lost - std::min(lost, countOf(counters, kKeyOf<&SendCounts::spuriousLosses>));
+}
+
 std::string pathState(const nlohmann::json& subflow) {
   const double down = numberOf(subflow, kKeyOf<&SubflowStatus::down>, 0);
   if (down <= 0) return cell<&SubflowStatus::state>(subflow);
@@ -131,12 +136,6 @@ std::string verboseStatusText(const nlohmann::json& answer) {
 
 namespace {
 
-// Packets lost on a path; those that were only late are not among them.
-uint64_t lostOn(const nlohmann::json& subflow) {
-  const uint64_t lost = countOf(subflow, kKeyOf<&SubflowStatus::lostPackets>);
-  return lost - std::min(lost, countOf(subflow, kKeyOf<&SubflowStatus::spuriousLosses>));
-}
-
 // What was measured of a path. Of one that does not work that is of the past, and shows as "-".
 struct Measured {
   explicit Measured(const nlohmann::json& s) {
@@ -144,7 +143,7 @@ struct Measured {
     rtt = cell<&SubflowStatus::srtt>(s);
     minRtt = cell<&SubflowStatus::minRtt>(s);
     queue = cell<&SubflowStatus::queueDelay>(s);
-    lost = formatShare(lostOn(s), countOf(s, kKeyOf<&SubflowStatus::sentPackets>));
+    lost = formatShare(lostPackets(s), countOf(s, kKeyOf<&SubflowStatus::sentPackets>));
     rate = cell<&SubflowStatus::deliveryRate>(s);
   }
   std::string rtt = "-", minRtt = "-", queue = "-", lost = "-", rate = "-";
@@ -245,7 +244,7 @@ std::string lossesText(const nlohmann::json& answer) {
     uint64_t sent = 0, lost = 0, repaired = 0;
     for (const auto& s : listOf(peer, "subflows")) {
       sent += countOf(s, kKeyOf<&SubflowStatus::sentPackets>);
-      lost += lostOn(s);
+      lost += lostPackets(s);
       repaired += countOf(s, kKeyOf<&SubflowStatus::recovered>);
     }
     table.add({cell<&PeerStatus::name>(peer),

@@ -12,6 +12,9 @@ namespace braid {
 
 /// The name of a path: "wifi", or the peer's address and port where the peer tells no name.
 std::string pathName(const nlohmann::json& subflow);
+/// Packets lost on a path, by the counters of a subflow or of a step of the history. Those that
+/// were only late are not among them.
+uint64_t lostPackets(const nlohmann::json& counters);
 /// The state of a path for people: "down for 15 s" of one that does not answer or lost its uplink,
 /// else the daemon's word.
 std::string pathState(const nlohmann::json& subflow);

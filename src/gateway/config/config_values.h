@@ -21,11 +21,11 @@ std::optional<std::string> readFileName(const ConfigValue& value, ConfigDiagnost
 std::optional<std::vector<Address>> readAddressPair(const ConfigValue& value,
                                                     ConfigDiagnostics& out);
 void readUplinkGateway(const ConfigValue& value, UplinkConfig& uplink, ConfigDiagnostics& out);
-/// Bytes that a metered uplink may carry in a period.
-/// Bytes of `metered.cap`. A smaller cap would be little more than the reserve that is kept free
-/// (UplinkMeter::reserve()).
+/// Bounds of `metered.cap`, in bytes. A smaller cap would be little more than the reserve that is
+/// kept free (UplinkMeter::reserve()).
 inline constexpr uint64_t kSmallestCap = 10'000'000;
 inline constexpr uint64_t kLargestCap = 1'000'000'000'000'000;
+/// Bytes that a metered uplink may carry in a period.
 std::optional<uint64_t> readCap(const ConfigValue& value, ConfigDiagnostics& out);
 std::optional<Pin> readPeerPin(const ConfigValue& value, ConfigDiagnostics& out);
 void readPeerEndpoints(const ConfigValue& value, PeerConfig& peer, ConfigDiagnostics& out);

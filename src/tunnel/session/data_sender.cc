@@ -53,6 +53,12 @@ void DataSender::addRepair(DatagramBuilder& build, UnitRef unit, Time now) {
   counts_.retransmitDelay += toMilliseconds(now - unit->firstSent);
 }
 
+OutboundCounts DataSender::counts() const {
+  OutboundCounts out = counts_;
+  out.undelivered = dataTracker_.undelivered();
+  return out;
+}
+
 // ---- new data
 
 DataSender::Outcome DataSender::pollNew(Datagram& out, Time now) {

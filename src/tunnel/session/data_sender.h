@@ -80,7 +80,7 @@ class DataSender {
   Time nextDeadline(Time now) const;
   /// Packets that were dropped here, since the session began.
   const DropCounts& drops() const { return drops_; }
-  const OutboundCounts& counts() const { return counts_; }
+  OutboundCounts counts() const;
 
  private:
   Outcome offerNew(Datagram& out, Time now);

@@ -280,7 +280,6 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
   status.version = version_;
   paths_.fill(status, now);
   static_cast<OutboundCounts&>(status) = data_.counts();
-  status.undelivered = dataTracker_.undelivered();
   static_cast<InboundCounts&>(status) = inbound_.packets().counts();
   status.heldPackets = inbound_.packets().heldPackets();
   status.heldBytes = inbound_.packets().heldBytes();

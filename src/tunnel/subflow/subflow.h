@@ -203,9 +203,9 @@ class Subflow {
   SequenceGuard statusWord_, preferenceWord_;  ///< for the peer's frames
   SubflowReceiver receiver_;
   SubflowSender sender_;
-  std::string peerName_;
-  Endpoint
-      observed_;  ///< this side's address and port as the peer sees them; of no family: not told
+  std::string peerName_;  ///< what the peer calls its uplink; empty: it has told none
+  /// This side's address and port as the peer sees them; of no family: the peer has told none.
+  Endpoint observed_;
 };
 
 /// Owns the subflows of a session. A subflow stays until the session ends: a closed one keeps its

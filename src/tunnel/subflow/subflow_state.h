@@ -182,7 +182,7 @@ class SubflowStateMachine {
   /// probes were lost: a gateway may be without the processor for this long. On a path that was
   /// late (onLate()) it is twice as long as that took, and at most kBlip, for kLateKept.
   static constexpr Duration kSuspectSilence = 20ms;
-  /// Chosen: who was too busy to answer is likely to be so again within a minute.
+  /// Chosen: a machine that was too busy to answer is likely to be so again within a minute.
   static constexpr Duration kLateKept = 60s;
 
   State state() const { return static_cast<State>(state_.index()); }

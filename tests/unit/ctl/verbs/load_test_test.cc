@@ -52,7 +52,7 @@ TEST(LoadTest, APathThatEndsMeanwhileHasTheRateUntilThen) {
   std::vector<LoadSample> samples;
   for (unsigned i = 0; i <= 10; ++i)
     samples.push_back({.at = 1.0 * i,
-                       .active = 1,
+                       .open = 1,
                        .delivered = 100'000u * i,
                        .sentBytes = 110'000u * i,
                        .sentPackets = 100u * i});
