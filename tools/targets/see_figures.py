@@ -5,9 +5,12 @@ A path's figures are UDP payload: its device counts headers of IP and UDP beside
 as the TUN or TAP device counts them, and bytes of streams, as the programs have them.
 """
 
+import bisect
+import collections
 import contextlib
 import dataclasses
 import json
+import multiprocessing
 import re
 import socket
 import threading
@@ -22,7 +25,8 @@ from .streams import streams, wait_taking
 
 LINKS = [Link("wifi", 20, 10), Link("lte", 10, 25)]
 SECONDS, SETTLE = 10, 3  # of a measurement, and of its traffic before
-STEADY = 1.5  # after a change: the moments between which `top` looks are known to a tenth of a second
+STEADY = 1.5  # after a change: when `top` and the page look is known to some hundredths of a second
+EVERY, PAGE_SECONDS = 0.02, 2  # between two readings of the counters; over which the page tells rates
 TOLERANCE, LEAST_SITUATIONS = 0.02, 30
 TRIFLE = 20_000  # bytes of a measurement that ARP, keepalives and headers of streams' connections may be
 PORT, WEB_PORT = 7300, 9380
@@ -42,8 +46,6 @@ class Transfer:
     """A TCP connection that is always full, or datagrams at a constant rate, between the client and the server."""
 
     def __init__(self, lab, up, kind="tcp", v6=False):
-        self.received = 0
-        self._ended = threading.Event()
         family = socket.AF_INET6 if v6 else socket.AF_INET
         far, near = lab.server_addresses()[v6], lab.sites[0].client_address[v6]
         if lab.mode == "tap":
@@ -70,51 +72,97 @@ class Transfer:
                 if not up:
                     source, sink = sink, source
             for each in (source, sink):
-                each.settimeout(0.5)
+                each.settimeout(None)
+            # In processes of their own: what this one does must not be seen in the traffic.
+            context = multiprocessing.get_context("fork")
+            self._received = context.Value("Q", 0)
+            self._processes = [context.Process(target=_receive, args=(sink, self._received), daemon=True),
+                               context.Process(target=_pace if kind == "datagrams" else _fill, args=(source,),
+                                               daemon=True)]
+            for process in self._processes:
+                process.start()
             self._sockets = stack.pop_all()
-        self._threads = [threading.Thread(target=self._receive, args=(sink,)),
-                         threading.Thread(target=self._pace if kind == "datagrams" else self._fill, args=(source,))]
-        for thread in self._threads:
-            thread.start()
+
+    @property
+    def received(self):
+        """Bytes that the receiver has read."""
+        return self._received.value
 
     def end(self):
-        self._ended.set()
-        for thread in self._threads:
-            thread.join(5)
+        for process in self._processes:
+            process.kill()
+            process.join()
         self._sockets.close()
 
-    def _receive(self, handle):
-        while not self._ended.is_set():
-            with contextlib.suppress(TimeoutError, ConnectionRefusedError):
-                self.received += len(handle.recv(1 << 16))
 
-    def _fill(self, handle):
-        data = bytes(1 << 14)
-        while not self._ended.is_set():
-            with contextlib.suppress(TimeoutError):
-                handle.send(data)
+def _receive(handle, received):
+    while True:
+        with contextlib.suppress(ConnectionRefusedError):
+            received.value += len(handle.recv(1 << 16))
 
-    def _pace(self, handle):
-        data, began, sent = bytes(DATAGRAM), time.monotonic(), 0
-        while not self._ended.is_set():
-            with contextlib.suppress(ConnectionRefusedError):
-                while sent < (time.monotonic() - began) * DATAGRAM_RATE:
-                    sent += handle.send(data)
-            time.sleep(0.002)
+
+def _fill(handle):
+    data = bytes(1 << 14)
+    while True:
+        handle.sendall(data)
+
+
+def _pace(handle):
+    data, began, sent = bytes(DATAGRAM), time.monotonic(), 0
+    while True:
+        with contextlib.suppress(ConnectionRefusedError):
+            while sent < (time.monotonic() - began) * DATAGRAM_RATE:
+                sent += handle.send(data)
+        time.sleep(0.002)
 
 
 # ---- what a gateway tells, and what the observer sees
 
-def _devices(space):
-    """{device: (bytes sent, packets sent, bytes received, packets received)} of a namespace. The bytes are without link
-    headers, but for Braid's device: in the mode "tap" the inner packets are frames."""
-    def counters(link):
-        header = 0 if link["ifname"] == DEVICE else LINK_HEADERS.get(link["link_type"], 0)
-        for way in ("tx", "rx"):
-            packets = link["stats64"][way]["packets"]
-            yield link["stats64"][way]["bytes"] - header * packets
-            yield packets
-    return {link["ifname"]: tuple(counters(link)) for link in json.loads(space.run("ip", "-s", "-j", "link"))}
+class Counters:
+    """The counters of a namespace's network devices, read every EVERY seconds without starting a program: {device:
+    (bytes sent, packets sent, bytes received, packets received)}. The bytes are without link headers, but for Braid's
+    device: in the mode "tap" the inner packets are frames."""
+
+    def __init__(self, space):
+        self._headers = {link["ifname"]: 0 if link["ifname"] == DEVICE else LINK_HEADERS.get(link["link_type"], 0)
+                         for link in json.loads(space.run("ip", "-j", "link"))}
+        self._samples = collections.deque(maxlen=int(60 / EVERY))  # (time, counters)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=space.inside, args=(self._read,), daemon=True)
+        self._thread.start()
+
+    def end(self):
+        self._ended.set()
+        self._thread.join()
+
+    def now(self):
+        """Counters that are read after this call."""
+        called = time.monotonic()
+        while not self._samples or self._samples[-1][0] < called:
+            time.sleep(EVERY / 4)
+        return self._samples[-1][1]
+
+    def at(self, moment):
+        """Counters at a moment of the last minute, between two that were read."""
+        samples = list(self._samples)
+        i = bisect.bisect([time for time, _ in samples], moment)
+        (early, before), (late, after) = samples[max(i - 1, 0)], samples[min(i, len(samples) - 1)]
+        share = (moment - early) / (late - early) if late > early else 0
+        return {device: tuple(a + share * (b - a) for a, b in zip(numbers, after.get(device, numbers)))
+                for device, numbers in before.items()}
+
+    def _read(self):
+        with open("/proc/thread-self/net/dev", encoding="ascii") as file:
+            while not self._ended.wait(EVERY):
+                file.seek(0)
+                self._samples.append((time.monotonic(), dict(map(self._parse, file.read().splitlines()[2:]))))
+
+    def _parse(self, line):
+        device, _, numbers = line.partition(":")
+        device, numbers = device.strip(), [int(number) for number in numbers.split()]
+        header = self._headers.get(device, 0)
+        received, sent = numbers[:2], numbers[8:10]
+        return device, (sent[0] - header * sent[1], sent[1], received[0] - header * received[1], received[1])
 
 
 class End:
@@ -126,6 +174,7 @@ class End:
         self.headers = HEADERS[family]
         self.uplinks = {link.name: lab.sites[0].device(i) if self.is_edge else lab.sites[0].far_device(i)
                         for i, link in enumerate(LINKS)}
+        self.counters = Counters(self.space)
         name = "web-" + gateway.name
         lab.start(self.space, name, [binary("braid-web"), "--socket", gateway.socket])
         lab.wait_for_line(name, "serves http")
@@ -207,22 +256,28 @@ class End:
         return out
 
 
-def _paths_seen(end):
-    return {way: sum(number for (thing, direction), number in end.seen(_devices(end.space), (0, 0)).items()
+def _paths_seen(end, devices):
+    """{direction: bytes} of all paths together, by the devices' counters."""
+    return {way: sum(number for (thing, direction), number in end.seen(devices, (0, 0)).items()
                      if thing in end.uplinks and direction == way) for way in ("sent", "received")}
 
 
+def _rate_seen(end, since, until):
+    """{direction: bytes/s} of all paths between two moments."""
+    before, after = (_paths_seen(end, end.counters.at(moment)) for moment in (since, until))
+    return {way: (after[way] - before[way]) / (until - since) for way in after}
+
+
 def _watch(end, until, rows):
-    """Looks at the page each second, and adds (direction, rate, time, bytes seen) for both directions to `rows`."""
+    """Looks at the page each second, and adds (rates that it tells, those of the devices) to `rows`, by direction. Of a
+    path that is new the page tells none yet."""
     while time.monotonic() < until:
-        before = _paths_seen(end)
-        page = json.loads(end.fetch("api/live"))
-        now = time.time()
-        for way, key in (("sent", "up_bytes_per_s"), ("received", "down_bytes_per_s")):
-            rates = [path[key] for path in page["paths"]]
-            known = rates and None not in rates  # of a path that is new, the page tells none yet
-            rows.append((way, sum(rates) if known else None, now, before[way]))
-        time.sleep(max(0, 1 - (time.time() - now)))
+        page, now = json.loads(end.fetch("api/live")), time.monotonic()
+        told = {way: [path[key] for path in page["paths"]]
+                for way, key in (("sent", "up_bytes_per_s"), ("received", "down_bytes_per_s"))}
+        if page["paths"] and not any(None in rates for rates in told.values()):
+            rows.append(({way: sum(rates) for way, rates in told.items()}, _rate_seen(end, now - PAGE_SECONDS, now)))
+        time.sleep(max(0, 1 - (time.monotonic() - now)))
 
 
 def _differs(told, least, most):
@@ -277,7 +332,6 @@ def _run(traffic, family=4, before=None, during=None, uplink=None, loss=0.0, rec
             lab.edge_gateway.config["peers"][0]["endpoints"] = [f"[{PUBLIC[1]}]:4433"]
         if uplink:
             lab.edge_gateway.config["uplinks"][1].update(uplink)
-        ends = {}
         for gateway in lab.gateways():
             gateway.start()
         lab.edge_gateway.wait_up(2)
@@ -287,7 +341,9 @@ def _run(traffic, family=4, before=None, during=None, uplink=None, loss=0.0, rec
             before(lab)
             lab.edge_gateway.wait_up(1)
         ends = [End(lab, gateway, family) for gateway in lab.gateways()]
-        start = {end: (_devices(end.space), end.told()) for end in ends}
+        for end in ends:
+            stack.callback(end.counters.end)
+        start = {end: (end.counters.now(), end.told()) for end in ends}
         flows = [Transfer(lab, *words) for words in traffic]
         for flow in flows:
             stack.callback(flow.end)
@@ -302,7 +358,7 @@ def _compare(ends, start, flows, is_stream, change):
         def observed():
             got = {up: sum(flow.received for flow, is_up in flows if is_up is up) for up in (False, True)}
             streamed = (got[end.is_edge], got[not end.is_edge]) if is_stream else (0, 0)
-            return end.seen(_devices(end.space), streamed)
+            return end.seen(end.counters.now(), streamed)
         first = observed()
         return first, end.told(), observed()
     pages = {end: [] for end in ends}
@@ -329,7 +385,7 @@ def _compare(ends, start, flows, is_stream, change):
             if (thing, way) in then:
                 claim(f"{source}, {thing}, {way}", number - told_before.get((source, thing, way), 0),
                       then[thing, way] - after[thing, way], later[thing, way] - before[thing, way])
-        totals, seen = end.totals_of_status(), _paths_seen(end)
+        totals, seen = end.totals_of_status(), _paths_seen(end, end.counters.now())
         devices, earlier = start[end]
         for way, total in totals.items():
             since = seen[way] - sum(n for (thing, w), n in end.seen(devices, (0, 0)).items()
@@ -337,13 +393,10 @@ def _compare(ends, start, flows, is_stream, change):
             offset = sum(n for (source, thing, w), n in earlier.items()
                          if source == "JSON" and thing in end.uplinks and w == way)
             claim(f"status, all paths, {way}", total, since + offset, since + offset)
-        for way in ("sent", "received"):
-            told, real = (sum(each[i][way] for each in rates[end]) / len(rates[end]) for i in (0, 1))
-            claim(f"top, all paths, {way}, bytes/s", told, real, real)
-            rows = [row[1:] for row in pages[end] if row[0] == way]
-            spans = [(rate, (d - b) / (t - s)) for (_, s, b), (rate, t, d) in zip(rows, rows[2:]) if rate is not None]
-            told, real = (sum(span[i] for span in spans) / max(len(spans), 1) for i in (0, 1))
-            claim(f"page, all paths, {way}, bytes/s", told, real, real)
+        for name, looks in (("top", rates[end]), ("page", pages[end])):
+            for way in ("sent", "received"):
+                told, real = (sum(each[i][way] for each in looks) / max(len(looks), 1) for i in (0, 1))
+                claim(f"{name}, all paths, {way}, bytes/s", told, real, real)
     return wrong, compared
 
 
@@ -363,11 +416,12 @@ def _rates(ends, until):
 
 
 def _rate(end):
-    """(rates that `top` tells, those that the devices had meanwhile)."""
-    began, before = time.monotonic(), _paths_seen(end)
+    """(rates that `top --once` tells, those of the devices). It looks at the paths for a second, and then at the flows
+    for a second: what it needs besides is half before the first look."""
+    began = time.monotonic()
     told = end.rates_of_top()
-    ended, after = time.monotonic(), _paths_seen(end)
-    return told, {way: (after[way] - before[way]) / (ended - began) for way in told}
+    first = began + max(0, time.monotonic() - began - 2) / 2
+    return told, _rate_seen(end, first, first + 1)
 
 
 @target("see.1", "figures of page, command line, JSON and metrics that differ by more than 2 % from those of an "
