@@ -118,6 +118,15 @@ function(braid_library name)
   endif()
 endfunction()
 
+# braid_small(target [file...]): a release of the target, whose code waits for people and files, is optimised for size;
+# these files of it, which packets pass, for speed.
+function(braid_small target)
+  if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT BRAID_SANITIZE)
+    target_compile_options(${target} PRIVATE -Os)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O2)
+  endif()
+endfunction()
+
 # The tests come in two halves, so that nothing is built or run twice by scripts/test. BRAID_TESTS says which one
 # a build has:
 #   fast  unit tests, fuzz replays, rules of the house, and virtual time without its long sweeps: what the sanitizers

@@ -11,6 +11,7 @@
 #include "gateway/command_line.h"
 #include "gateway/daemon.h"
 #include "gateway/log/log.h"
+#include "gateway/trial.h"
 #include "host/linux/files.h"
 #include "host/linux/process.h"
 #include "host/system.h"
@@ -53,11 +54,13 @@ int serve(int argc, char** argv) {
                      {"braidd --check /etc/braid/edge.yaml        # is the configuration good?",
                       "braidd --user braid /etc/braid/edge.yaml   # as root, without systemd"}};
   std::string file, user;
-  bool check = false, coreDumps = false;
+  bool check = false, tryOut = false, coreDumps = false;
   app.add_option("-c,--config,FILE", file, "Configuration file (YAML)")
       ->type_name("FILE")
       ->required();
   app.add_flag("--check", check, "Only read and check the configuration");
+  app.add_flag("--try-paths", tryOut,
+               "Only connect to the peers, print what came of it as JSON, and change nothing");
   app.add_option("--user", user, "User to run as; keeps the capabilities that are needed")
       ->type_name("NAME");
   app.add_flag("--core-dumps", coreDumps,
@@ -81,6 +84,12 @@ int serve(int argc, char** argv) {
     for (const braid::ConfigError& warning : config->warnings)
       tell(spdlog::level::warn, "warning: " + warning.toString());
     std::cout << file << ": the configuration is good\n";
+    return EXIT_SUCCESS;
+  }
+  if (tryOut) {
+    std::cout << braid::tryPaths(std::move(*config))
+                     .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+              << "\n";
     return EXIT_SUCCESS;
   }
   ::signal(SIGPIPE, SIG_IGN);  // must not end because a reader of the log went away

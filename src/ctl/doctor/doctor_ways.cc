@@ -1,164 +1,23 @@
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <memory>
+#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "ctl/client/service.h"
 #include "ctl/doctor/doctor.h"
-#include "gateway/control/status_json.h"
-#include "gateway/gateway.h"
-#include "host/linux/linux_host.h"
-#include "host/system.h"
 
 namespace braid {
 
 namespace {
 
-constexpr Duration kLongest = 14s;  // a handshake gives up after 10 s
-constexpr Duration kSizing = 4s;    // to find the size of a path, once it answers
-constexpr uint64_t kWholePath = 1343;
-
-class Nothing final : public TunDevice {
- public:
-  explicit Nothing(const std::string& name) { name_ = name; }
-  size_t read(PacketPool&, size_t, const Sink&) override { return 0; }
-  void write(Packet) override {}
-  void flush() override {}
-};
-
-// This machine as the host of a gateway that only tries the paths to its peers. Sockets are real,
-// but nothing of the host is changed. No packet comes from its device.
-class WayHost final : public LinuxHost {
- public:
-  using LinuxHost::LinuxHost;
-
-  std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback) override {
-    return std::make_unique<Nothing>(options.name);
-  }
-  std::unique_ptr<StreamHost> openStreams(const std::string&, StreamObserver&) override {
-    throw SystemError(EOPNOTSUPP, "no streams while ways are tried");
-  }
-  std::unique_ptr<Translator> openTranslator(const std::string&) override {
-    throw SystemError(EOPNOTSUPP, "no address translation while ways are tried");
-  }
-  std::unique_ptr<PacketFilter> openFilter(const std::string&) override {
-    return std::make_unique<NoFilter>();
-  }
-  unsigned slot() override { return 0; }
-  HostNetwork& network() override { return unchanged_; }
-
- private:
-  // The filter and the network of this host ignore every change.
-  class NoFilter final : public PacketFilter {
-   public:
-    void set(const FilterRules&) override {}
-    bool isIntact() override { return true; }
-  };
-  class Unchanged final : public HostNetwork {
-   public:
-    void setLinkUp(const std::string&) override {}
-    void setMtu(const std::string&, uint32_t) override {}
-    void addAddress(const std::string&, const InterfaceAddress&) override {}
-    void removeAddress(const std::string&, const InterfaceAddress&) override {}
-    void setMaster(const std::string&, const std::string&) override {}
-    void addRoute(const RouteSpec&) override {}
-    void addRule(const RuleSpec&) override {}
-    void removeRoute(const RouteSpec&) override {}
-    void removeRule(const RuleSpec&) override {}
-    void removeStaleRoutes(uint32_t) override {}
-    void removeStaleRules(uint32_t, uint32_t) override {}
-    void removeStaleTables(uint32_t, uint32_t) override {}
-    bool hasOtherRule(uint32_t, uint32_t) override { return false; }
-    std::vector<Prefix> networksElsewhere(const std::string&) override { return {}; }
-    void setForwarding(Address::Family, const std::vector<std::string>&,
-                       const std::string&) override {}
-    bool forwards(Address::Family, const std::string&) override { return true; }
-    void removeForwarding(Address::Family) override {}
-    std::string forwardingBefore(Address::Family) override { return {}; }
-    Restored restore() override { return {}; }
-    std::vector<std::string> undo() override { return {}; }
-  };
-
-  Unchanged unchanged_;
-};
-
-bool hasEndpoint(const PeerConfig& peer) {
-  return !peer.options.endpoints.empty() || !peer.hosts.empty();
+// The daemon's program: the one that was installed together with this one.
+std::string daemonProgram() {
+  std::error_code error;
+  std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "braidd" : (own.parent_path() / "braidd").string();
 }
 
-// The configuration of a gateway that connects to the peers and does nothing else.
-Config callerOf(const Patient& patient, DoctorReport& report) {
-  Config out = patient.config;
-  out.listen.clear();
-  out.trace.clear();
-  out.tunnel.streams.on = false;
-  out.router = {};
-  out.device.whenDown = DeviceConfig::WhenDown::kUnset;
-  std::erase_if(out.peers, [](const PeerConfig& p) { return !hasEndpoint(p); });
-  std::erase_if(out.uplinks, [&](const UplinkConfig& u) {
-    const Link* link = patient.table.find(u.selector());
-    bool own = link && patient.table.hasDefaultRoute(link->index, Address::Family::kV4);
-    if (u.gateway != UplinkConfig::Gateway::kAddress || own) return false;
-    report.unknown("way",
-                   u.name + ": its router is set by the daemon only; start it and ask again");
-    return true;
-  });
-  for (UplinkConfig& u : out.uplinks) {
-    u.meter.reset();
-    if (u.gateway == UplinkConfig::Gateway::kAddress) u.gateway = UplinkConfig::Gateway::kAuto;
-  }
-  return out;
-}
-
-// Tells when waiting would give no new results.
-class Settled {
- public:
-  bool isNow(const Gateway& gateway, Time now) {
-    TunnelStatus status = gateway.tunnelStatus();
-    bool answered = std::all_of(status.peers.begin(), status.peers.end(), [](const PeerStatus& p) {
-      return p.up && std::all_of(p.subflows.begin(), p.subflows.end(),
-                                 [](const SubflowStatus& s) { return s.state == "active"; });
-    });
-    if (!answered) return since_ = kNever, false;
-    if (since_ == kNever) since_ = now;
-    bool sized = std::all_of(status.peers.begin(), status.peers.end(), [](const PeerStatus& p) {
-      return std::all_of(p.subflows.begin(), p.subflows.end(),
-                         [](const SubflowStatus& s) { return s.mtu >= kWholePath; });
-    });
-    return sized || now - since_ >= kSizing;
-  }
-
- private:
-  Time since_ = kNever;
-};
-
-// Collects the log in `lines_` while it exists.
-class LogKeeper {
- public:
-  LogKeeper() : before_(spdlog::default_logger()) {
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(lines_);
-    auto logger = std::make_shared<spdlog::logger>("doctor", sink);
-    logger->set_pattern("%v");
-    logger->set_level(spdlog::level::warn);
-    spdlog::set_default_logger(logger);
-  }
-  ~LogKeeper() { spdlog::set_default_logger(before_); }
-  LogKeeper(const LogKeeper&) = delete;
-  LogKeeper& operator=(const LogKeeper&) = delete;
-  std::istringstream lines() const { return std::istringstream(lines_.str()); }
-
- private:
-  std::ostringstream lines_;
-  std::shared_ptr<spdlog::logger> before_;
-};
-
-void judgeLog(const LogKeeper& log, DoctorReport& report) {
-  std::istringstream lines = log.lines();
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("cannot send to")) continue;
+void judgeLog(const nlohmann::json& warnings, DoctorReport& report) {
+  for (const nlohmann::json& line : warnings) {
+    if (!line.get_ref<const std::string&>().starts_with("cannot send to")) continue;
     report.wrong({"way", line, "the kernel refuses what goes to the peer",
                   "no route: see to the uplink's default route; not permitted: a firewall rule at "
                   "'output' (nft list "
@@ -171,34 +30,25 @@ void judgeLog(const LogKeeper& log, DoctorReport& report) {
 
 void tryWays(const Patient& patient, DoctorReport& report) {
   if (patient.daemon) return;
-  Config config = callerOf(patient, report);
-  if (config.peers.empty() || config.uplinks.empty()) return;
-  LogKeeper log;
-  Loop loop;
-  WayHost host(loop);
-  try {
-    Gateway gateway(std::move(config), {}, host);
-    gateway.start();
-    Time end = monotonicNow() + kLongest;
-    Settled settled;
-    Timer timer(loop, [] {});
-    PrepareHook prepare(loop, [&] {
-      bool more = gateway.runOnce();
-      Time now = monotonicNow();
-      if (settled.isNow(gateway, now) || now >= end) return loop.stop();
-      timer.arm(std::min({gateway.nextDeadline(), end, now + 100ms}));
-      prepare.keepAwake(more);
-    });
-    loop.run();
-    GatewayStatus status = gateway.status();
-    nlohmann::json told = statusJson(status, gateway.tunnelStatus());
-    judgePortals(told, report);
-    judgePeers(patient, told, historyObject(gateway.history()).whole(), report);
-    judgeLog(log, report);
-    gateway.stop();
-  } catch (const std::runtime_error& e) {
-    report.unknown("way", std::string("the ways to the peers could not be tried: ") + e.what());
+  std::string said;
+  int status =
+      runProgram({daemonProgram(), "--try-paths", "--config", patient.file}, &said, nullptr, true);
+  nlohmann::json told = nlohmann::json::parse(said, nullptr, false);
+  if (status != 0 || told.is_discarded()) {
+    report.unknown("way", "the ways to the peers could not be tried: " +
+                              (said.empty() ? "braidd ended with status " + std::to_string(status)
+                                            : printable(said.substr(0, said.find('\n')))));
+    return;
   }
+  for (const nlohmann::json& name : listOf(told, "left_out")) {
+    report.unknown("way", name.get<std::string>() +
+                              ": its router is set by the daemon only; start it and ask again");
+  }
+  const nlohmann::json& paths = fieldOf(told, "status");
+  if (paths.is_null()) return;
+  judgePortals(paths, report);
+  judgePeers(patient, paths, fieldOf(told, "history"), report);
+  judgeLog(listOf(told, "warnings"), report);
 }
 
 }  // namespace braid
