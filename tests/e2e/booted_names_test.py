@@ -78,8 +78,8 @@ class Names(BootedCase):
         self.machine.run("systemctl", "restart", "braid@edge")
         self.reaches()
         # It hands on to systemd-networkd what it is told of that one's interfaces.
-        self.assertEqual(self.asked(), {"wifi": (self.far[0], "systemd-networkd"),
-                                        "lte": (self.far[1], "systemd-networkd")})
+        known = {"wifi": (self.far[0], "systemd-networkd"), "lte": (self.far[1], "systemd-networkd")}
+        self.machine.wait(lambda: self.asked() == known, "each uplink asks its own servers", 40)
         self.gateway.config["dns"] = {"servers": [V4], "domains": ["corp.example"]}
         self.configure()
         self.machine.run("systemctl", "reload", "braid@edge")
