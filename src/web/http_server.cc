@@ -8,6 +8,7 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 #include <chrono>
+#include <list>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
@@ -26,7 +27,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kAcceptPause =
-    std::chrono::seconds(1);  // pause in accepting when file descriptors ran out
+    std::chrono::seconds(1);  // pause in accepting when descriptors or memory ran out
 
 std::optional<std::string> headerOf(const http::request<http::empty_body>& request,
                                     http::field name) {
@@ -198,6 +199,12 @@ class HttpClient : public HttpConnection, public std::enable_shared_from_this<Ht
 }  // namespace
 
 struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
+  struct Listener {
+    Listener(tcp::acceptor a, asio::steady_timer p) : acceptor(std::move(a)), pause(std::move(p)) {}
+    tcp::acceptor acceptor;
+    asio::steady_timer pause;
+  };
+
   Impl(asio::io_context& eventLoop, std::shared_ptr<asio::ssl::context> context, Site& served,
        const HttpLimits& bounds)
       : loop(eventLoop), tls(std::move(context)), site(served), limits(bounds) {}
@@ -214,19 +221,20 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
     if (error)
       throw std::runtime_error("cannot listen at " + at.toString() + ": " + error.message() +
                                "; choose another address or port with --listen");
-    acceptors.push_back(std::move(acceptor));
+    listeners.emplace_back(std::move(acceptor), asio::steady_timer(loop));
   }
 
-  void accept(size_t which) {
-    acceptors[which].async_accept(
-        [self = shared_from_this(), which](error_code error, tcp::socket socket) {
+  void accept(Listener& listener) {
+    listener.acceptor.async_accept(
+        [self = shared_from_this(), &listener](error_code error, tcp::socket socket) {
           if (self->isClosed || error == asio::error::operation_aborted) return;
           if (!error) self->welcome(std::move(socket));
-          if (error != asio::error::no_descriptors && error != asio::error::no_memory)
-            return self->accept(which);
-          self->pause.expires_after(kAcceptPause);
-          self->pause.async_wait([self, which](error_code ended) {
-            if (!ended) self->accept(which);
+          if (!error || error == asio::error::connection_aborted) return self->accept(listener);
+          // Descriptors or memory ran out, of this process or of the host: the connection stays in
+          // the queue, and the next call would fail at once.
+          listener.pause.expires_after(kAcceptPause);
+          listener.pause.async_wait([self, &listener](error_code ended) {
+            if (!ended) self->accept(listener);
           });
         });
   }
@@ -250,16 +258,17 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
   void close() {
     isClosed = true;
     error_code ignored;
-    for (tcp::acceptor& acceptor : acceptors) acceptor.close(ignored);
-    pause.cancel(ignored);
+    for (Listener& listener : listeners) {
+      listener.acceptor.close(ignored);
+      listener.pause.cancel(ignored);
+    }
   }
 
   asio::io_context& loop;
   std::shared_ptr<asio::ssl::context> tls;
   Site& site;
   HttpLimits limits;
-  std::vector<tcp::acceptor> acceptors;
-  asio::steady_timer pause{loop};
+  std::list<Listener> listeners;
   std::shared_ptr<HttpConnections> all = std::make_shared<HttpConnections>();
   bool isClosed = false;
 };
@@ -269,7 +278,7 @@ HttpServer::HttpServer(asio::io_context& loop, const std::vector<Endpoint>& list
                        const HttpLimits& limits)
     : impl_(std::make_shared<Impl>(loop, std::move(tls), site, limits)) {
   for (const Endpoint& endpoint : listen) impl_->listen(endpoint);
-  for (size_t i = 0; i < impl_->acceptors.size(); ++i) impl_->accept(i);
+  for (Impl::Listener& listener : impl_->listeners) impl_->accept(listener);
 }
 
 HttpServer::~HttpServer() {
@@ -278,8 +287,8 @@ HttpServer::~HttpServer() {
 
 std::vector<uint16_t> HttpServer::ports() const {
   std::vector<uint16_t> out;
-  for (const tcp::acceptor& acceptor : impl_->acceptors)
-    out.push_back(acceptor.local_endpoint().port());
+  for (const Impl::Listener& listener : impl_->listeners)
+    out.push_back(listener.acceptor.local_endpoint().port());
   return out;
 }
 

@@ -14,16 +14,18 @@ namespace braid {
 
 namespace {
 
-// Returns whether all of it was written.
+// Writes a new file in the place of what may be there: an older attempt's, or a link that somebody
+// laid. Returns whether all of it was written.
 bool writeWhole(const std::string& path, const std::string& text, mode_t mode) {
-  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, mode));
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return false;
+  UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
 }  // namespace
 
 std::string readStateFile(const std::string& path, size_t most) {
-  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   if (!file && errno == ENOENT) return {};
   std::string text;
   char part[16384];

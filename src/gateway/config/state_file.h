@@ -12,11 +12,11 @@
 namespace braid {
 
 /// The file's text, or a little more than its first `most` bytes; empty when there is no file.
-/// Throws SystemError.
+/// Does not follow a link. Throws SystemError.
 std::string readStateFile(const std::string& path, size_t most);
-/// Replaces the file atomically, but without fsync, because fsync may delay packets for long. After
-/// a power cut the file may hold the old text, or be empty. Returns what went wrong; empty:
-/// nothing.
+/// Replaces the file, or the link in its place, atomically, but without fsync, because fsync may
+/// delay packets for long. After a power cut the file may hold the old text, or be empty. Returns
+/// what went wrong; empty: nothing.
 std::string writeStateFile(const std::string& path, const std::string& text, mode_t mode);
 
 /// A whole number in the range of T. json::get() would wrap numbers out of range, and 1e300 would

@@ -32,11 +32,13 @@ void DatagramPipe::openInput(ByteView datagram) {
 
 int DatagramPipe::write(BIO* bio, const char* bytes, int size) {
   if (size <= 0) return 0;
-  auto& queue = static_cast<DatagramPipe*>(BIO_get_data(bio))->output_;
-  if (queue.size() == kMaxQueued) queue.pop_front();
-  auto first = reinterpret_cast<const uint8_t*>(bytes);
-  queue.emplace_back(first, first + size);
-  return size;
+  return callbackOfC(-1, [&] {
+    auto& queue = static_cast<DatagramPipe*>(BIO_get_data(bio))->output_;
+    if (queue.size() == kMaxQueued) queue.pop_front();
+    auto first = reinterpret_cast<const uint8_t*>(bytes);
+    queue.emplace_back(first, first + size);
+    return size;
+  });
 }
 
 // Like recv(2): cuts off what does not fit.

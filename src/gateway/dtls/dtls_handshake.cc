@@ -119,10 +119,33 @@ bool DtlsShared::accepts(const Pin& pin) const {
 
 void DtlsHandshake::prepare(SSL_CTX* context) {
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  SSL_CTX_set_cert_verify_callback(context, &DtlsHandshake::onCertificate, nullptr);
-  SSL_CTX_set_client_hello_cb(context, &DtlsHandshake::onClientHello, nullptr);
-  SSL_CTX_set_alpn_select_cb(context, &DtlsHandshake::onAlpn, nullptr);
-  SSL_CTX_set_msg_callback(context, &DtlsHandshake::onMessage);
+  SSL_CTX_set_cert_verify_callback(
+      context,
+      [](X509_STORE_CTX* chain, void*) {
+        return callbackOfC(0, [&] { return onCertificate(chain); });
+      },
+      nullptr);
+  SSL_CTX_set_client_hello_cb(
+      context,
+      [](SSL* ssl, int* alert, void*) {
+        *alert = SSL_AD_INTERNAL_ERROR;
+        return callbackOfC(SSL_CLIENT_HELLO_ERROR, [&] { return onClientHello(ssl, alert); });
+      },
+      nullptr);
+  SSL_CTX_set_alpn_select_cb(
+      context,
+      [](SSL* ssl, const unsigned char** out, unsigned char* outSize, const unsigned char* in,
+         unsigned inSize, void*) {
+        return callbackOfC(SSL_TLSEXT_ERR_ALERT_FATAL, [&] {
+          return of(ssl).onAlpn(out, outSize, {in, inSize});
+        });
+      },
+      nullptr);
+  SSL_CTX_set_msg_callback(context, [](int isOut, int, int type, const void* bytes, size_t size,
+                                       SSL* ssl, void*) noexcept {
+    ByteView message(static_cast<const uint8_t*>(bytes), size);
+    if (isOut == 0) of(ssl).onMessage(type, message);
+  });
 }
 
 DtlsHandshake::DtlsHandshake(std::shared_ptr<DtlsShared> shared)
@@ -376,10 +399,11 @@ DtlsHandshake& DtlsHandshake::of(const SSL* ssl) {
 
 // Replaces all of OpenSSL's checks of the certificate. The handshake itself proves that the peer
 // has the certificate's key.
-int DtlsHandshake::onCertificate(X509_STORE_CTX* chain, void*) {
+int DtlsHandshake::onCertificate(X509_STORE_CTX* chain) {
   auto ssl =
       static_cast<SSL*>(X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  if (!of(ssl).refusal_.empty()) {
+  if (!of(ssl).hasMasterSecret_) {
+    of(ssl).refusal_ = kNoMasterSecret;
     X509_STORE_CTX_set_error(
         chain,
         X509_V_ERR_APPLICATION_VERIFICATION);  // sent as the alert handshake_failure
@@ -404,7 +428,7 @@ bool DtlsHandshake::checkPeer(const Pin& seen) {
 
 // Refuses a ClientHello without ALPN or without the extended master secret; OpenSSL would accept
 // it.
-int DtlsHandshake::onClientHello(SSL* ssl, int* alert, void*) {
+int DtlsHandshake::onClientHello(SSL* ssl, int* alert) {
   auto has = [&](unsigned type) {
     const unsigned char* extension = nullptr;
     size_t size = 0;
@@ -428,26 +452,21 @@ int DtlsHandshake::onClientHello(SSL* ssl, int* alert, void*) {
 // next OpenSSL release, with which the same program may run.
 //
 // OpenSSL reports whether the responder uses the extended master secret only when both sides are
-// done, which is too late for an alert. So the refusal is noted here, and onCertificate() sends it.
-void DtlsHandshake::onMessage(int isOut, int, int type, const void* bytes, size_t size, SSL* ssl,
-                              void*) {
-  ByteView message(static_cast<const uint8_t*>(bytes), size);
-  if (isOut == 0 && type == SSL3_RT_CHANGE_CIPHER_SPEC) of(ssl).cipherChanged_ = true;
-  if (isOut != 0 || !of(ssl).expected_ || type != SSL3_RT_HANDSHAKE || size == 0 ||
+// done, which is too late for an alert. So it is noted here, and onCertificate() refuses.
+void DtlsHandshake::onMessage(int type, ByteView message) noexcept {
+  if (type == SSL3_RT_CHANGE_CIPHER_SPEC) cipherChanged_ = true;
+  if (!expected_ || type != SSL3_RT_HANDSHAKE || message.empty() ||
       message[0] != SSL3_MT_SERVER_HELLO)
     return;
-  if (!hasExtension(message, TLSEXT_TYPE_extended_master_secret))
-    of(ssl).refusal_ = kNoMasterSecret;
+  hasMasterSecret_ = hasExtension(message, TLSEXT_TYPE_extended_master_secret);
 }
 
-int DtlsHandshake::onAlpn(SSL* ssl, const unsigned char** out, unsigned char* outSize,
-                          const unsigned char* in, unsigned inSize, void*) {
-  DtlsHandshake& self = of(ssl);
-  const std::vector<ProtocolVersion>& own = self.shared_->versions;
+int DtlsHandshake::onAlpn(const unsigned char** out, unsigned char* outSize, ByteView names) {
+  const std::vector<ProtocolVersion>& own = shared_->versions;
   auto best = own.end();  // the highest version in common
   std::string offered;
-  bool mayJoin = self.shared_->handler && self.shared_->handler->isOpen();
-  Reader reader({in, inSize});
+  bool mayJoin = shared_->handler && shared_->handler->isOpen();
+  Reader reader(names);
   while (reader.remaining() > 0) {
     ByteView name = reader.take(reader.u8());
     auto isMeant = [&](ProtocolVersion v) {
@@ -461,15 +480,15 @@ int DtlsHandshake::onAlpn(SSL* ssl, const unsigned char** out, unsigned char* ou
     }
     if (mayJoin && best == own.end() &&
         std::ranges::equal(kJoinProtocol, name, std::equal_to<int>())) {
-      self.joining_ = true;
+      joining_ = true;
       *out = name.data();
       *outSize = static_cast<unsigned char>(name.size());
     }
     if (offered.size() < 80 && !isGreaseName(name)) offered += " " + printable(name);
   }
-  if (best != own.end()) self.joining_ = false;
-  if (best != own.end() || self.joining_) return SSL_TLSEXT_ERR_OK;
-  self.refusal_ =
+  if (best != own.end()) joining_ = false;
+  if (best != own.end() || joining_) return SSL_TLSEXT_ERR_OK;
+  refusal_ =
       "no protocol version in common: the peer speaks" + offered + ", we speak " + namesOf(own);
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }

@@ -63,13 +63,12 @@ class DtlsHandshake : public Handshake {
 
  private:
   static DtlsHandshake& of(const SSL* ssl);
-  static int onCertificate(X509_STORE_CTX* chain, void*);
-  static int onClientHello(SSL* ssl, int* alert, void*);
-  static int onAlpn(SSL* ssl, const unsigned char** out, unsigned char* outSize,
-                    const unsigned char* in, unsigned inSize, void*);
+  // Callbacks of OpenSSL; prepare() keeps their exceptions from it.
+  static int onCertificate(X509_STORE_CTX* chain);
+  static int onClientHello(SSL* ssl, int* alert);
+  int onAlpn(const unsigned char** out, unsigned char* outSize, ByteView names);
+  void onMessage(int type, ByteView message) noexcept;  ///< a message that came in
   static unsigned onRetransmitTime(SSL* ssl, unsigned microseconds);
-
-  static void onMessage(int isOut, int, int type, const void* bytes, size_t size, SSL* ssl, void*);
 
   bool offerVersions();
   bool checkPeer(const Pin& seen);
@@ -102,6 +101,7 @@ class DtlsHandshake : public Handshake {
   Duration retransmit_;  ///< time to the first retransmission of a flight
   Time deadline_ = kNever;
   bool heard_ = false;
+  bool hasMasterSecret_ = true;      ///< false: the responder's hello lacks that extension
   bool cipherChanged_ = false;       // the other side's ChangeCipherSpec was read
   bool joining_ = false;             // the responder chose kJoinProtocol
   std::optional<JoinChannel> join_;  // from the end of DTLS on

@@ -27,6 +27,18 @@ using CertificateHandle = std::unique_ptr<X509, OpensslFree<X509_free>>;
 using SslHandle = std::unique_ptr<SSL, OpensslFree<SSL_free>>;
 using SslContextHandle = std::unique_ptr<SSL_CTX, OpensslFree<SSL_CTX_free>>;
 
+/// Runs the body of a callback that OpenSSL calls. OpenSSL is C and no exception may pass through
+/// it, so `refusal` is returned when the body throws: memory ran out, or a certificate is
+/// malformed.
+template <typename Result, typename Body>
+Result callbackOfC(Result refusal, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception&) {
+    return refusal;
+  }
+}
+
 /// The latest entry of this thread's OpenSSL error queue, as OpenSSL's text; empties the queue.
 std::string takeOpensslError();
 

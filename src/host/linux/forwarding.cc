@@ -140,6 +140,16 @@ bool Forwarding::isNeededByOthers() const {
   });
 }
 
+std::vector<std::string> Forwarding::forwardersIn(const std::string& before) {
+  std::vector<std::string> words = wordsOf(before);
+  if (!words.empty()) words.erase(words.begin());  // IPv4's accept_redirects
+  std::erase_if(words, [](const std::string& word) {
+    return word.find('/') != std::string::npos || word == "." || word == ".." ||
+           word.size() >= IF_NAMESIZE;
+  });
+  return words;
+}
+
 std::string Forwarding::found(NetlinkSocket& socket, Address::Family family) {
   Forwarding now(socket, family, "");
   return now.isKnown() && !now.isOn() ? now.look() : "";
@@ -178,8 +188,8 @@ std::vector<std::string> Forwarding::takers() const {
 // one that must continue to accept them must have its own forwarding off. It still forwards,
 // because IPv6 decides by the value of the whole host alone.
 void Forwarding::stayHost(const std::string& interface) const {
-  std::vector<std::string> words = wordsOf(before_);
-  bool forwarded = std::find(words.begin(), words.end(), interface) != words.end();
+  std::vector<std::string> names = forwardersIn(before_);
+  bool forwarded = std::find(names.begin(), names.end(), interface) != names.end();
   if (!forwarded && isOne(value(interface + "/forwarding"))) write(interface + "/forwarding", "0");
 }
 
@@ -212,8 +222,7 @@ void Forwarding::reclaim() {
   if (int error = write("all/forwarding", "0"))
     throw SystemError(error,
                       "cannot switch " + sysctlOf(family_) + " off again: " + std::strerror(error));
-  for (size_t i = 1; i < words.size(); ++i)
-    if (words[i][0] != '/') write(words[i] + "/forwarding", "1");
+  for (const std::string& name : forwardersIn(before_)) write(name + "/forwarding", "1");
   if (words[0] != "-") write("all/accept_redirects", words[0]);
   before_.clear();
 }

@@ -38,6 +38,9 @@ class Forwarding {
   /// the interfaces that there were, with "/" before those that did not forward. Empty: nothing,
   /// because forwarding was on.
   const std::string& before() const { return before_; }
+  /// The interfaces in such a state that forwarded. Words that no interface can be called by are
+  /// left out: the state comes from a file, and the names become names of files.
+  static std::vector<std::string> forwardersIn(const std::string& before);
   /// What before() would be if forwarding were switched on now.
   static std::string found(NetlinkSocket& socket, Address::Family family);
   /// Whether the host forwards packets of the family that come in by the interface with this index.

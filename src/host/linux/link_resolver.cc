@@ -44,7 +44,10 @@ std::string csvOf(const std::vector<Address>& servers, uint16_t port) {
   return out;
 }
 
+// The addresses of an answer, sorted. Of many, the first kMostOfFamily of each family count: paths
+// are tried to each of them.
 std::vector<Endpoint> endpointsOf(const ares_addrinfo& list, uint16_t port) {
+  constexpr size_t kMostOfFamily = 8;
   std::vector<Endpoint> out;
   for (const ares_addrinfo_node* node = list.nodes; node; node = node->ai_next) {
     SocketAddress address{};
@@ -56,6 +59,9 @@ std::vector<Endpoint> endpointsOf(const ares_addrinfo& list, uint16_t port) {
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
+  size_t v4 = 0, v6 = 0;
+  std::erase_if(
+      out, [&](const Endpoint& e) { return (e.address.isV6() ? ++v6 : ++v4) > kMostOfFamily; });
   return out;
 }
 
@@ -129,7 +135,7 @@ class LinkResolver::Lookup {
   bool begun_ = false, done_ = false, ended_ = false;
   ares_channel channel_ = nullptr;
   std::map<ares_socket_t, std::unique_ptr<Watch>> watches_;
-  Timer timer_;
+  CoarseTimer timer_;  // made while a gateway runs, perhaps without a free descriptor
 };
 
 void LinkResolver::Lookup::end(std::string problem) {
@@ -250,11 +256,10 @@ void LinkResolver::Lookup::run(ares_socket_t readable, ares_socket_t writable) {
 // c-ares says how long it waits from now on.
 void LinkResolver::Lookup::arm() {
   timeval longest{3600, 0}, wait{};
-  if (done_) return timer_.arm(kNever);
+  if (done_) return timer_.stop();
   timeval* next = ::ares_timeout(channel_, &longest, &wait);
-  if (!next) return timer_.arm(kNever);
-  timer_.arm(monotonicNow() + std::chrono::seconds(next->tv_sec) +
-             std::chrono::microseconds(next->tv_usec) + 1ms);
+  if (!next) return timer_.stop();
+  timer_.start(std::chrono::seconds(next->tv_sec) + std::chrono::microseconds(next->tv_usec) + 1ms);
 }
 
 void LinkResolver::Lookup::onAnswer(int status, ares_addrinfo* list) {

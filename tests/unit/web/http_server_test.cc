@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
+#include <sys/resource.h>
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -89,6 +90,29 @@ TEST_F(HttpServerTest, ServesSeveralRequestsOnOneConnection) {
   }
   say(socket, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(heard(socket), EndsWith("</html>\nEOF"));
+}
+
+// The process has no descriptor left while clients wait at both addresses.
+TEST_F(HttpServerTest, AcceptsAgainAtEveryAddressOnceThereAreDescriptors) {
+  server.emplace(loop, std::vector{kAnyPort, kAnyPort}, nullptr, site, HttpLimits{});
+  run();
+  for (uint16_t port : server->ports()) {
+    tcp::socket& socket = sockets.emplace_back(loop, tcp::v4());
+    socket.non_blocking(true);
+    error_code inProgress;
+    socket.connect({asio::ip::make_address("127.0.0.1"), port}, inProgress);
+  }
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  run(200ms);
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  run(1100ms);  // the pause is over
+  for (tcp::socket& socket : sockets) {
+    say(socket, "GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    EXPECT_THAT(heard(socket), StartsWith("HTTP/1.1 200 "));
+  }
 }
 
 TEST_F(HttpServerTest, RequestsMayComeInPiecesAndTogether) {

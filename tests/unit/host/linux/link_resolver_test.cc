@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -24,7 +25,8 @@ Address ip(const char* text) {
   return *Address::parse(text);
 }
 
-/// A DNS server on the loopback interface that knows one IPv4 address for every name.
+/// A DNS server on the loopback interface that knows an IPv4 address for every name, or several in
+/// a row.
 class Server {
  public:
   Server(Loop& loop, const char* address) : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0)) {
@@ -39,6 +41,8 @@ class Server {
   uint16_t port() const { return port_; }
   /// Answers with this address from now on; nullopt: not at all.
   void know(std::optional<Address> address) { answer_ = address; }
+  /// Answers with so many addresses: this one and those that follow it.
+  void answerWith(uint8_t addresses) { addresses_ = addresses; }
   /// From where it was asked.
   const std::vector<std::string>& clients() const { return clients_; }
 
@@ -58,17 +62,19 @@ class Server {
     std::vector<uint8_t> out(m.begin(), m.begin() + static_cast<long>(end));
     out[2] = 0x81;  // a response
     out[3] = 0x80;
-    out[7] = wantsV4 ? 1 : 0;                 // ANCOUNT
+    out[7] = wantsV4 ? addresses_ : 0;        // ANCOUNT
     out[8] = out[9] = out[10] = out[11] = 0;  // no further sections
-    if (wantsV4) {
+    for (uint8_t i = 0; wantsV4 && i < addresses_; ++i) {
       for (uint8_t b : {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4}) out.push_back(b);
       out.insert(out.end(), answer_->bytes.begin(), answer_->bytes.begin() + 4);
+      out.back() = static_cast<uint8_t>(out.back() + i);
     }
     ::sendto(fd_.get(), out.data(), out.size(), 0, &from.any, length);
   }
 
   UniqueFd fd_;
   uint16_t port_ = 0;
+  uint8_t addresses_ = 1;
   std::optional<Address> answer_ = ip("203.0.113.1");
   std::vector<std::string> clients_;
   std::unique_ptr<IoWatcher> watcher_;
@@ -107,6 +113,30 @@ TEST_F(LinkResolverTest, AsksTheServerOfTheUplinkFromTheUplinksAddress) {
   EXPECT_THAT(results_[0].asked.servers, ElementsAre(ip("127.0.0.5")));
   EXPECT_EQ(results_[0].asked.source, "configuration");
   EXPECT_THAT(server_.clients(), testing::Each("127.0.0.7"));
+}
+
+// A path is tried to each address, so a server that lies must not cost more than this.
+TEST_F(LinkResolverTest, OfManyAddressesTheFirstEightOfAFamilyCount) {
+  server_.answerWith(29);
+  resolver_.request(way_, {"hub.example.net", 4433});
+  runUntil(1);
+  ASSERT_EQ(results_[0].found.size(), 8u);
+  EXPECT_EQ(results_[0].found.front(), *Endpoint::parse("203.0.113.1:4433"));
+  EXPECT_EQ(results_[0].found.back(), *Endpoint::parse("203.0.113.8:4433"));
+}
+
+TEST_F(LinkResolverTest, WithoutAFreeDescriptorTheLookupFailsAndNothingElse) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_NO_THROW(resolver_.request(way_, {"hub.example.net", 4433}));
+  runUntil(1);
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(results_[0].found, IsEmpty());
+  resolver_.request(way_, {"hub.example.net", 4433});
+  runUntil(2);
+  EXPECT_FALSE(results_[1].found.empty());
 }
 
 TEST_F(LinkResolverTest, TheHostsFileIsReadFirst) {
