@@ -23,6 +23,16 @@ if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT BRAID_SANITIZE)
   target_compile_options(braid_options INTERFACE -fstack-protector-strong -fstack-clash-protection
     -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${level} -D_GLIBCXX_ASSERTIONS)
   target_link_options(braid_options INTERFACE LINKER:-z,relro,-z,now)
+  # Calls and returns that go only where the program means (Intel CET, ARM BTI and PAC), and no variable that holds what
+  # was on the stack before.
+  include(CheckCXXCompilerFlag)
+  foreach(flag -fcf-protection=full -mbranch-protection=standard -ftrivial-auto-var-init=zero)
+    string(MAKE_C_IDENTIFIER BRAID_HAS${flag} known)
+    check_cxx_compiler_flag(${flag} ${known})
+    if(${known})
+      target_compile_options(braid_options INTERFACE ${flag})
+    endif()
+  endforeach()
 endif()
 target_include_directories(braid_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
 if(BRAID_SANITIZE)

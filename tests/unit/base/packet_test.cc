@@ -22,6 +22,16 @@ TEST(PacketPool, GivesHeadroomAndTailroom) {
   EXPECT_EQ(p.tailroom(), 1500 + PacketPool::kTailroom);
 }
 
+TEST(PacketDeathTest, NothingReachesOutsideOfTheBlock) {
+  PacketPool pool(100, 1);
+  Packet p = pool.allocate();
+  p.append(10);
+  EXPECT_DEATH(p.prepend(p.headroom() + 1), "");
+  EXPECT_DEATH(p.append(p.tailroom() + 1), "");
+  EXPECT_DEATH(p.trimFront(11), "");
+  EXPECT_DEATH(p.setSize(10 + p.tailroom() + 1), "");
+}
+
 TEST(PacketPool, IsBoundedAndCountsRefusals) {
   PacketPool pool(100, 3);
   std::vector<Packet> held;

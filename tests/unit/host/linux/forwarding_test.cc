@@ -9,13 +9,13 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(Forwarding, TheNoteNamesTheInterfacesThatForwarded) {
+TEST(ForwardingNote, NamesTheInterfacesThatForwarded) {
   EXPECT_THAT(Forwarding::forwardersIn("1 lan0 /wifi0 br-lan.5"), ElementsAre("lan0", "br-lan.5"));
   EXPECT_THAT(Forwarding::forwardersIn("- /wifi0"), IsEmpty());
   EXPECT_THAT(Forwarding::forwardersIn(""), IsEmpty());
 }
 
-TEST(Forwarding, AWordOfTheNoteIsNoPath) {
+TEST(ForwardingNote, AWordOfItIsNoPath) {
   EXPECT_THAT(Forwarding::forwardersIn("0 ../../../kernel . .. a/b lan0 longer-than-a-name"),
               ElementsAre("lan0"));
 }
