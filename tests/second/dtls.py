@@ -86,7 +86,7 @@ class Client:
         self.alerts = []
         self.master, self.suite, self.keys = bytes(48), None, None
         self.done = False
-        self.server_sent_ccs = False
+        self.record_types = set()  # of what the server has sent
 
     # ---- records and messages
 
@@ -208,12 +208,11 @@ class Client:
                     content = self._unprotect(kind, place, content)
                 except InvalidTag:
                     continue
+            self.record_types.add(kind)
             if kind == HANDSHAKE:
                 self._take_fragment(content)
             elif kind == ALERT:
                 self.alerts.append(content[1])
-            elif kind == CCS:
-                self.server_sent_ccs = True
 
     def _take_fragment(self, content):
         while content:

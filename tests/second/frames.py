@@ -2,7 +2,6 @@
 
 import ipaddress
 import struct
-from typing import NamedTuple
 
 PADDING, PING, ACK, PATH_CHALLENGE, PATH_RESPONSE, DATA, SKIP, SUBFLOW_STATUS, CLOSE = range(9)
 PARITY, PARITY_TAIL, RECOVERED, SUBFLOW_PREFERENCE, RENEW_KEYS, KEYS_READY = range(9, 15)
@@ -46,18 +45,15 @@ class Reader:
         return int.from_bytes(bytes([first & 0x3f]) + self.take(size - 1), "big")
 
 
-class Frame(NamedTuple):
-    """A frame that has been read. `fields`: a dict by the names of the document. `raw`: its bytes."""
+class Frame:
+    """A frame that has been read. Its fields are attributes, by the names of the document; `raw`: its bytes."""
 
-    type: int
-    fields: dict
-    raw: bytes
+    def __init__(self, kind, fields, raw):
+        self.type, self.raw = kind, raw
+        self.__dict__.update(fields)
 
-    def __getattr__(self, name):
-        try:
-            return self.fields[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    def __repr__(self):
+        return f"{self.__dict__}"
 
     def eliciting(self):
         return self.type not in QUIET and self.type < 0x60

@@ -14,10 +14,11 @@ ROOM = LARGEST - 37 - 16  # bytes of DTLS in a datagram
 
 
 def arrives(socket, timeout):
-    """(datagram, address) or None."""
+    """(datagram, address, ECN codepoint) or None. The codepoint is that of a socket of Place.socket()."""
     if not select.select([socket], [], [], max(0, timeout))[0]:
         return None
-    return socket.recvfrom(65535)
+    datagram, more, _, address = socket.recvmsg(65535, 64)
+    return datagram, address, next((content[0] & 3 for _, _, content in more), 0)
 
 
 class Handshake:

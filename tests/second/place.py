@@ -17,6 +17,7 @@ from .handshake import Handshake
 from .session import Session
 
 DAEMON = (PUBLIC[0], PORT)
+IP_RECVTOS = 13  # linux/in.h
 SERVER = Lab.server_addresses()[0]
 HOST, HOST6 = "192.168.10.2", "fd00:0:0:10::2"  # an address behind this peer
 ELSEWHERE = "10.77.0.1"  # an address behind the other peer
@@ -61,9 +62,10 @@ class Place:
         return self._open.enter_context(contextlib.closing(closable))
 
     def socket(self, uplink=0, port=0):
-        """A UDP socket of the peer. It tells the codepoint of nothing: see receiver()."""
+        """A UDP socket of the peer."""
         socket = self.keep(self.lab.edge.inside(sockets.socket, sockets.AF_INET, sockets.SOCK_DGRAM))
         socket.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4 << 20)
+        socket.setsockopt(sockets.IPPROTO_IP, IP_RECVTOS, 1)
         socket.bind((UPLINKS[uplink], port))
         return socket
 
@@ -129,17 +131,16 @@ class Place:
         assert least <= grown <= (least if most is None else most), f"{cause}: {grown} instead of {least} or more"
 
     @contextlib.contextmanager
-    def configured(self, **changes):
-        """Another configuration of the daemon meanwhile; None removes a key."""
-        before = json.loads(json.dumps(self.daemon.config))
-        for name, value in changes.items():
-            section = self.daemon.config.setdefault(name, {})
-            section.update(value)
+    def changed(self, section, **values):
+        """Other values in a section of the daemon's configuration meanwhile."""
+        before = dict(section)
+        section.update(values)
         self.reload()
         try:
             yield
         finally:
-            self.daemon.config = before
+            section.clear()
+            section.update(before)
             self.reload()
 
     def reload(self):

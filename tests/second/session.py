@@ -15,6 +15,7 @@ from . import frames as f
 from .handshake import PATIENCE, arrives
 
 PADDED = 1200 - 26  # bytes of frames in a datagram of 1200 bytes
+MARKS = {2: 0, 1: 1, 3: 2}  # codepoint: which of the counts of an ACK
 OWN_PARAMS = ((1, 1500), (2, 1024), (3, 4096), (4, 7), (5, 1000), (6, 65536), (31 * 3 + f.NOISE, 5))
 
 
@@ -37,7 +38,7 @@ class Subflow:
         self.largest = -1  # that has come
         self.got = set()
         self.acked = set()
-        self.ecn = (0, 0, 0)
+        self.ecn = [0, 0, 0]  # datagrams that came as ECT(0), ECT(1), CE
 
 
 class Session:
@@ -48,13 +49,13 @@ class Session:
         self.generation = self.epoch = 0  # with which it seals
         self.id, self.side = name, side
         self.answers = self.acks = True
-        self.__dict__.update(changes)
         self.subflows = {0: Subflow(socket, remote)}
         self.came = []
         self.tokens = {}  # of this side's challenges: subflow
         self.answered = set()  # tokens
         self.lost = lambda datagram: False  # whether a datagram that came is taken for lost on the way
         self.undecoded = []  # datagrams that do not open
+        self.__dict__.update(changes)
 
     # ---- sending
 
@@ -124,8 +125,8 @@ class Session:
                 return self._take(socket, *got)
         return None
 
-    def _take(self, socket, raw, address):
-        datagram = self.open(raw, (socket, address))
+    def _take(self, socket, raw, address, mark):
+        datagram = self.open(raw, (socket, address), mark)
         if not datagram:
             self.undecoded.append(raw)
             return None
@@ -133,6 +134,8 @@ class Session:
             return None
         flow = self.subflows[datagram.subflow]
         flow.got.add(datagram.number)
+        if mark:
+            flow.ecn[MARKS[mark]] += 1
         self.came.append(datagram)
         for frame in datagram.frames:
             if frame.type == f.ACK and frame.subflow in self.subflows:
