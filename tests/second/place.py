@@ -3,6 +3,7 @@
     peer (10.0.0.1 and 10.0.1.1, hosts 10.255.0.2 and 192.168.10.0/24) == braidd 203.0.113.1 -- server 192.168.100.2
 """
 
+import base64
 import contextlib
 import json
 import socket as sockets
@@ -47,6 +48,10 @@ class Place:
             Identity.read(folder / f"{name}.key", folder / f"{name}.crt") for name in ("edge", "other", "concentrator"))
         self.pin = own.pin
         self.daemon.start()
+        self.edge_gateway = self.lab.edge_gateway  # the daemon as initiator; its responder is this peer
+        self.second = Identity()
+        pin = "sha256:" + base64.b64encode(self.second.pin).decode()
+        self.edge_gateway.config["peers"][0].update(pin=pin, endpoints=[f"{PUBLIC[0]}:{PORT + 1}"])
         return self
 
     def __exit__(self, *error):
@@ -84,6 +89,29 @@ class Place:
         """A session that is up."""
         return self.keyed(identity, client=client, **changes).start()
 
+    @contextlib.contextmanager
+    def edge_daemon(self, changes):
+        """The daemon at the edge, with another configuration: started, and ended behind the block. The socket of its
+        responder."""
+        responder = self.keep(self.lab.concentrator.inside(sockets.socket, sockets.AF_INET, sockets.SOCK_DGRAM))
+        responder.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4 << 20)
+        responder.bind((PUBLIC[0], PORT + 1))
+        before = self.edge_gateway.config
+        self.edge_gateway.config = {**before, **changes}
+        self.edge_gateway.start()
+        try:
+            yield responder
+        finally:
+            self.edge_gateway.stop()
+            self.edge_gateway.config = before
+
+    def host(self):
+        """A socket of a host behind the daemon at the edge."""
+        socket = self.keep(self.lab.client.inside(sockets.socket, sockets.AF_INET, sockets.SOCK_DGRAM))
+        socket.bind((HOST, 0))
+        socket.settimeout(2)
+        return socket
+
     # ---- the server's side
 
     def bound(self, kind=sockets.SOCK_DGRAM, port=0, address=SERVER):
@@ -99,17 +127,17 @@ class Place:
 
     # ---- the daemon
 
-    def ask(self, command, **more):
+    def ask(self, command, daemon=None, **more):
         """The daemon's answer at its control socket."""
         with sockets.socket(sockets.AF_UNIX) as channel:
             channel.settimeout(5)
-            channel.connect(str(self.daemon.socket))
+            channel.connect(str((daemon or self.daemon).socket))
             channel.sendall(json.dumps({"cmd": command, **more}).encode() + b"\n")
             with channel.makefile() as lines:
                 return json.loads(lines.readline())
 
-    def drops(self):
-        return self.ask("status")["drops"]
+    def drops(self, daemon=None):
+        return self.ask("status", daemon)["drops"]
 
     def peer(self, name="edge"):
         """What the daemon says of a peer."""
@@ -120,13 +148,13 @@ class Place:
         return next((each for each in self.peer()["subflows"] if each["id"] == subflow), None)
 
     @contextlib.contextmanager
-    def counts(self, cause, least=1, most=None):
+    def counts(self, cause, least=1, most=None, daemon=None):
         """Expects that what is done inside is counted so often as drops of this cause."""
-        before = self.drops()[cause]
+        before = self.drops(daemon)[cause]
         yield
         grown = 0
         deadline = time.monotonic() + 1
-        while (grown := self.drops()[cause] - before) < least and time.monotonic() < deadline:
+        while (grown := self.drops(daemon)[cause] - before) < least and time.monotonic() < deadline:
             time.sleep(0.01)
         assert least <= grown <= (least if most is None else most), f"{cause}: {grown} instead of {least} or more"
 

@@ -23,7 +23,7 @@ def read(text, known):
     seen = set()
     for row in rows:
         row.setdefault("made", str(row.get("id")).replace(".", "_"))
-        if not FIELDS <= set(row) <= FIELDS | MORE or row["id"] in seen or (row["made"] not in known and "SECOND_PART" not in __import__("os").environ):
+        if not FIELDS <= set(row) <= FIELDS | MORE or row["id"] in seen or row["made"] not in known:
             raise ValueError(f"not whole, there twice, or made by nothing: {row}")
         seen.add(row["id"])
     return rows

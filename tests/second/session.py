@@ -99,6 +99,8 @@ class Session:
         if len(raw) < 27 or raw[0] >> 6 != 1:
             return None
         epoch4, generation4, (name, number, low) = raw[0] >> 2 & 3, raw[0] & 3, struct.unpack("!IBI", raw[1:10])
+        if self.side and name == self.id and number not in self.subflows:  # the initiator has begun one
+            self.subflows[number] = Subflow(*route[:2])
         flow = self.subflows.get(number)
         if name != self.id or not flow or raw[0] & 0x30:
             return None
@@ -122,10 +124,10 @@ class Session:
         for socket in sockets_of:
             got = arrives(socket, timeout / len(sockets_of))
             if got:
-                return self._take(socket, *got)
+                return self.take(socket, *got)
         return None
 
-    def _take(self, socket, raw, address, mark):
+    def take(self, socket, raw, address, mark):
         datagram = self.open(raw, (socket, address), mark)
         if not datagram:
             self.undecoded.append(raw)

@@ -20,7 +20,7 @@ def in_vain(session, timeout=SILENCE):
 def quiet_session(place, **changes):
     """A session of which nothing more comes by itself: its MTU is known."""
     session = place.session(**changes)
-    session.pump(timeout=SILENCE)
+    session.pump(timeout=0.05)
     return session
 
 

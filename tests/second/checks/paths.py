@@ -169,6 +169,7 @@ def path_first(place, _):
 def status_refuses(place, _):
     session = two(place)
     for gone in (0, 1):
+        expect(session.pump(lambda: place.shown(0)["state"] == place.shown(1)["state"] == "active"), "not in use")
         session.send(f.status(gone, 10 + 2 * gone, 0), 1 - gone)
         expect(session.alive(1 - gone), "not acknowledged")
         expect((used := users(place, session)) == {1 - gone}, f"without {gone} data comes on {used}")
