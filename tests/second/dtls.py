@@ -18,7 +18,8 @@ from cryptography.x509.oid import NameOID
 from .crypto import CHACHA, SUITES, pin_of, xor
 
 CCS, ALERT, HANDSHAKE, APPLICATION = 20, 21, 22, 23  # types of records
-HELLO, SERVER_HELLO, CERTIFICATE, SERVER_KEY, REQUEST, DONE, VERIFY, CLIENT_KEY, FINISHED = 1, 2, 11, 12, 13, 14, 15, 16, 20
+HELLO, SERVER_HELLO, CERTIFICATE, SERVER_KEY, REQUEST, DONE, VERIFY, CLIENT_KEY = 1, 2, 11, 12, 13, 14, 15, 16  # messages
+FINISHED = 20
 X25519, P256 = 29, 23
 ECDSA_SHA256 = 0x0403
 FLIGHT = ("certificate", "key_exchange", "verify", "ccs", "finished")

@@ -17,10 +17,11 @@ def ip(source, destination, protocol, payload, extra=0, version=None, words=5):
     """An IP packet of the family of its addresses. `extra`: by how much its length field is too large; `version`,
     `words` (of the header of IPv4): what its first byte says."""
     source, destination = ipaddress.ip_address(source), ipaddress.ip_address(destination)
+    version = source.version if version is None else version
     if source.version == 6:
-        return struct.pack("!IHBB", (6 if version is None else version) << 28, len(payload) + extra, protocol, 64) + source.packed\
+        return struct.pack("!IHBB", version << 28, len(payload) + extra, protocol, 64) + source.packed\
             + destination.packed + payload
-    head = struct.pack("!BBHHHBBH", (4 if version is None else version) << 4 | words, 0, 20 + len(payload) + extra, 0, 0, 64, protocol, 0)
+    head = struct.pack("!BBHHHBBH", version << 4 | words, 0, 20 + len(payload) + extra, 0, 0, 64, protocol, 0)
     head += source.packed + destination.packed
     return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + payload
 

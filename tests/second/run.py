@@ -1,5 +1,5 @@
-"""python3 -m second [--only WORD] [--quick]: runs the checks of tests/second.yaml against $BRAID_BIN, and prints one JSON
-object: {"checks": number, "failed": {id: why}}. It needs root, and Debian's Python (python3-cryptography)."""
+"""python3 -m second [--only WORD] [--quick]: runs the checks of tests/second.yaml against the daemon in $BRAID_BIN, and
+prints one JSON object: {"checks": number, "failed": {id: why}}. It needs root, and Debian's Python."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from . import checks
 
 TABLE = pathlib.Path(__file__).parents[1] / "second.yaml"
 FIELDS = {"id", "section", "does", "observed"}
-MORE = {"made", "frames", "counted", "vector", "slow"}
+MORE = {"made", "frames", "steps", "suite", "vector", "slow"}
 
 
 def read(text, known):

@@ -181,7 +181,8 @@ def inner_source(place, _):
     sources = (SERVER, ELSEWHERE, "169.254.1.1", "0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255")
     packets = [packet(end, b"forged", source=(source, 5000)) for source in sources]
     six = place.bound(address=SERVER6)
-    packets += [packet(six, b"forged", source=(source, 5000)) for source in (SERVER6, "fe80::1", "::1", "ff02::1", "::")]
+    packets += [packet(six, b"forged", source=(source, 5000))
+                for source in (SERVER6, "fe80::1", "::1", "ff02::1", "::")]
     dropped(place, "foreign_source", packets)
     expect(not received(end, 1, 0.1) and not received(six, 1, 0.1), "it arrived")
 

@@ -175,18 +175,8 @@ def cookie_body(place, _):
 
 
 @check
-def hello_aes128(place, _):
-    works(place, suites=[crypto.AES128.number])
-
-
-@check
-def hello_aes256(place, _):
-    works(place, suites=[crypto.AES256.number])
-
-
-@check
-def hello_chacha(place, _):
-    works(place, suites=[crypto.CHACHA.number])
+def suite(place, row):
+    works(place, suites=[getattr(crypto, row["suite"]).number])
 
 
 @check
@@ -291,8 +281,8 @@ def certificate_chain(place, _):
 
 
 @check
-def verify_missing(place, _):
-    unfinished(place, ("certificate", "key_exchange", "ccs", "finished"))
+def disordered(place, row):
+    unfinished(place, row["steps"])
 
 
 @check
@@ -301,50 +291,12 @@ def verify_other(place, _):
 
 
 @check
-def order_finished(place, _):
-    unfinished(place, ("certificate", "key_exchange", "verify", "finished", "ccs"))
-
-
-@check
-def order_plain(place, _):
-    unfinished(place, ("certificate", "key_exchange", "verify", "ccs", "plain_finished"))
-
-
-@check
-def order_ccs(place, _):
-    unfinished(place, ("ccs", "certificate", "verify", "finished"))
-
-
-@check
 def order_twice(place, _):
     handshake = place.handshake()
     expect(handshake.hello(), "no flight of the server came")
-    ended = handshake.finish(("certificate", "key_exchange", "verify", "ccs", "ccs", "finished"))
-    if ended:  # with the right keys, of which client.done is the proof
-        generation, name = handshake.keys()
-        Session(generation, name, handshake.socket, handshake.remote).start()
-    else:
-        carries(place, place.session())
-
-
-@check
-def order_verify(place, _):
-    unfinished(place, ("certificate", "verify", "key_exchange", "ccs", "finished"))
-
-
-@check
-def order_keys(place, _):
-    unfinished(place, ("certificate", "key_exchange", "key_exchange", "verify", "ccs", "finished"))
-
-
-@check
-def order_certificate(place, _):
-    unfinished(place, ("key_exchange", "certificate", "verify", "ccs", "finished"))
-
-
-@check
-def order_none(place, _):
-    unfinished(place, ("ccs", "finished"))
+    expect(handshake.finish(("certificate", "key_exchange", "verify", "ccs", "ccs", "finished")), "it did not end")
+    generation, name = handshake.keys()
+    carries(place, Session(generation, name, handshake.socket, handshake.remote).start())
 
 
 @check
