@@ -1,5 +1,5 @@
-"""The second implementation of docs/protocol.md (tests/second) agrees with the daemon, in all checks of tests/second.yaml
-that take less than three seconds; and its table is whole."""
+"""The second implementation of docs/protocol.md (tests/second) agrees with the daemon, in all checks of
+tests/second.yaml that take less than three seconds; and its table is whole."""
 
 import subprocess
 import unittest
@@ -17,8 +17,9 @@ class Second(unittest.TestCase):
 
     def read(self, text):
         """Whether the text is a table of checks."""
-        return subprocess.run([guard_second.DEBIAN_PYTHON, "-c", READ], input=text, text=True, stderr=subprocess.DEVNULL,
-                              env=guard_second.environment(), check=False).returncode == 0
+        words = [guard_second.DEBIAN_PYTHON, "-c", READ]
+        return subprocess.run(words, input=text, text=True, stderr=subprocess.DEVNULL, env=guard_second.environment(),
+                              check=False).returncode == 0
 
     def test_a_row_that_nothing_checks_is_refused(self):
         row = "{id: %s, section: 3, does: a, observed: b}"

@@ -5,6 +5,7 @@ pump() reads what comes, answers challenges and acknowledges, unless it is told 
 """
 
 import os
+import select
 import socket as sockets
 import struct
 import time
@@ -54,7 +55,6 @@ class Session:
         self.tokens = {}  # of this side's challenges: subflow
         self.answered = set()  # tokens
         self.lost = lambda datagram: False  # whether a datagram that came is taken for lost on the way
-        self.undecoded = []  # datagrams that do not open
         self.__dict__.update(changes)
 
     # ---- sending
@@ -120,20 +120,15 @@ class Session:
         return None
 
     def _receive(self, timeout):
-        sockets_of = {flow.socket for flow in self.subflows.values()}
-        for socket in sockets_of:
-            got = arrives(socket, timeout / len(sockets_of))
-            if got:
-                return self.take(socket, *got)
-        return None
+        """Reads one datagram of each socket that has some."""
+        ready, _, _ = select.select({flow.socket for flow in self.subflows.values()}, [], [], timeout)
+        for socket in ready:
+            self.take(socket, *arrives(socket, 0))
 
     def take(self, socket, raw, address, mark):
         datagram = self.open(raw, (socket, address), mark)
-        if not datagram:
-            self.undecoded.append(raw)
-            return None
-        if self.lost(datagram):
-            return None
+        if not datagram or self.lost(datagram):
+            return
         flow = self.subflows[datagram.subflow]
         flow.got.add(datagram.number)
         if mark:
@@ -150,7 +145,6 @@ class Session:
                 socket.sendto(answer, address)
         if self.acks and any(frame.eliciting() for frame in datagram.frames):
             self.acknowledge(datagram.subflow)
-        return datagram
 
     def pump(self, condition=lambda: False, timeout=PATIENCE):
         """Reads until the condition is true, or the time is over. The condition's last value."""

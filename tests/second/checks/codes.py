@@ -127,7 +127,7 @@ def code_lie(place, _):
     expect(block.session.alive(), "the session has ended")
 
 
-# ---- what is no parity
+# ---- parities that are refused
 
 def refused(place, block, *contents, acknowledged=True):
     """Expects that the last of these frames is counted, and that nothing is restored."""

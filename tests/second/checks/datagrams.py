@@ -180,7 +180,7 @@ def datagram_many(place, _):
     session.subflows[200] = Subflow(session.subflows[0].socket, DAEMON)
     with place.counts("unknown_subflow", 2):
         number, datagram = session.seal(PING, 200)
-        for _ in range(2):  # the number of a dropped one is not used up: it is no replay
+        for _ in range(2):  # the number of a dropped one is not used up: no `replay`
             session.send_raw(datagram)
         expect(not session.acknowledged(number, 200, SILENCE), "it was acknowledged")
 

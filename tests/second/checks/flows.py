@@ -45,10 +45,11 @@ def burst(place, session, count, end=None, size=100):
     return end
 
 
-def arrived(session):
-    """The numbers of the packets of burst() that have come, in order."""
+def arrived(session, size=100):
+    """The numbers of the packets of burst() of that size that have come, in order. The daemon may still have packets of
+    an earlier session of this peer."""
     contents = [inner.payload(frame.packet) for frame in session.frames(f.DATA)]
-    return [int.from_bytes(content[:2], "big") for content in contents if content and content[2:3] == b"."]
+    return [int.from_bytes(content[:2], "big") for content in contents if content and len(content) == size]
 
 
 def echoed(error, code):

@@ -101,6 +101,9 @@ def envelope_size(place, _):
     with place.counts("handshake_decrypt_failed"):
         handshake.send_body(handshake.client.hello().ljust(1201 - 53, b"\0"))
         silent(handshake.socket)
+    with place.counts("handshake_decrypt_failed"):
+        handshake.send_body(b"")
+        silent(handshake.socket)
     handshake.send_body(handshake.client.hello().ljust(1200 - 53, b"\0"))
     expect(handshake.receive(), "1200 bytes were not answered")
 

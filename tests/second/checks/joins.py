@@ -83,6 +83,7 @@ def join_again(place, _):
     body = joiner.sealed(joiner.request())
     first = joiner.answer(body)
     expect(first, "no answer came")
+    coded(first[0], joining.DONE)
     second = joiner.answer(body)
     expect(second and second[1] == first[1], "another answer came")
 
@@ -119,7 +120,9 @@ def join_seal(place, _):
     for at in range(0, len(body), 10):  # some: a handshake takes no more than 24
         joiner.handshake.send_body(body[:at] + bytes([body[at] ^ 1 << at % 8]) + body[at + 1:])
     expect(not joiner.handshake.receive(2 * SILENCE), "it was answered")
-    expect(joiner.answer(body), "the true one was not answered")
+    answer = joiner.answer(body)
+    expect(answer, "the true one was not answered")
+    coded(answer[0], joining.DONE)
 
 
 @check

@@ -58,6 +58,7 @@ def path_unproven(place, _):
     sent = 27 + 35
     burst(place, session, 20)
     session.pump(timeout=1)
+    expect(session.frames(f.PATH_CHALLENGE), "no challenge came")
     expect(not session.frames(f.DATA), "data came")
     expect((came := sum(len(each.raw) for each in session.came)) <= 3 * sent, f"{came} bytes for {sent}")
 
@@ -95,16 +96,15 @@ def path_moves(place, _):
     ping_from(session, other)
     challenges = [frame for each in heard(session, other) for frame in each.of(f.PATH_CHALLENGE)]
     expect(challenges, "no challenge came to the new route")
-    burst(place, session, 5)
-    session.pump(lambda: len(set(arrived(session))) == 5)
-    expect(len(set(arrived(session))) == 5, f"by the old route only {arrived(session)} came")
+    burst(place, session, 5, size=150)
+    session.pump(lambda: len(set(arrived(session, 150))) == 5)
+    expect(len(set(arrived(session, 150))) == 5, f"by the old route only {arrived(session, 150)} came")
     expect(not [each for each in heard(session, other, 0.01) if each.of(f.DATA)], "data comes by the new route, too")
     session.subflows[0].socket = other
     session.send(f.response(challenges[-1].token))
-    session.forget()
-    burst(place, session, 5)
-    session.pump(lambda: len(set(arrived(session))) == 5)
-    expect(len(set(arrived(session))) == 5, f"by the new route only {arrived(session)} came")
+    burst(place, session, 5, size=160)
+    session.pump(lambda: len(set(arrived(session, 160))) == 5)
+    expect(len(set(arrived(session, 160))) == 5, f"by the new route only {arrived(session, 160)} came")
 
 
 @check
