@@ -220,6 +220,7 @@ TEST_F(GatewayTest, AnUplinkIsAvailableWhileAPathOverItWorks) {
   run(25s);
   EXPECT_EQ(availability(), 1.0);
   dead_ = hubEnd_.address;
+  edge_.host.device()->put(toHub());
   run(40s);
   EXPECT_GT(availability(), 0.3);
   EXPECT_LT(availability(), 0.8);
