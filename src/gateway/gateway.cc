@@ -57,8 +57,8 @@ DeviceOptions deviceOptions(const Config& config) {
   return {kind, config.device.name, config.offloads.device, kDeviceQueues};
 }
 
-// Creates the folders for what is kept over a restart: counts of metered uplinks, the initiators of
-// a gateway that listens, and invitations. A host that cannot have such a folder still carries
+// Creates the folders for what is kept over a restart: counts of the uplinks, the initiators of a
+// gateway that listens, and invitations. A host that cannot have such a folder still carries
 // packets.
 void makeStateFolders(const Config& config) {
   auto isMetered = [](const UplinkConfig& uplink) { return uplink.meter.has_value(); };
@@ -76,6 +76,9 @@ void makeStateFolders(const Config& config) {
           "with a restart",
           problem);
   }
+  // What else is counted is of less worth; MeterTracker says when it cannot be kept.
+  if (folders.empty() && !config.uplinks.empty() && !config.state.empty())
+    (void)makeOwnFolder(std::filesystem::path(config.state).parent_path());
 }
 
 // familyLeftOut() for networks given as texts.
@@ -450,6 +453,7 @@ GatewayStatus Gateway::status() const {
   out.listen = listeners_.names();
   out.uplinks = uplinks_.status();
   meters_.addTo(out.uplinks);
+  history_.availability().addTo(out.uplinks);
   resolver_.addTo(out.uplinks);
   portals_.addTo(out.uplinks);
   out.drops = pump_.drops();

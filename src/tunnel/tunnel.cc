@@ -269,6 +269,12 @@ std::vector<MeterStatus> Tunnel::meters() const {
   return out;
 }
 
+std::vector<UplinkBytes> Tunnel::carried() const {
+  std::vector<UplinkBytes> out;
+  for (const UplinkMeterEntry& a : parts_->uplinks_.all()) out.push_back({a.spec.name, a.carried});
+  return out;
+}
+
 std::set<std::string> Tunnel::peersUp() const {
   std::set<std::string> out;
   parts_->peers_.forEach([&](const Peer& peer) {

@@ -131,6 +131,8 @@ class Tunnel final {
   PeerLoadTest& loadTest();
   /// The meters of the metered uplinks: the same as in status(), but cheaper.
   std::vector<MeterStatus> meters() const;
+  /// What each uplink has carried since it was added.
+  std::vector<UplinkBytes> carried() const;
 
  private:
   class Parts;

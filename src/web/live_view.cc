@@ -1,9 +1,11 @@
 #include "web/views.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
+#include "ctl/views/views.h"
 #include "gateway/control/gateway_status.h"
 #include "tunnel/api/status.h"
 
@@ -21,9 +23,6 @@ std::string peerKey(const Json& peer) {
 }
 std::string pathKey(const Json& peer, const Json& path) {
   return peerKey(peer) + "\n" + wordOf(path, kKeyOf<&SubflowStatus::id>);
-}
-std::string flowKey(const Json& peer, const Json& flow) {
-  return peerKey(peer) + "\n" + wordOf(flow, kKeyOf<&FlowStatus::name>);
 }
 
 // Copies members that are shown as the daemon gave them.
@@ -73,13 +72,11 @@ void LiveView::addFlows(Answers::Shared flows) {
   if (flows_ && flows_->at == flows->at) return;
   flows_ = std::move(flows);
   Look look{flows_->at, {}};
-  for (const Json& peer : listOf(flows_->value, "peers")) {
-    for (const Json& flow : listOf(peer, "flows"))
-      look.counts[flowKey(peer, flow)] = {countOf(flow, kKeyOf<&FlowCounts::bytes>)};
-    for (const Json& stream : listOf(peer, "streams"))
-      look.counts[flowKey(peer, stream)] = {countOf(stream, kKeyOf<&StreamStatus::sentBytes>),
-                                            countOf(stream, kKeyOf<&StreamStatus::receivedBytes>)};
-  }
+  flowRows_ = flowRows(flows_->value);
+  for (const Json& row : flowRows_)
+    look.counts[flowKey(row)] = {countOf(row, kKeyOf<&StreamStatus::sentBytes>),
+                                 countOf(row, kKeyOf<&StreamStatus::receivedBytes>)};
+  names_.refresh();
   if (flows_->problem.empty()) keep(flowLooks_, std::move(look), kRateSeconds * 2);
 }
 
@@ -188,10 +185,25 @@ Json LiveView::pathRow(const Json& peer, const Json& path) const {
   return row;
 }
 
+namespace {
+
+// Keeps what does not work, but no more of it than half of `most`, and the busiest.
+template <typename IsAway>
+void keepAwayAndBusiest(Json::array_t& rows, size_t most, IsAway isAway) {
+  size_t away = 0;
+  keepBusiest(rows, most, [&](const Json& row) {
+    const bool isKept = isAway(row) && away++ < most / 2;
+    return isKept ? std::numeric_limits<double>::max() : rateOf(row);
+  });
+}
+
+}  // namespace
+
 Json LiveView::peersOf(const Json& status) const {
   Json::array_t rows;
   for (const Json& peer : listOf(status, "peers")) rows.push_back(peerRow(peer));
-  keepBusiest(rows, kPeers, rateOf);
+  keepAwayAndBusiest(rows, kPeers,
+                     [](const Json& row) { return !flagOf(row, kKeyOf<&PeerStatus::up>); });
   return rows;
 }
 
@@ -201,30 +213,32 @@ Json LiveView::pathsOf(const Json& status, const std::string& wanted) const {
     if (!wanted.empty() && peerKey(peer) != wanted) continue;
     for (const Json& path : listOf(peer, "subflows")) rows.push_back(pathRow(peer, path));
   }
-  keepBusiest(rows, kPaths, rateOf);
+  keepAwayAndBusiest(rows, kPaths, [](const Json& row) {
+    return wordOf(row, kKeyOf<&SubflowStatus::state>) != "active";
+  });
   return rows;
 }
 
-Json LiveView::flowsOf(const std::string& wanted, const char* list) const {
-  Json::array_t rows;
-  if (!flows_) return rows;
-  for (const Json& peer : listOf(flows_->value, "peers")) {
-    if (!wanted.empty() && peerKey(peer) != wanted) continue;
-    for (const Json& flow : listOf(peer, list)) {
-      if (!flow.is_object()) continue;
-      Json row = flow;
-      Growth growth = growthOf(flowLooks_, flowKey(peer, flow), kRateSeconds);
-      row["peer"] = peerKey(peer);
-      row["up_bytes_per_s"] = rate(growth, kOut);
-      if (flow.contains(kKeyOf<&StreamStatus::receivedBytes>))
-        row["down_bytes_per_s"] = rate(growth, kIn);
-      rows.push_back(std::move(row));
-    }
+// Adds the flows and streams of the selected peers, by rate: those that are idle, which the page
+// folds away, apart.
+void LiveView::putFlows(Json& out, const std::string& wanted) const {
+  Json::array_t busy, idle;
+  for (Json row : flowRows_) {
+    if (!wanted.empty() && wordOf(row, "peer") != wanted) continue;
+    Growth growth = growthOf(flowLooks_, flowKey(row), kRateSeconds);
+    row["up_bytes_per_s"] = rate(growth, kOut);
+    if (row.contains(kKeyOf<&StreamStatus::receivedBytes>))
+      row["down_bytes_per_s"] = rate(growth, kIn);
+    (isIdle(row) ? idle : busy).push_back(std::move(row));
   }
-  keepBusiest(rows, kFlows, rateOf);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Json& a, const Json& b) { return rateOf(a) > rateOf(b); });
-  return rows;
+  out["totals"]["idle"] = idle.size();
+  for (auto [name, rows] : {std::pair("flows", &busy), std::pair("idle_flows", &idle)}) {
+    keepBusiest(*rows, kFlows, rateOf);
+    std::stable_sort(rows->begin(), rows->end(),
+                     [](const Json& a, const Json& b) { return rateOf(a) > rateOf(b); });
+    for (Json& row : *rows) row["shown"] = names_.inFlow(wordOf(row, kKeyOf<&FlowStatus::name>));
+    out[name] = std::move(*rows);
+  }
 }
 
 // Sums over all selected peers, whether they are listed or not.
@@ -279,8 +293,7 @@ Json LiveView::view(const std::string& peer) const {
   out["peer_count"] = listOf(status, "peers").size();
   out["peers"] = peersOf(status);
   out["paths"] = pathsOf(status, peer);
-  out["flows"] = flowsOf(peer, "flows");
-  out["streams"] = flowsOf(peer, "streams");
+  putFlows(out, peer);
   return out;
 }
 

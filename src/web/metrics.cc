@@ -171,11 +171,13 @@ std::string metricsText(const DaemonAnswer& status) {
   putAll<ShimStatus>(out, "ack_shim", {{&fieldOf(all, "ack_shim"), ""}});
   putActuators(out, fieldOf(all, "ack_shim"));
 
-  All uplinks, meters, peers, paths;
+  All uplinks, meters, carried, peers, paths;
   for (const Json& uplink : listOf(gateway, "uplinks")) {
     uplinks.push_back({&uplink, labelled({{"uplink", wordOf(uplink, "name")}})});
     const Json& meter = fieldOf(uplink, "metered");
     if (meter.is_object()) meters.push_back({&meter, uplinks.back().labels});
+    const Json& counts = fieldOf(uplink, kKeyOf<&UplinkStatus::carried>);
+    if (counts.is_object()) carried.push_back({&counts, uplinks.back().labels});
   }
   for (const Json& peer : listOf(all, "peers")) {
     std::string name = wordOf(peer, "name");
@@ -188,6 +190,7 @@ std::string metricsText(const DaemonAnswer& status) {
   }
   putAll<UplinkStatus>(out, "uplink", uplinks);
   putAll<MeterPeriodStatus>(out, "uplink_meter", meters);
+  putAll<CarriedStatus>(out, "uplink_carried", carried);
   putAll<PeerStatus>(out, "peer", peers);
   putStates(out, paths);
   putAll<SubflowStatus>(out, "path", paths);

@@ -18,6 +18,7 @@
 #include "base/containers.h"
 #include "base/field.h"
 #include "ctl/views/format.h"
+#include "ctl/views/host_names.h"
 #include "web/answers.h"
 
 namespace braid {
@@ -39,7 +40,8 @@ void keepBusiest(std::vector<Row>& rows, size_t most, Busy busy) {
 }
 
 /// What the page shows of the present: the daemon's figures, and the rates and losses computed from
-/// two or more answers. Bounded: of many peers, paths and flows, only the busiest are listed.
+/// two or more answers. Bounded: of many flows only the busiest are listed, of many peers and paths
+/// those that are down, too.
 class LiveView {
  public:
   static constexpr double kRateSeconds =
@@ -48,6 +50,9 @@ class LiveView {
   /// Seconds between older answers, of which only the counters are kept.
   static constexpr double kSpacing = 5;
   static constexpr size_t kPeers = 100, kPaths = 32, kFlows = 40;  ///< most that are listed
+
+  /// `names`: of the hosts in the names of flows.
+  explicit LiveView(HostNames names = HostNames(HostNames::known())) : names_(std::move(names)) {}
 
   /// Add answers in the order of their times. A failed answer is shown as a failure. The same
   /// answer twice counts once.
@@ -81,10 +86,12 @@ class LiveView {
   nlohmann::json pathRow(const nlohmann::json& peer, const nlohmann::json& path) const;
   nlohmann::json peersOf(const nlohmann::json& status) const;
   nlohmann::json pathsOf(const nlohmann::json& status, const std::string& peer) const;
-  nlohmann::json flowsOf(const std::string& peer, const char* list) const;
+  void putFlows(nlohmann::json& out, const std::string& peer) const;
 
   Answers::Shared status_, flows_;  ///< the last ones; null: none yet
   std::deque<Look> looks_, flowLooks_;
+  nlohmann::json::array_t flowRows_;  ///< of the last answer about flows
+  HostNames names_;
 };
 
 /// What the page shows of the last hour: the steps of the paths, and the summary that `braidctl

@@ -463,6 +463,21 @@ class Streams(PairCase):
             self.assertGreater(stream["first_byte_s"], 0.015, "a round trip of the faster link is 20 ms")
             [line] = [line for line in self.lab.edge_gateway.ctl("flows").splitlines() if name in line]
             self.assertIn(stream["state"], line)
+            self.assertIn("stream, open", line)
+
+    def test_a_stream_that_carries_nothing_is_idle_and_listed_on_demand(self):
+        with self.pair() as (client, server):
+            client.sendall(b"question")
+            receive(server, 8)
+            name = f"tcp {CLIENT[V4]}:{client.getsockname()[1]} > {V4}:{PORT}"
+            flows = self.lab.edge_gateway.ctl
+            self.assertIn(name, flows("flows"))
+            self.eventually(lambda: name not in flows("flows"), "it to be idle", timeout=15)
+            self.assertRegex(flows("flows"), r"(?m)^\d+ idle$")
+            self.assertIn(name, flows("flows", "--all"))
+            server.sendall(b"answer")
+            receive(client, 6)
+            self.assertIn(name, flows("flows"), "a byte of the other side counts, too")
 
     def test_the_ack_shim_does_not_see_streams(self):
         def proven():

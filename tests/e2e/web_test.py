@@ -87,6 +87,23 @@ class Web(WebCase):
             self.assertEqual(metrics["braid_path_state", labels | {("state", "active")}], 1)
         self.assertGreater(len(metrics), 150)
 
+    def test_each_uplink_tells_what_it_carried(self):
+        before = self.metrics()
+        self.carry()
+        time.sleep(1.5)
+        after = self.metrics()
+        uplinks = [frozenset({("uplink", uplink)}) for uplink in ("dsl", "lte")]
+
+        def grown(name):
+            name = f"braid_uplink_carried_{name}"
+            return sum(after[name, uplink] - before[name, uplink] for uplink in uplinks)
+
+        for name in ("bytes_total", "today_bytes", "month_bytes"):
+            self.assertGreater(grown(name), 2_000_000, name)
+            self.assertLess(grown(name), 4_000_000, name)
+        self.eventually(lambda: [self.metrics().get(("braid_uplink_availability", uplink)) for uplink in uplinks]
+                        == [1, 1], "both to be available", timeout=25)
+
     def test_promtool_finds_nothing_wrong(self):
         if not shutil.which("promtool"):
             self.skipTest("no promtool (scripts/deps web)")

@@ -22,10 +22,10 @@ from unittest import mock
 from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
-from targets import (MISSING, Target, __main__, _simulate, _strangers, _syn_flood, aid, aid_incast, aid_openings,
-                     always, at_least, eval_ns3, eval_shim, house, operate_packages, operate_web, option, order,
-                     order_shim, rate, recovery, router, see_packages, shield, shield_protocol, shim, shim_racks, speed,
-                     speed_load)
+from targets import (MISSING, Target, __main__, _page_tour, _simulate, _stand_in, _strangers, _syn_flood, aid,
+                     aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, house, operate_packages, option,
+                     order, order_shim, rate, recovery, router, see_packages, shield, shield_protocol, shim, shim_racks,
+                     speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -891,7 +891,35 @@ class Openings(unittest.TestCase):
 class Alerts(unittest.TestCase):
     @unittest.skipUnless(shutil.which("promtool"), "no promtool (scripts/deps web)")
     def test_what_the_rules_for_prometheus_say(self):
-        self.assertIs(operate_web._promtool("test", "rules", operate_web.RULES_TEST), True)
+        self.assertIs(_page_tour.promtool("test", "rules", _page_tour.RULES_TEST), True)
+
+
+class LargeGateway(unittest.TestCase):
+    """see.2"""
+
+    SUBFLOW = {"id": "0", "path": "dsl", "uplink": "dsl", "state": "active", "sent_bytes": 300}
+    STATUS = {"peers": [{"name": "edge", "up": True, "subflows": [SUBFLOW]}], "gateway": {"uplinks": [{"name": "dsl"}]}}
+
+    def test_peers_and_paths_are_repeated_under_names_that_a_gateway_may_have(self):
+        told = _stand_in.Crowd(peers=20, paths=8).answer({"cmd": "status"}, self.STATUS)
+        names = [peer["name"] for peer in told["peers"]]
+        self.assertEqual((len(set(names)), names[0], len(names[1])), (20, "edge-00", _stand_in.LONGEST_NAME))
+        self.assertEqual([peer["up"] for peer in told["peers"]].count(False), 2)
+        paths = told["peers"][0]["subflows"]
+        self.assertEqual([path["id"] for path in paths], [str(place) for place in range(8)])
+        self.assertEqual([path["state"] for path in paths], ["active"] * 5 + ["failed"] + ["active"] * 2)
+        self.assertEqual([uplink["name"] for uplink in told["gateway"]["uplinks"]], [path["uplink"] for path in paths])
+
+    def test_a_question_about_one_of_them_is_asked_about_the_real_one(self):
+        crowd = _stand_in.Crowd(peers=20, paths=8)
+        index = crowd.answer({"cmd": "history"}, {"peers": ["edge"], "paths": [{"peer": "edge", "path": "dsl"}]})
+        self.assertEqual((len(index["peers"]), len(index["paths"])), (20, 160))
+        question = {"cmd": "history", **index["paths"][-1]}
+        self.assertEqual(crowd.asked(question), {"cmd": "history", "peer": "edge", "path": "dsl"})
+        self.assertEqual(crowd.answer(question, {"peer": "edge", "path": "dsl", "steps": []})["peer"], "edge-19")
+
+    def test_one_of_each_is_what_there_is(self):
+        self.assertEqual(_stand_in.Crowd().answer({"cmd": "status"}, self.STATUS)["peers"][0]["name"], "edge")
 
 
 class Packages(unittest.TestCase):

@@ -34,7 +34,7 @@ class CommandLine {
     group_ = "What a gateway does";
     addStatus();
     addQuery("paths", "The subflows of each peer");
-    addQuery("flows", "The inner flows and streams of each peer, largest first");
+    addFlows();
     addQuery("peers", "The peers");
     addTop();
     addExplain();
@@ -95,6 +95,13 @@ class CommandLine {
     verb->add_flag("--verbose", verbose_, "Addresses, keys, counters and causes of drops as well");
     addJsonAndSocket(verb);
     verb->callback([this] { query("status", socket_, json_, out_, verbose_); });
+  }
+
+  void addFlows() {
+    CLI::App* verb = add("flows", "Flows and streams by their rate in one second");
+    verb->add_flag("--all", all_, "The idle ones as well");
+    addJsonAndSocket(verb);
+    verb->callback([this] { flows(socket_, all_, json_, out_); });
   }
 
   void addRecovery() {
@@ -372,7 +379,7 @@ class CommandLine {
                 "braidctl status --socket edge       # of braid@edge, where several daemons run"}};
   std::string group_;  ///< heading of the verbs that are added, in --help
   std::string socket_, name_, folder_ = ".", file_, peer_;
-  bool json_ = false, once_ = false, verbose_ = false, intoChains_ = false;
+  bool json_ = false, once_ = false, verbose_ = false, all_ = false, intoChains_ = false;
   std::string since_ = "10m";
   unsigned drainSeconds_ = 10;
   TestWish test_;

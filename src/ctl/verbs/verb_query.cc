@@ -9,6 +9,7 @@
 #include "ctl/client/client.h"
 #include "ctl/verbs/verbs.h"
 #include "ctl/views/format.h"
+#include "ctl/views/host_names.h"
 #include "ctl/views/views.h"
 #include "gateway/dtls/identity.h"
 #include "gateway/join/join_messages.h"
@@ -26,13 +27,30 @@ void query(const std::string& cmd, const std::string& socket, bool json, std::os
     out << (verbose ? verboseStatusText(answer) : statusText(answer));
   } else if (cmd == "paths") {
     out << pathsText(answer);
-  } else if (cmd == "flows") {
-    out << flowsText(answer);
   } else if (cmd == "peers") {
     out << peersText(answer);
   } else {
     out << cmd << ": done\n";
   }
+}
+
+void flows(const std::string& socket, bool all, bool json, std::ostream& out) {
+  using Steady = std::chrono::steady_clock;
+  const std::string path = findSocket(socket);
+  if (json) {
+    out << prettyJson(ask(path, "flows"));
+    return;
+  }
+  auto look = [&] {
+    nlohmann::json answer = ask(path, "flows");
+    const std::chrono::duration<double> at = Steady::now().time_since_epoch();
+    return FlowLook{at.count(), std::move(answer)};
+  };
+  HostNames names(HostNames::known());
+  names.refresh();
+  const FlowLook before = look();
+  std::this_thread::sleep_for(1s);
+  out << flowsText(look(), before, names, all);
 }
 
 void version(const std::string& socket, bool json, std::ostream& out) {

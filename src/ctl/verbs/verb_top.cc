@@ -14,6 +14,7 @@
 #include "ctl/client/client.h"
 #include "ctl/verbs/verbs.h"
 #include "ctl/views/format.h"
+#include "ctl/views/host_names.h"
 #include "ctl/views/views.h"
 #include "gateway/control/gateway_status.h"
 
@@ -99,7 +100,7 @@ TopLook lookAt(const std::string& socket, TopView view) {
 }
 
 void showOnce(const std::string& socket, TopView view, std::ostream& out) {
-  TopScreen screen;
+  TopScreen screen{HostNames(HostNames::known())};
   screen.add(lookAt(socket, view));
   std::this_thread::sleep_for(std::chrono::milliseconds(kRefreshMs));
   screen.add(lookAt(socket, view));
@@ -118,7 +119,7 @@ void writeLooks(const std::string& socket, bool once, std::ostream& out) {
 
 void showLive(const std::string& socket, TopView view, std::ostream& out) {
   using std::chrono::steady_clock;
-  TopScreen screen;
+  TopScreen screen{HostNames(HostNames::known())};
   screen.add(lookAt(socket, view));
   TopTerminal terminal(out);
   while (topEnds == 0) {

@@ -17,11 +17,15 @@ namespace braid {
 int runBraidctl(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
                 const std::string& invitation = {});
 
-/// Sends `cmd` (status, paths, flows, peers, reload) to the daemon and prints the answer as a
+/// Sends `cmd` (status, paths, peers, reload) to the daemon and prints the answer as a
 /// table, or with `json` as it is. `socket`: a path, a name (edge: /run/braid/edge.sock), or empty
 /// for the only socket in /run/braid. `verbose`: the inside of the gateway as well, for status.
 void query(const std::string& cmd, const std::string& socket, bool json, std::ostream& out,
            bool verbose = false);
+
+/// Shows flows and streams by their rate in one second. `all`: the idle ones as well. `json`: the
+/// daemon's answer.
+void flows(const std::string& socket, bool all, bool json, std::ostream& out);
 /// Prints what proactive recovery does for all peers, or for the peer with this name.
 void recovery(const std::string& peer, const std::string& socket, bool json, std::ostream& out);
 /// Has the daemon start no new streams, and waits until none is open, at most `seconds`. Prints how

@@ -63,6 +63,13 @@ std::string formatFraction(double fraction) {
   return percent < 0.005 ? "<0.01 %" : withDigits(percent, "%");
 }
 
+std::string formatAvailability(double fraction) {
+  if (!(fraction < 1 && fraction >= 0.99)) return formatFraction(fraction);
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.2f %%", std::floor(fraction * 10000) / 100);
+  return text.data();
+}
+
 std::string formatNumber(double v) {
   if (!std::isfinite(v) || v < 0) return "-";
   std::string text = withDigits(v, "");

@@ -28,6 +28,8 @@ std::string formatDate(double unixSeconds);
 std::string formatTimeOfDay(double unixSeconds);
 /// 0.0125: "1.25 %".
 std::string formatFraction(double fraction);
+/// 0.99987: "99.98 %", rounded down: only what was always there has "100 %".
+std::string formatAvailability(double fraction);
 /// "1.25", without a unit.
 std::string formatNumber(double v);
 /// `part` as a share of `whole`: "0 %", "0.02 %", "12.5 %"; "-" when `whole` is 0.

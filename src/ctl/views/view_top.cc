@@ -101,41 +101,6 @@ std::string peersTable(const TopLook& now, const TopLook& last) {
   return table.empty() ? "no peers\n" : table.toString();
 }
 
-std::string flowsTable(const TopLook& now, const TopLook& last) {
-  struct Row {
-    double rate;
-    std::vector<std::string> cells;
-  };
-  std::vector<Row> rows;
-  double seconds = now.at - last.at;
-  for (const Json& peer : listOf(now.flows, "peers")) {
-    std::string name = textOf(peer, kKeyOf<&PeerStatus::name>);
-    Json was = namedIn(listOf(last.flows, "peers"), kKeyOf<&PeerStatus::name>, name);
-    auto add = [&](const char* list, const char* bytes, const char* nameKey, auto cellsOf) {
-      for (const Json& flow : listOf(peer, list)) {
-        std::string text = textOf(flow, nameKey);
-        Json before = namedIn(listOf(was, list), nameKey, text);
-        double rate = seconds > 0 && last.flows.is_object()
-                          ? static_cast<double>(growth(flow, before, bytes)) / seconds
-                          : 0;
-        auto [sent, delivery] = cellsOf(flow);
-        rows.push_back({rate, {formatRate(rate), sent, delivery, name, text}});
-      }
-    };
-    using Cells = std::pair<std::string, std::string>;
-    add("flows", kKeyOf<&FlowStatus::bytes>, kKeyOf<&FlowStatus::name>, [](const Json& flow) {
-      return Cells(cell<&FlowStatus::bytes>(flow), cell<&FlowStatus::delivery>(flow));
-    });
-    add("streams", kKeyOf<&StreamStatus::sentBytes>, kKeyOf<&StreamStatus::name>,
-        [](const Json& stream) { return Cells(cell<&StreamStatus::sentBytes>(stream), "stream"); });
-  }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.rate > b.rate; });
-  Table table({">RATE", ">BYTES", "DELIVERY", "PEER", "FLOW (what this gateway sends)"});
-  for (Row& row : rows) table.add(std::move(row.cells));
-  return table.empty() ? "no flows\n" : table.toString();
-}
-
 std::string headOf(const TopLook& now, TopView view) {
   Json gateway = fieldOf(now.status, "gateway");
   const char* shown = view == TopView::kPaths   ? "paths"
@@ -160,6 +125,7 @@ std::string clipped(const std::string& line, size_t columns) {
 
 void TopScreen::add(TopLook look) {
   if (!looks_.empty() && look.at < looks_.back().at) looks_.clear();
+  if (look.flows.is_object()) names_.refresh();
   looks_.push_back(std::move(look));
   while (looks_.size() > 2 && looks_.front().at < looks_.back().at - kWindow) looks_.pop_front();
 }
@@ -176,7 +142,7 @@ std::vector<std::string> TopScreen::lines(TopView view, size_t rows, size_t colu
       text += peersTable(now, last);
       break;
     case TopView::kFlows:
-      text += flowsTable(now, last);
+      text += flowsText({now.at, now.flows}, {last.at, last.flows}, names_, false);
       break;
   }
   std::vector<std::string> out;

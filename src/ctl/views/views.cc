@@ -4,6 +4,7 @@
 
 #include "ctl/views/format.h"
 #include "gateway/control/gateway_status.h"
+#include "inet/addresses.h"
 #include "tunnel/api/status.h"
 
 namespace braid {
@@ -17,17 +18,20 @@ std::string joined(const nlohmann::json::array_t& list) {
   return text.empty() ? "-" : text;
 }
 
-// "metered, 35.0 % of 10.0 GB until 2026-07-01 00:00, weight 3, up 5.00 Mbit/s"
-std::string useText(const nlohmann::json& uplink) {
-  std::string text = cell<&UplinkStatus::use>(uplink);
+// "35.0 % of 10.0 GB until 2026-07-01 00:00"; empty: the uplink has no cap.
+std::string capText(const nlohmann::json& uplink) {
   nlohmann::json meter = fieldOf(uplink, kKeyOf<&UplinkStatus::meter>);
-  if (meter.is_object()) {
-    constexpr const char* kCap = kKeyOf<&MeterReading::cap>;
-    text += ", " + formatShare(countOf(meter, kKeyOf<&MeterReading::used>), countOf(meter, kCap)) +
-            " of " + formatBytes(numberOf(meter, kCap)) + " until " +
-            cell<&MeterPeriodStatus::until>(meter);
-    if (flagOf(meter, kKeyOf<&MeterReading::closed>)) text += ", cap reached";
-  }
+  if (!meter.is_object()) return "";
+  constexpr const char* kCap = kKeyOf<&MeterReading::cap>;
+  return formatShare(countOf(meter, kKeyOf<&MeterReading::used>), countOf(meter, kCap)) + " of " +
+         formatBytes(numberOf(meter, kCap)) + " until " + cell<&MeterPeriodStatus::until>(meter) +
+         (flagOf(meter, kKeyOf<&MeterReading::closed>) ? ", cap reached" : "");
+}
+
+// "metered, weight 3, up 5.00 Mbit/s", with the cap after the first word if that is wanted.
+std::string useText(const nlohmann::json& uplink, bool withCap) {
+  std::string text = cell<&UplinkStatus::use>(uplink);
+  if (const std::string cap = capText(uplink); withCap && !cap.empty()) text += ", " + cap;
   if (countOf(uplink, kKeyOf<&UplinkStatus::weight>) > 1)
     text += ", weight " + cell<&UplinkStatus::weight>(uplink);
   if (countOf(uplink, kKeyOf<&UplinkStatus::upLimit>) > 0)
@@ -41,11 +45,39 @@ std::string uplinksText(const nlohmann::json& gateway) {
   Table table({"UPLINK", "INTERFACE", "STATE", "USE", "ADDRESSES", "GATEWAY"});
   for (const auto& uplink : listOf(gateway, kKeyOf<&GatewayStatus::uplinks>)) {
     table.add({cell<&UplinkStatus::name>(uplink), cell<&UplinkStatus::interface>(uplink),
-               flagOf(uplink, kKeyOf<&UplinkStatus::up>) ? "up" : "down", useText(uplink),
+               flagOf(uplink, kKeyOf<&UplinkStatus::up>) ? "up" : "down", useText(uplink, true),
                joined(listOf(uplink, kKeyOf<&UplinkStatus::addresses>)),
                cell<&UplinkStatus::gateway>(uplink)});
   }
   return table.empty() ? "" : "\n" + table.toString();
+}
+
+// The public address of an uplink's first path that works, without its port.
+std::string seenAs(const nlohmann::json& answer, const std::string& uplink) {
+  for (const auto& peer : listOf(answer, "peers")) {
+    for (const auto& s : listOf(peer, "subflows")) {
+      if (wordOf(s, kKeyOf<&SubflowStatus::uplink>) != uplink) continue;
+      if (wordOf(s, kKeyOf<&SubflowStatus::state>) != "active") continue;
+      if (const auto at = Endpoint::parse(wordOf(s, kKeyOf<&SubflowStatus::observed>)))
+        return at->address.toString();
+    }
+  }
+  return "-";
+}
+
+// How much of the day each uplink worked, and what it carried beside its cap.
+std::string carriedText(const nlohmann::json& answer, size_t columns) {
+  Table table({"UPLINK", "SEEN AS", ">AVAILABLE", ">TODAY", ">THIS MONTH", "CAP"});
+  for (const auto& uplink : listOf(fieldOf(answer, "gateway"), kKeyOf<&GatewayStatus::uplinks>)) {
+    const nlohmann::json& carried = fieldOf(uplink, kKeyOf<&UplinkStatus::carried>);
+    const std::string cap = capText(uplink);
+    table.add({cell<&UplinkStatus::name>(uplink),
+               seenAs(answer, wordOf(uplink, kKeyOf<&UplinkStatus::name>)),
+               formatAvailability(numberOf(uplink, kKeyOf<&UplinkStatus::availability>)),
+               cell<&CarriedStatus::today>(carried), cell<&CarriedStatus::month>(carried),
+               cap.empty() ? "-" : cap});
+  }
+  return table.empty() ? "" : "\n" + table.toString(columns);
 }
 
 // Lists only the causes that occurred.
@@ -127,7 +159,8 @@ std::string verboseStatusText(const nlohmann::json& answer) {
     text += "names   over " + cell<&UplinkStatus::name>(uplink) + " by " + joined(asked) + " (" +
             cell<&UplinkStatus::resolversFrom>(uplink) + ")\n";
   }
-  return text + uplinksText(gateway) + "\n" + peersText(answer) + "\n" + pathsText(answer) +
+  return text + uplinksText(gateway) + carriedText(answer, std::string::npos) + "\n" +
+         peersText(answer) + "\n" + pathsText(answer) +
          shimText(fieldOf(answer, kKeyOf<&TunnelStatus::shim>)) +
          streamsText(fieldOf(answer, "streams")) +
          dropsText("dropped", fieldOf(answer, kKeyOf<&TunnelStatus::drops>)) +
@@ -259,7 +292,7 @@ std::string fewUplinksText(const nlohmann::json& gateway) {
   Table table({"UPLINK", "INTERFACE", "STATE", "USE"});
   for (const auto& uplink : listOf(gateway, kKeyOf<&GatewayStatus::uplinks>)) {
     table.add({cell<&UplinkStatus::name>(uplink), cell<&UplinkStatus::interface>(uplink),
-               flagOf(uplink, kKeyOf<&UplinkStatus::up>) ? "up" : "down", useText(uplink)});
+               flagOf(uplink, kKeyOf<&UplinkStatus::up>) ? "up" : "down", useText(uplink, false)});
   }
   return table.empty() ? "" : "\n" + table.toString(kColumns);
 }
@@ -285,52 +318,8 @@ std::string statusText(const nlohmann::json& answer) {
   return "braidd " + cell<&GatewayStatus::version>(gateway) + ", up " +
          cell<&GatewayStatus::uptime>(gateway) + ", device " +
          cell<&GatewayStatus::device>(gateway) + "\n\n" + fewPeersText(answer) + "\n" +
-         fewPathsText(answer) + lossesText(answer) + fewUplinksText(gateway) + portalsText(gateway);
-}
-
-namespace {
-/// Empty when there are none.
-std::string streamsPart(const nlohmann::json& answer) {
-  Table table({"PEER", "STREAM", "STATE", ">SENT", ">RECEIVED", ">QUEUED", ">UNACKED", ">HELD",
-               ">FIRST BYTE"});
-  std::string cut;
-  for (const auto& peer : listOf(answer, "peers")) {
-    const nlohmann::json::array_t& streams = listOf(peer, "streams");
-    for (const auto& stream : streams) {
-      table.add({cell<&PeerStatus::name>(peer), cell<&StreamStatus::name>(stream),
-                 cell<&StreamStatus::state>(stream), cell<&StreamStatus::sentBytes>(stream),
-                 cell<&StreamStatus::receivedBytes>(stream),
-                 cell<&StreamStatus::queuedBytes>(stream), cell<&StreamStatus::unacked>(stream),
-                 cell<&StreamStatus::heldBytes>(stream), cell<&StreamStatus::firstByte>(stream)});
-    }
-    if (uint64_t all = countOf(peer, kKeyOf<&PeerStatus::streamCount>); all > streams.size()) {
-      cut += cell<&PeerStatus::name>(peer) + ": " + std::to_string(all - streams.size()) +
-             " more streams are not listed\n";
-    }
-  }
-  return table.empty() ? "" : "\n" + table.toString() + cut;
-}
-}  // namespace
-
-std::string flowsText(const nlohmann::json& answer) {
-  Table table({"PEER", "FLOW", "DELIVERY", ">BYTES", ">PACKETS", ">QUEUED", ">UNACKED", ">DROPS",
-               ">MARKS"});
-  std::string cut;
-  for (const auto& peer : listOf(answer, "peers")) {
-    const nlohmann::json::array_t& flows = listOf(peer, "flows");
-    for (const auto& flow : flows) {
-      table.add({cell<&PeerStatus::name>(peer), cell<&FlowStatus::name>(flow),
-                 cell<&FlowStatus::delivery>(flow), cell<&FlowStatus::bytes>(flow),
-                 cell<&FlowStatus::packets>(flow), cell<&FlowStatus::queuedBytes>(flow),
-                 cell<&FlowStatus::unacked>(flow), cell<&FlowStatus::drops>(flow),
-                 cell<&FlowStatus::marks>(flow)});
-    }
-    if (uint64_t all = countOf(peer, kKeyOf<&PeerStatus::flowCount>); all > flows.size()) {
-      cut += cell<&PeerStatus::name>(peer) + ": " + std::to_string(all - flows.size()) +
-             " more flows are not listed\n";
-    }
-  }
-  return (table.empty() ? "no flows\n" : table.toString()) + cut + streamsPart(answer);
+         fewPathsText(answer) + lossesText(answer) + fewUplinksText(gateway) +
+         carriedText(answer, kColumns) + portalsText(gateway);
 }
 
 namespace {

@@ -6,7 +6,10 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "ctl/views/host_names.h"
 
 namespace braid {
 
@@ -25,7 +28,24 @@ std::string verboseStatusText(const nlohmann::json& answer);
 std::string peersText(const nlohmann::json& answer);
 std::string pathsText(const nlohmann::json& answer);
 std::string recoveryText(const nlohmann::json& answer);
-std::string flowsText(const nlohmann::json& answer);
+
+/// Seconds without a byte after which a flow or stream counts as idle and is folded away.
+inline constexpr double kIdleSeconds = 5;
+/// The flows and streams of an answer to {"cmd":"flows"} as one list of rows with the same members.
+nlohmann::json::array_t flowRows(const nlohmann::json& answer);
+/// What identifies a row in later answers.
+std::string flowKey(const nlohmann::json& row);
+bool isIdle(const nlohmann::json& row);
+
+/// The daemon's flows at one time.
+struct FlowLook {
+  double at = 0;          ///< seconds, of any clock
+  nlohmann::json answer;  ///< to {"cmd":"flows"}; null: not asked for
+};
+/// Flows and streams by rate since the look before, with the names of hosts. Those that are idle
+/// are counted, and listed only on demand.
+std::string flowsText(const FlowLook& now, const FlowLook& last, const HostNames& names,
+                      bool withIdle);
 
 /// The daemon's answers about its history, as they came over the control socket.
 struct PastAnswers {
@@ -65,6 +85,8 @@ class TopScreen {
   /// Seconds over which losses are counted.
   static constexpr double kWindow = 10;
 
+  explicit TopScreen(HostNames names = {}) : names_(std::move(names)) {}
+
   /// A look with an earlier time is the first one of a daemon that has started again.
   void add(TopLook look);
   /// At most `rows` lines of at most `columns` characters.
@@ -72,6 +94,7 @@ class TopScreen {
 
  private:
   std::deque<TopLook> looks_;  ///< those of the window, oldest first
+  HostNames names_;
 };
 
 }  // namespace braid

@@ -83,7 +83,7 @@ std::vector<Setting> hostSettings() {
        by(BRAID_MEMBER(state), "complete path",
           "`/var/lib/braid/NAME.state` for a file `NAME.yaml`", readStatePath),
        kRestart,
-       "file for the counts of metered uplinks; the peers that get a restart notice and the "
+       "file for the counts of the uplinks' bytes; the peers that get a restart notice and the "
        "invitations are kept beside it"},
       {"", "log", section(), kReload, "the log"},
       {"identity", "key",

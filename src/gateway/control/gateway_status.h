@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -92,6 +93,20 @@ inline constexpr auto kFieldsOf<MeterPeriodStatus> = field::table<MeterPeriodSta
     field::base<MeterReading>(), field::gauge("until_unix_s", FieldUnit::kUnixSeconds,
                                               "end of the period", &MeterPeriodStatus::until));
 
+/// What Braid has carried over an uplink, in both directions, with UDP and IP headers.
+struct CarriedStatus {
+  uint64_t today = 0, month = 0, bytes = 0;
+};
+template <>
+inline constexpr auto kFieldsOf<CarriedStatus> = field::table<CarriedStatus>(
+    field::gauge("today_bytes", FieldUnit::kBytes,
+                 "bytes carried since midnight, in both directions with UDP and IP headers",
+                 &CarriedStatus::today),
+    field::gauge("month_bytes", FieldUnit::kBytes, "the same since the first of the month",
+                 &CarriedStatus::month),
+    field::counter("bytes", FieldUnit::kBytes, "the same since the daemon began",
+                   &CarriedStatus::bytes));
+
 /// An uplink as the host sees it now.
 struct UplinkStatus {
   std::string name;
@@ -106,6 +121,8 @@ struct UplinkStatus {
   std::vector<std::string> resolvers{};
   std::string resolversFrom{};
   std::string portal{}, portalOpen{};
+  std::optional<CarriedStatus> carried = std::nullopt;
+  double availability = std::numeric_limits<double>::quiet_NaN();
 };
 template <>
 inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
@@ -129,7 +146,12 @@ inline constexpr auto kFieldsOf<UplinkStatus> = field::table<UplinkStatus>(
                   &UplinkStatus::portal),
     field::remark("portal_open",
                   "what hosts of the LAN reach of it, and why not the rest; null: there is none",
-                  &UplinkStatus::portalOpen));
+                  &UplinkStatus::portalOpen),
+    field::object("carried", "what it carried; null: that cannot be kept", &UplinkStatus::carried),
+    field::gauge("availability", FieldUnit::kFraction,
+                 "share of the last 24 hours, or of the time since the daemon began, in which a "
+                 "path over it worked; null: not known yet",
+                 &UplinkStatus::availability));
 
 /// What was lost between the kernel and the tunnel since the daemon started.
 struct HostDrops : SocketDrops, DeviceDrops {

@@ -89,8 +89,7 @@ MeterStore::MeterStore(std::string path) : path_(std::move(path)) {
 // A power cut may leave the file empty, or full of zeros. Counts that are too low may cost money,
 // but a gateway that does not start costs its tunnel. So the gateway starts in any case.
 MeterStore::Entries MeterStore::replaceDamaged() {
-  std::string damaged = path_ + ".damaged",
-              what = path_ + " does not hold counts of metered uplinks";
+  std::string damaged = path_ + ".damaged", what = path_ + " does not hold counts of the uplinks";
   ::unlink(damaged.c_str());
   if (::link(path_.c_str(), damaged.c_str()) == 0) what += ", and is kept as " + damaged;
   for (const char* ending : kCopies) {
@@ -107,9 +106,9 @@ MeterStore::Entries MeterStore::replaceDamaged() {
   return {};
 }
 
-const MeterStore::Entry& MeterStore::open(const std::string& uplink, const MeterPeriod& period,
+const MeterStore::Entry& MeterStore::open(const std::string& name, const MeterPeriod& period,
                                           std::time_t now) {
-  auto [at, fresh] = entries_.try_emplace(uplink);
+  auto [at, fresh] = entries_.try_emplace(name);
   Entry& entry = at->second;
   bool over = now >= entry.until;
   if (over) entry.used = 0;
@@ -121,20 +120,28 @@ const MeterStore::Entry& MeterStore::open(const std::string& uplink, const Meter
   return entry;
 }
 
-void MeterStore::note(const std::string& uplink, uint64_t used) {
-  auto at = entries_.find(uplink);
+void MeterStore::note(const std::string& name, uint64_t used) {
+  auto at = entries_.find(name);
   if (at == entries_.end()) return;
   unsaved_ += used - std::min(used, at->second.used);
   at->second.used = used;
 }
 
-const MeterStore::Entry* MeterStore::find(const std::string& uplink) const {
-  auto at = entries_.find(uplink);
+void MeterStore::add(const std::string& name, uint64_t bytes) {
+  auto at = entries_.find(name);
+  if (at == entries_.end() || bytes == 0) return;
+  at->second.used += bytes;
+  added_ = true;
+}
+
+const MeterStore::Entry* MeterStore::find(const std::string& name) const {
+  auto at = entries_.find(name);
   return at != entries_.end() ? &at->second : nullptr;
 }
 
 bool MeterStore::wantsSave(std::time_t now) const {
-  return changed_ || unsaved_ >= kManyUnsaved || (unsaved_ > 0 && now - savedAt_ >= kSaveAfter);
+  return changed_ || unsaved_ >= kManyUnsaved ||
+         ((unsaved_ > 0 || added_) && now - savedAt_ >= kSaveAfter);
 }
 
 // Keeps copies of the file, because it is written without waiting for the disk: a power cut may
@@ -161,19 +168,45 @@ std::string MeterStore::write(std::time_t now) {
   std::string problem = writeStateFile(path_, format(entries_), 0640);
   if (!problem.empty()) return problem;
   unsaved_ = 0;
-  changed_ = false;
+  added_ = changed_ = false;
   savedAt_ = now;
   return {};
 }
 
 namespace {
 constexpr std::chrono::seconds kTick = 10s;
+constexpr MeterPeriod kDay{MeterPeriod::Unit::kDay, 1, 0}, kMonth{MeterPeriod::Unit::kMonth, 1, 0};
+// No uplink has such a name.
+std::string today(const std::string& uplink) {
+  return uplink + " today";
+}
+std::string month(const std::string& uplink) {
+  return uplink + " month";
+}
 }  // namespace
 
 void MeterTracker::setUp(const Config& config) {
   bool any = std::any_of(config.uplinks.begin(), config.uplinks.end(),
                          [](const UplinkConfig& u) { return u.meter.has_value(); });
-  if (any && !book_) book_.emplace(config.state);
+  if (book_ || config.uplinks.empty() || (config.state.empty() && !any)) return;
+  try {
+    book_.emplace(config.state);
+  } catch (const std::runtime_error& e) {
+    if (any) throw;
+    spdlog::warn("the uplinks' bytes of today and this month are not counted: {}", e.what());
+  }
+}
+
+// Adds what was carried since the last call. A count that is smaller than before has begun at 0
+// again.
+void MeterTracker::count() {
+  for (const MeterStatus& m : tunnel_.meters()) book_->note(m.uplink, m.used);
+  for (const UplinkBytes& now : tunnel_.carried()) {
+    const uint64_t before = std::exchange(counted_[now.uplink], now.bytes);
+    const uint64_t grown = now.bytes - (before <= now.bytes ? before : 0);
+    book_->add(today(now.uplink), grown);
+    book_->add(month(now.uplink), grown);
+  }
 }
 
 void MeterTracker::addTo(std::vector<UplinkSpec>& specs,
@@ -192,9 +225,11 @@ void MeterTracker::addTo(std::vector<UplinkSpec>& specs,
 void MeterTracker::keep(const std::vector<UplinkConfig>& uplinks, Time now) {
   if (!book_) return;
   std::time_t wall = std::time(nullptr);
-  for (const MeterStatus& m : tunnel_.meters()) book_->note(m.uplink, m.used);
+  count();
   std::chrono::seconds next = kTick;
   for (const UplinkConfig& u : uplinks) {
+    book_->open(today(u.name), kDay, wall);
+    book_->open(month(u.name), kMonth, wall);
     if (!u.meter) continue;
     const MeterStore::Entry* known = book_->find(u.name);
     uint64_t before = known ? known->used : 0;
@@ -213,19 +248,29 @@ void MeterTracker::save(Time now) {
 
 void MeterTracker::end(Time now) {
   if (!book_) return;
-  for (const MeterStatus& m : tunnel_.meters()) book_->note(m.uplink, m.used);
+  count();
   save(now);
 }
 
 void MeterTracker::addTo(std::vector<UplinkStatus>& uplinks) const {
-  std::vector<MeterStatus> meters = tunnel_.meters();
+  if (!book_) return;
+  const std::vector<MeterStatus> meters = tunnel_.meters();
+  const std::vector<UplinkBytes> carried = tunnel_.carried();
   for (UplinkStatus& uplink : uplinks) {
-    auto m = std::find_if(meters.begin(), meters.end(),
-                          [&](const MeterStatus& x) { return x.uplink == uplink.name; });
-    const MeterStore::Entry* entry = book_ ? book_->find(uplink.name) : nullptr;
-    if (m == meters.end() || !entry) continue;
-    const MeterReading& reading = *m;
-    uplink.meter = {reading, entry->until};
+    auto m = std::ranges::find(meters, uplink.name, &MeterStatus::uplink);
+    const MeterStore::Entry* entry = book_->find(uplink.name);
+    if (m != meters.end() && entry) {
+      const MeterReading& reading = *m;
+      uplink.meter = {reading, entry->until};
+    }
+    auto now = std::ranges::find(carried, uplink.name, &UplinkBytes::uplink);
+    const MeterStore::Entry *day = book_->find(today(uplink.name)),
+                            *ofMonth = book_->find(month(uplink.name));
+    if (now == carried.end() || !day || !ofMonth) continue;
+    auto known = counted_.find(uplink.name);
+    const uint64_t counted = known == counted_.end() ? 0 : known->second;
+    const uint64_t fresh = now->bytes - (counted <= now->bytes ? counted : 0);
+    uplink.carried = {day->used + fresh, ofMonth->used + fresh, now->bytes};
   }
 }
 

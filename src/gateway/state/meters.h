@@ -1,7 +1,8 @@
 #pragma once
 
-// The byte counts of metered uplinks, kept over restarts in a small file. The tunnel counts the
-// bytes; MeterStore knows when the periods end.
+// The byte counts of the uplinks, kept over restarts in a small file: of metered ones in the period
+// of their cap, of all in the day and the month. The tunnel counts the bytes; MeterStore knows when
+// the periods end.
 
 #include <cstdint>
 #include <ctime>
@@ -27,7 +28,7 @@ class MeterStore {
     MeterPeriod period{};
     bool operator==(const Entry&) const = default;
   };
-  /// Keyed by the uplink's name.
+  /// Keyed by what is counted: an uplink's name for its cap, "NAME today", "NAME month".
   using Entries = std::map<std::string, Entry>;
 
   /// Converts the content of the file. parse() throws std::exception when format() did not write
@@ -41,13 +42,15 @@ class MeterStore {
   /// read or written.
   explicit MeterStore(std::string path);
 
-  /// The count of an uplink at wall time `now`. A known count continues until its period ends, even
+  /// A count at wall time `now`. A known count continues until its period ends, even
   /// when the clock was set back. Otherwise a gateway without a battery-backed clock would begin a
   /// new period at each start.
-  const Entry& open(const std::string& uplink, const MeterPeriod& period, std::time_t now);
+  const Entry& open(const std::string& name, const MeterPeriod& period, std::time_t now);
   /// Stores the bytes that the tunnel has counted in the period.
-  void note(const std::string& uplink, uint64_t used);
-  const Entry* find(const std::string& uplink) const;
+  void note(const std::string& name, uint64_t used);
+  /// Adds bytes to a count that costs nothing when some of it is lost: it is saved less often.
+  void add(const std::string& name, uint64_t bytes);
+  const Entry* find(const std::string& name) const;
 
   /// Whether enough has changed since the last save(). A crash loses less than that.
   bool wantsSave(std::time_t now) const;
@@ -61,20 +64,22 @@ class MeterStore {
 
   std::string path_;
   Entries entries_;
-  uint64_t unsaved_ = 0;  // bytes
+  uint64_t unsaved_ = 0;  // bytes that were noted
+  bool added_ = false;    // bytes were added
   bool changed_ = false;  // other than in bytes
   std::time_t savedAt_ = 0;
   std::optional<std::time_t>
       copiedAt_;  // when this process last made a copy, or first looked for one
 };
 
-/// Keeps the counts of metered uplinks over restarts, and begins new periods by the calendar.
+/// Keeps the counts of the uplinks over restarts, and begins new periods by the calendar.
 class MeterTracker {
  public:
   /// `tunnel` and `log` must outlive this.
   MeterTracker(Tunnel& tunnel, LogLimiter& log) : tunnel_(tunnel), log_(log) {}
 
-  /// Throws std::runtime_error when the counts that a configuration needs cannot be kept.
+  /// Throws std::runtime_error when the counts of metered uplinks cannot be kept. Without such
+  /// uplinks it only warns.
   void setUp(const Config& config);
   /// Begins new periods, saves the counts, and sets the deadline. Call at the start, after each
   /// change of the uplinks' configuration, and at deadline().
@@ -88,11 +93,13 @@ class MeterTracker {
   void addTo(std::vector<UplinkStatus>& uplinks) const;
 
  private:
+  void count();
   void save(Time now);
 
   Tunnel& tunnel_;
   LogLimiter& log_;
-  std::optional<MeterStore> book_;  ///< created for the first metered uplink
+  std::optional<MeterStore> book_;           ///< created for the first uplink
+  std::map<std::string, uint64_t> counted_;  ///< of Tunnel::carried(), what the book has
   Time deadline_ = kNever;
 };
 

@@ -91,6 +91,13 @@ struct MeterStatus : MeterReading {
   std::string uplink;
 };
 
+/// Bytes that an uplink has carried in both directions, with UDP and IP headers: all of Braid's
+/// datagrams.
+struct UplinkBytes {
+  std::string uplink;
+  uint64_t bytes = 0;
+};
+
 /// Status of the ack shim (docs/ackshim.md).
 struct ShimStatus {
   bool on = false;

@@ -25,6 +25,7 @@ struct UplinkMeterEntry {
   UplinkSpec spec;
   std::shared_ptr<Pacer> ceiling;    ///< null: no ceiling
   std::optional<UplinkMeter> meter;  ///< nullopt: not metered
+  uint64_t carried = 0;  ///< bytes in both directions, with UDP and IP headers, since it was added
   bool isUsable() const { return spec.up && !(meter && meter->closed()); }
 };
 
@@ -45,7 +46,7 @@ class UplinkMeters {
  private:
   uint64_t datagram_;
   std::vector<UplinkMeterEntry> accounts_;
-  std::unordered_map<SocketId, size_t> metered_;  // socket to index in accounts_
+  std::unordered_map<SocketId, size_t> bySocket_;  // socket to index in accounts_
 };
 
 /// A route on which an initiator may start a subflow. The name identifies it and stays the same
@@ -66,7 +67,7 @@ std::vector<NamedRoute> routesTo(const PeerOptions& peer,
 
 inline void UplinkMeters::set(std::vector<UplinkSpec> specs) {
   std::vector<UplinkMeterEntry> before = std::exchange(accounts_, {});
-  metered_.clear();
+  bySocket_.clear();
   for (UplinkSpec& spec : specs) {
     UplinkMeterEntry account;
     auto known = std::find_if(before.begin(), before.end(),
@@ -86,10 +87,8 @@ inline void UplinkMeters::set(std::vector<UplinkSpec> specs) {
     } else {
       account.meter.emplace(account.spec.meter->cap, account.spec.meter->used);
     }
-    if (account.meter) {
-      for (const UplinkSpec::Socket& socket : account.spec.sockets)
-        metered_[socket.id] = accounts_.size();
-    }
+    for (const UplinkSpec::Socket& socket : account.spec.sockets)
+      bySocket_[socket.id] = accounts_.size();
     accounts_.push_back(std::move(account));
   }
 }
@@ -101,10 +100,12 @@ inline UplinkMeterEntry* UplinkMeters::find(std::string_view name) {
 }
 
 inline const UplinkMeterEntry* UplinkMeters::count(const Route& route, size_t bytes, Time now) {
-  auto found = metered_.find(route.socket);
-  if (found == metered_.end()) return nullptr;
+  auto found = bySocket_.find(route.socket);
+  if (found == bySocket_.end()) return nullptr;
   UplinkMeterEntry& account = accounts_[found->second];
-  return account.meter->add(bytes + outerHeaders(route), now) ? &account : nullptr;
+  const uint64_t whole = bytes + outerHeaders(route);
+  account.carried += whole;
+  return account.meter && account.meter->add(whole, now) ? &account : nullptr;
 }
 
 // The peer's endpoints that are tried over the uplink of this name: those for all uplinks, then

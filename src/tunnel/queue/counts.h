@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/field.h"
+#include "base/time.h"
 
 namespace braid {
 
@@ -27,6 +28,7 @@ struct FlowStatus : FlowCounts {
   std::string name, delivery;
   uint64_t queuedBytes = 0;
   uint64_t unacked = 0;
+  Duration idle{};
 };
 template <>
 inline constexpr auto kFieldsOf<FlowStatus> = field::table<FlowStatus>(
@@ -37,7 +39,9 @@ inline constexpr auto kFieldsOf<FlowStatus> = field::table<FlowStatus>(
     field::gauge("queued_bytes", FieldUnit::kBytes, "what waits to be sent",
                  &FlowStatus::queuedBytes),
     field::gauge("unacked_packets", FieldUnit::kPackets, "packets sent and not known delivered",
-                 &FlowStatus::unacked));
+                 &FlowStatus::unacked),
+    field::gauge("idle_s", FieldUnit::kSeconds,
+                 "since its last packet; 0: something of it is under way", &FlowStatus::idle));
 
 /// The inner packets that a session sends.
 struct OutboundCounts {

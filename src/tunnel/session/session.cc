@@ -300,7 +300,8 @@ void Session::fill(SessionStatus& status, Time now, size_t flows) const {
     const FlowQueue& queue = flow->queue;
     status.flows.push_back({queue.counts(), flow->key().toString(),
                             std::string(deliveryName(flow->delivery())), queue.bytes(),
-                            flow->sent.unacked()});
+                            flow->sent.unacked(),
+                            flow->isCarried() ? Duration::zero() : now - flow->lastUse()});
   }
 }
 

@@ -125,7 +125,10 @@ void SessionStreams::onFrame(const StreamFrame& frame, Packet bytes, Time now) {
   assembly.add(frame.offset, std::move(bytes), frame.fin());
   receiveMemory_.onChange(*stream);
   counts_.streamReceivedBytes += assembly.arrived() - arrived;
-  if (assembly.arrived() > arrived && stream->firstByte_ == kNever) stream->firstByte_ = now;
+  if (assembly.arrived() > arrived) {
+    if (stream->firstByte_ == kNever) stream->firstByte_ = now;
+    stream->lastByte_ = now;
+  }
   if (assembly.arrived() > arrived || assembly.isWhole() != wasWhole)
     registry_->tell(stream->handle_, &StreamEvent::readable);
   if (assembly.isAtEnd()) sendSide_.checkLater(*stream);
@@ -389,6 +392,8 @@ std::vector<StreamStatus> SessionStreams::list(size_t most, Time now) const {
     s.heldBytes = assembly.footprint();
     s.age = now - stream->begun_;
     if (stream->firstByte_ != kNever) s.firstByte = stream->firstByte_ - stream->begun_;
+    if (s.queuedBytes + s.unacked == 0)
+      s.idle = now - std::max(stream->lastByte_, stream->lastWrite_);
   }
   return out;
 }

@@ -36,6 +36,7 @@ class Stream final : public Flow {
         assembly_(store),
         begun_(now),
         granted_(now),
+        lastByte_(now),
         isOwn_(isOwn),
         isKnown_(!isOwn),
         isUnanswered_(opening.asks) {}
@@ -78,6 +79,7 @@ class Stream final : public Flow {
   Time begun_;
   Time granted_;  ///< when creditLimit_ was last raised
   Time firstByte_ = kNever;
+  Time lastByte_;  ///< when a byte last arrived; the beginning before that
   Time lastWrite_ = Time::min();
   bool isOwn_;
   bool isKnown_;  ///< the other side knows the stream, too

@@ -110,7 +110,7 @@ struct StreamStatus {
   std::string name, state;
   uint64_t sentBytes = 0, receivedBytes = 0;
   uint64_t queuedBytes = 0, unacked = 0, heldBytes = 0;
-  Duration age{}, firstByte{};
+  Duration age{}, firstByte{}, idle{};
 };
 template <>
 inline constexpr auto kFieldsOf<StreamStatus> = field::table<StreamStatus>(
@@ -132,6 +132,9 @@ inline constexpr auto kFieldsOf<StreamStatus> = field::table<StreamStatus>(
     field::gauge("age_s", FieldUnit::kSeconds, "since it was opened", &StreamStatus::age),
     field::gauge("first_byte_s", FieldUnit::kSeconds,
                  "from the opening to the first byte of the other side; 0: none came",
-                 &StreamStatus::firstByte));
+                 &StreamStatus::firstByte),
+    field::gauge("idle_s", FieldUnit::kSeconds,
+                 "since its last byte in either direction; 0: something of it is under way",
+                 &StreamStatus::idle));
 
 }  // namespace braid

@@ -47,6 +47,11 @@ function shareText(share) {
   return percent < 0.01 ? "< 0.01 %" : `${percent < 1 ? percent.toFixed(2) : percent.toFixed(1)} %`;
 }
 
+/** Rounded down: only what was always there has "100 %". */
+function availabilityText(share) {
+  return share >= 0.99 && share < 1 ? `${(Math.floor(share * 10000) / 100).toFixed(2)} %` : shareText(share);
+}
+
 function spanText(seconds) {
   if (!isNumber(seconds)) return UNKNOWN;
   const s = Math.floor(seconds);
@@ -60,6 +65,17 @@ function clockText(unix, withSeconds) {
   const at = new Date(unix * 1000);
   const two = (n) => String(n).padStart(2, "0");
   return `${two(at.getHours())}:${two(at.getMinutes())}${withSeconds ? ":" + two(at.getSeconds()) : ""}`;
+}
+
+/** "2026-07-01", with the time of day unless it is midnight. */
+function dateText(unix) {
+  const at = new Date(unix * 1000), two = (n) => String(n).padStart(2, "0"), clock = clockText(unix);
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}${clock === "00:00" ? "" : ` ${clock}`}`;
+}
+
+/** An address without its port. */
+function hostOf(endpoint) {
+  return endpoint.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
 }
 
 function plural(n, what) {

@@ -2,7 +2,7 @@
 // The page: asks its own server every second for what is now, now and then for what was, and shows both.
 
 const LIVE_MS = 1000, PAST_MS = 15000, DAY_MS = 60000, TIMEOUT_MS = 15000;
-const MANY_CARDS = 8; // of which the pictures are drawn every few seconds only
+const MANY_CARDS = 8; // further ones are folded away, and pictures drawn every few seconds only
 const JOINED_S = 30; // longest time between a step of the history and the page's first look
 const LEAST_SPAN = 15; // seconds of the time axis, which otherwise begins where the data begins
 const STATES = { active: "active", resting: "rests", suspect: "down", validating: "being tried", failed: "down",
@@ -70,6 +70,7 @@ function makeCard(key) {
   card.by = element("span", { class: "by" });
   card.chip = element("span", { class: "chip" });
   card.about = element("span", { class: "quiet" });
+  card.carried = element("p", { class: "quiet carried" });
   card.readout = element("p", { class: "readout" });
   card.chart = new PathChart((point) => { card.readout.textContent = point ? pointText(point) : card.note; });
   const figures = FIGURES.map(([kind, title, name]) => {
@@ -78,7 +79,7 @@ function makeCard(key) {
     return element("div", { class: kind }, element("dt", {}, title), figure);
   });
   card.root = element("article", { class: "path" }, element("h3", {}, card.by, card.chip, card.about),
-                      element("dl", { class: "figures" }, ...figures), card.chart.svg, card.readout);
+                      element("dl", { class: "figures" }, ...figures), card.chart.svg, card.readout, card.carried);
   card.root.dataset.path = key.replace("\n", "/");
   cards.set(key, card);
   return card;
@@ -91,6 +92,19 @@ function pointText(p) {
     .filter(Boolean).join(" · ");
 }
 
+/** How much of the day the path's uplink worked, and what it carried beside its cap. */
+function carriedParts(name) {
+  const uplink = (view.live.gateway.uplinks || []).find((each) => each.name === name) || {};
+  const { availability, carried, metered } = uplink, out = [];
+  if (isNumber(availability)) out.push(`available ${availabilityText(availability)}`);
+  if (carried) out.push(`today ${bytesText(carried.today_bytes)}`, `this month ${bytesText(carried.month_bytes)}`);
+  if (metered) {
+    out.push(`${shareText(metered.used_bytes / metered.cap_bytes)} of ${bytesText(metered.cap_bytes)} until ` +
+             `${dateText(metered.until_unix_s)}${metered.closed ? ", cap reached" : ""}`);
+  }
+  return out;
+}
+
 function fillCard(card, rows, at) {
   const best = bestOf(rows), state = stateOf(best), several = new Set(view.live.paths.map((row) => row.peer)).size > 1;
   card.by.textContent = several ? `${best.peer}: ${best.path}` : best.path;
@@ -98,7 +112,7 @@ function fillCard(card, rows, at) {
   card.chip.className = `chip ${state}`;
   card.root.classList.toggle("is-down", best.state !== "active");
   card.about.textContent = [best.use && best.use !== "normal" ? best.use : "", best.path !== best.remote ? `to ${best.remote}` : "",
-                            best.public_address ? `seen as ${best.public_address}` : "",
+                            best.public_address ? `seen as ${hostOf(best.public_address)}` : "",
                             rows.length > 1 ? `${rows.length} subflows` : ""].filter(Boolean).join(", ");
   for (const [, , name, text] of FIGURES) {
     let value = best[name];
@@ -106,6 +120,7 @@ function fillCard(card, rows, at) {
     card.figures[name].textContent = text(value);
     card.figures[name].dataset.value = value;
   }
+  card.carried.replaceChildren(...carriedParts(best.uplink).map((part) => element("span", {}, part)));
   card.note = `received ${bytesText(sumOf(rows, "received_bytes"))}, sent ${bytesText(sumOf(rows, "sent_bytes"))}, ` +
               `packets of up to ${countText(best.mtu_bytes)}\u00a0B`;
   for (const name of ["sent_bytes", "received_bytes", "sent_packets", "mtu_bytes"])
@@ -162,22 +177,37 @@ function drawCard(card, key, until) {
   if (!card.chart.cursorX) card.readout.textContent = card.note;
 }
 
-function showPaths(mayDraw) {
-  const live = view.live, groups = groupPaths(live.paths), list = document.getElementById("paths");
-  for (const key of cards.keys()) if (!groups.has(key)) cards.delete(key);
-  const wanted = [];
-  for (const [key, rows] of groups) {
-    const card = cards.get(key) || makeCard(key);
-    fillCard(card, rows, live.at_unix_s);
-    wanted.push(card.root);
-  }
+function putCards(id, keys) {
+  const list = document.getElementById(id), wanted = keys.map((key) => cards.get(key).root);
   if (wanted.length !== list.children.length || wanted.some((root, i) => list.children[i] !== root)) list.replaceChildren(...wanted);
-  document.getElementById("no-paths").hidden = wanted.length > 0;
-  const shown = live.paths.length, all = live.totals.paths;
-  put("paths-note", shown < all ? `${shown} of ${countText(all)}: the busiest; choose a peer to see its own` : "");
-  if (!mayDraw && wanted.length > MANY_CARDS && Date.now() - view.drawn < 5000) return;
+}
+
+function showPaths(mayDraw) {
+  const live = view.live, groups = groupPaths(live.paths), more = document.getElementById("more");
+  for (const key of cards.keys()) if (!groups.has(key)) cards.delete(key);
+  for (const [key, rows] of groups) fillCard(cards.get(key) || makeCard(key), rows, live.at_unix_s);
+  const isDown = (key) => bestOf(groups.get(key)).state !== "active";
+  const keys = downFirst([...groups.keys()], isDown);
+  const first = keys.slice(0, MANY_CARDS), rest = keys.slice(MANY_CARDS);
+  putCards("paths", first);
+  putCards("more-paths", rest);
+  more.hidden = rest.length === 0;
+  put("more-note", `${plural(rest.length, "more path")}`);
+  document.getElementById("no-paths").hidden = keys.length > 0;
+  put("paths-note", someOf(live.paths.length, live.totals.paths) + (live.paths.length < live.totals.paths && live.peer_count > 1 && !view.peer ?
+    "; choose a peer to see its own" : ""));
+  if (!mayDraw && rest.length && Date.now() - view.drawn < 5000) return;
   view.drawn = Date.now();
-  for (const key of groups.keys()) drawCard(cards.get(key), key, live.at_unix_s);
+  for (const key of more.open ? keys : first) drawCard(cards.get(key), key, live.at_unix_s);
+}
+
+/** Of many, those that are down first. */
+function downFirst(list, isDown) {
+  return list.length > MANY_CARDS ? list.filter(isDown).concat(list.filter((each) => !isDown(each))) : list;
+}
+
+function someOf(shown, all) {
+  return shown < all ? `${countText(shown)} of ${countText(all)}: what is down, and the busiest` : "";
 }
 
 // ---- the rest
@@ -187,8 +217,8 @@ function showHead() {
   put("device", gateway.device || "");
   put("about", `braidd ${gateway.version}, up ${spanText(gateway.uptime_s)}`);
   document.title = `Braid ${gateway.device || ""}`;
-  const away = paths.filter((row) => row.state !== "active"), words = [`${totals.peers_up} of ${plural(totals.peers, "peer")} up`,
-    `${totals.active_paths} of ${plural(totals.paths, "path")} active`];
+  const away = paths.filter((row) => row.state !== "active"), words = [`${countText(totals.peers_up)} of ${plural(totals.peers, "peer")} up`,
+    `${countText(totals.active_paths)} of ${plural(totals.paths, "path")} active`];
   if (away.length) words.push(away.slice(0, 3).map((row) => `${row.path} ${stateText(row)}`).join(", "));
   const health = document.getElementById("health");
   put("health", words.join(" · "));
@@ -218,7 +248,7 @@ function laterText(sums) {
 
 function showPeers() {
   const { peers, peer_count } = view.live, select = document.getElementById("peer");
-  put("peers-note", peers.length < peer_count ? `${peers.length} of ${countText(peer_count)}: the busiest` : "");
+  put("peers-note", someOf(peers.length, peer_count));
   document.getElementById("peer-choice").hidden = peer_count < 2 && !view.peer;
   const names = peers.map((row) => row.name);
   if (view.peer && !names.includes(view.peer)) names.unshift(view.peer);
@@ -229,7 +259,7 @@ function showPeers() {
   }
   putTable("peers", [["Peer", NAME], ["State"], ["Down", NUMBER], ["Up", NUMBER], ["Paths", NUMBER], ["Flows", NUMBER], ["Held", NUMBER],
                     ["Age", NUMBER]],
-    peers.map((row) => [
+    downFirst(peers, (row) => !row.up).map((row) => [
       element("button", { type: "button", onclick: () => choose(row.name) }, row.name),
       row.up ? (row.group && !row.in_use ? "up, stands by" : "up") : "down",
       rateText(row.down_bytes_per_s), rateText(row.up_bytes_per_s), `${row.active_paths} of ${row.paths}`,
@@ -244,21 +274,24 @@ function rateCell(row, most) {
   return element("span", {}, bar, isNumber(row.up_bytes_per_s) ? rateText(rate) : UNKNOWN);
 }
 
+const FLOW_COLUMNS = [["Rate", NUMBER], ["Flow", NAME], ["Peer"], ["Delivery"], ["Sent", NUMBER], ["Received", NUMBER],
+                      ["Waiting", NUMBER], ["Dropped", NUMBER], ["First byte", NUMBER]];
+
+function flowCells(row, most) {
+  return [rateCell(row, most), element("span", row.shown === row.name ? {} : { title: row.name }, row.shown), row.peer, row.delivery,
+          bytesText(row.sent_bytes), bytesText(row.received_bytes), bytesText(row.queued_bytes), countText(row.drops),
+          row.first_byte_s > 0 ? millisecondsText(row.first_byte_s * 1000) : UNKNOWN];
+}
+
 function showFlows() {
-  const { flows, streams, totals } = view.live;
-  const most = (rows) => Math.max(0, ...rows.map((row) => (row.up_bytes_per_s || 0) + (row.down_bytes_per_s || 0)));
-  put("flows-note", `what this gateway sends${flows.length < totals.flows ? `: ${flows.length} of ${countText(totals.flows)}` : ""}`);
-  putTable("flows", [["Rate", NUMBER], ["Flow", NAME], ["Peer"], ["Delivery"], ["Sent", NUMBER], ["Waiting", NUMBER],
-                    ["Dropped", NUMBER]],
-    flows.map((row) => [rateCell(row, most(flows)), row.name, row.peer, row.delivery, bytesText(row.bytes),
-                        bytesText(row.queued_bytes), countText(row.drops)]), "No flow.");
-  document.getElementById("streams-section").hidden = totals.streams === 0;
-  put("streams-note", streams.length < totals.streams ? `${streams.length} of ${countText(totals.streams)}` : "");
-  putTable("streams", [["Rate", NUMBER], ["Stream", NAME], ["Peer"], ["State"], ["Sent", NUMBER], ["Received", NUMBER],
-                      ["First byte", NUMBER], ["Age", NUMBER]],
-    streams.map((row) => [rateCell(row, most(streams)), row.name, row.peer, row.state, bytesText(row.sent_bytes),
-                          bytesText(row.received_bytes), row.first_byte_s > 0 ? millisecondsText(row.first_byte_s * 1000) : UNKNOWN,
-                          spanText(row.age_s)]), "No stream.");
+  const { flows, idle_flows, totals } = view.live, all = totals.flows + totals.streams - totals.idle;
+  const most = Math.max(0, ...flows.map((row) => (row.up_bytes_per_s || 0) + (row.down_bytes_per_s || 0)));
+  put("flows-note", flows.length < all ? `${flows.length} of ${countText(all)}: the busiest` : "");
+  putTable("flows", FLOW_COLUMNS, flows.map((row) => flowCells(row, most)), "Nothing is carried now.");
+  const idle = document.getElementById("idle");
+  idle.hidden = totals.idle === 0;
+  put("idle-note", `${countText(totals.idle)} idle`);
+  if (idle.open) putTable("idle-flows", FLOW_COLUMNS, idle_flows.map((row) => flowCells(row, 0)), "");
 }
 
 function showDone() {
@@ -331,10 +364,14 @@ function showProblem(text) {
   document.getElementById("health").className = "health";
 }
 
+function sinceText() {
+  return view.live ? ` since ${clockText(view.live.at_unix_s, true)}` : "";
+}
+
 async function refreshLive() {
   try {
     const live = await ask("/api/live");
-    showProblem(live.problem ? `No figures: ${live.problem}. Trying again.` : "");
+    showProblem(live.problem ? `No figures${sinceText()}: ${live.problem}. Trying again.` : "");
     if (live.problem) return;
     view.live = live;
     showHead();
@@ -345,7 +382,7 @@ async function refreshLive() {
     put("updated", `As of ${clockText(live.at_unix_s, true)}.`);
     document.body.dataset.updates = Number(document.body.dataset.updates || 0) + 1;
   } catch (error) {
-    showProblem(`braid-web does not answer (${error.message}). Trying again.`);
+    showProblem(`No figures${sinceText()}: braid-web does not answer (${error.message}). Trying again.`);
   }
 }
 
@@ -402,4 +439,6 @@ for (const button of document.querySelectorAll("[data-span]")) {
     redraw();
   });
 }
+document.getElementById("more").addEventListener("toggle", redraw);
+document.getElementById("idle").addEventListener("toggle", () => view.live && showFlows());
 new ResizeObserver(redraw).observe(document.getElementById("paths"));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -180,6 +181,49 @@ TEST_F(GatewayTest, APeriodThatEndsInCenturiesIsLookedAtNowAndThen) {
   edge_.gateway->runOnce();
   EXPECT_GE(edge_.gateway->nextDeadline(), clock_.now());
   EXPECT_EQ(edge_.gateway->status().uplinks.at(0).meter->until, 11'800'000'000);
+}
+
+TEST_F(GatewayTest, WhatAnUplinkCarriedIsCountedOverRestarts) {
+  edge_.config.state = edge_.folder.file("edge.state");
+  start();
+  auto carried = [&] { return *edge_.gateway->status().uplinks.at(0).carried; };
+  const CarriedStatus before = carried();
+  EXPECT_GT(before.bytes, 100u) << "the handshake";
+  EXPECT_EQ(before.today, before.bytes) << "before it is written, too";
+  run(15s);
+  for (int i = 0; i < 10; ++i) edge_.host.device()->put(toHub(1000));
+  run(1s);
+  const CarriedStatus now = carried();
+  EXPECT_GE(now.bytes, before.bytes + 10'000);
+  EXPECT_LE(now.bytes, before.bytes + 30'000);
+  EXPECT_EQ(now.today, now.bytes);
+  EXPECT_EQ(now.month, now.bytes);
+  edge_.gateway->stop();
+  edge_.gateway.reset();
+  edge_.setUp();
+  EXPECT_GE(carried().today, now.today);
+  EXPECT_GE(carried().month, now.month);
+  EXPECT_LT(carried().bytes, now.bytes) << "since the daemon began";
+}
+
+TEST_F(GatewayTest, WhereNothingCanBeKeptTheBytesOfTheDayAreNotTold) {
+  std::ofstream(edge_.folder.file("file"));
+  edge_.config.state = edge_.folder.file("file/edge.state");
+  start();
+  EXPECT_FALSE(edge_.gateway->status().uplinks.at(0).carried);
+}
+
+TEST_F(GatewayTest, AnUplinkIsAvailableWhileAPathOverItWorks) {
+  start();
+  auto availability = [&] { return edge_.gateway->status().uplinks.at(0).availability; };
+  EXPECT_TRUE(std::isnan(availability())) << "no look yet";
+  run(25s);
+  EXPECT_EQ(availability(), 1.0);
+  dead_ = hubEnd_.address;
+  edge_.host.device()->put(toHub());
+  run(40s);
+  EXPECT_GT(availability(), 0.3);
+  EXPECT_LT(availability(), 0.8);
 }
 
 // Found by review: a turn read 256 datagrams of up to 48 packets from each socket and delivered 256
@@ -781,7 +825,7 @@ TEST_F(GatewayTest, TheFolderOfWhatIsKeptIsMade) {
   hub_.gateway->stop();
   EXPECT_TRUE(std::filesystem::is_regular_file(hub_.folder.file("made/hub.state.initiators")));
   EXPECT_TRUE(std::filesystem::is_directory(hub_.folder.file("elsewhere")));
-  EXPECT_FALSE(std::filesystem::exists(edge_.folder.file("made"))) << "it keeps nothing";
+  EXPECT_TRUE(std::filesystem::is_regular_file(edge_.folder.file("made/edge.state")));
 }
 
 TEST_F(GatewayTest, AnEdgeKeepsNobody) {

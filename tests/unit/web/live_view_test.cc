@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "tests/temporary_folder.h"
 #include "tests/unit/web/fake_daemon.h"
 
 namespace braid::live_view_test {
@@ -138,6 +139,44 @@ TEST_F(LiveViewTest, FlowsComeByTheirRate) {
   EXPECT_EQ(told.back()["up_bytes_per_s"], 200.0 - LiveView::kFlows + 1);
 }
 
+TEST_F(LiveViewTest, FlowsAndStreamsAreOneListAndIdleOnesAreApart) {
+  auto look = [&](double at, uint64_t times) {
+    DaemonAnswer out = *flows(at, times);
+    json& peer = out.value["peers"][0];
+    peer["streams"] = {{{"name", "tcp 10.0.0.7:80 > 10.0.0.2:9"},
+                        {"state", "open"},
+                        {"idle_s", 0},
+                        {"sent_bytes", 10 * times},
+                        {"received_bytes", 1000 * times}}};
+    peer["flows"][0]["idle_s"] = 5;
+    return std::make_shared<const DaemonAnswer>(std::move(out));
+  };
+  live.addStatus(status(100, 0));
+  live.addFlows(look(100, 0));
+  live.addFlows(look(102, 2));
+  const json told = live.view("");
+  ASSERT_EQ(told["flows"].size(), 2u);
+  EXPECT_EQ(told["flows"][0]["delivery"], "stream, open");
+  EXPECT_EQ(told["flows"][0]["down_bytes_per_s"], 1000.0);
+  EXPECT_EQ(told["flows"][0]["up_bytes_per_s"], 10.0);
+  EXPECT_FALSE(told["flows"][1].contains("down_bytes_per_s")) << "it is what this gateway sends";
+  ASSERT_EQ(told["idle_flows"].size(), 1u);
+  EXPECT_EQ(told["idle_flows"][0]["name"], "tcp 10.0.0.1:443 > 10.0.0.2:0");
+  EXPECT_EQ(told["totals"]["idle"], 1);
+  EXPECT_EQ(live.view("nobody")["totals"]["idle"], 0);
+}
+
+TEST_F(LiveViewTest, HostsHaveTheirNames) {
+  TemporaryFolder folder;
+  folder.write("leases", "1 02:07 10.0.0.1 laptop *\n");
+  LiveView named(HostNames({{HostNames::Format::kDnsmasq, folder.file("leases")}}));
+  named.addStatus(status(100, 0));
+  named.addFlows(flows(100, 0));
+  const json flow = named.view("")["flows"][0];
+  EXPECT_EQ(flow["shown"], "tcp laptop:443 > 10.0.0.2:0");
+  EXPECT_EQ(flow["name"], "tcp 10.0.0.1:443 > 10.0.0.2:0");
+}
+
 TEST_F(LiveViewTest, OfManyTheBusiestAreTold) {
   gateway.names.clear();
   for (int i = 0; i < 1000; ++i) gateway.names.push_back("edge" + std::to_string(i));
@@ -163,6 +202,32 @@ TEST_F(LiveViewTest, OfManyTheBusiestAreTold) {
   json one = live.view("edge5");
   EXPECT_EQ(one["paths"].size(), 2u);
   EXPECT_EQ(one["totals"]["peers"], 1);
+}
+
+TEST_F(LiveViewTest, WhatIsDownIsToldButTakesNoMoreThanHalfOfThePlaces) {
+  gateway.names.clear();
+  for (int i = 0; i < 500; ++i) gateway.names.push_back("edge" + std::to_string(i));
+  auto look = [&](double at, uint64_t times) {
+    DaemonAnswer out = *status(at, times);
+    for (int i = 200; i < 500; ++i) {
+      json& peer = out.value["peers"][i];
+      peer["up"] = i < 300;
+      for (json& path : peer["subflows"]) path["state"] = "failed";
+    }
+    return std::make_shared<const DaemonAnswer>(std::move(out));
+  };
+  live.addStatus(look(100, 0));
+  live.addStatus(look(102, 2));
+  const json view = live.view("");
+  auto count = [](const json& rows, auto is) {
+    return static_cast<size_t>(std::count_if(rows.begin(), rows.end(), is));
+  };
+  EXPECT_EQ(view["peers"].size(), LiveView::kPeers);
+  EXPECT_EQ(count(view["peers"], [](const json& row) { return row["up"] == false; }),
+            LiveView::kPeers / 2);
+  EXPECT_EQ(view["paths"].size(), LiveView::kPaths);
+  EXPECT_EQ(count(view["paths"], [](const json& row) { return row["state"] == "failed"; }),
+            LiveView::kPaths / 2);
 }
 
 TEST_F(LiveViewTest, AnyAnswerIsTaken) {

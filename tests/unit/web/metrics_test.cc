@@ -52,6 +52,24 @@ TEST(MetricsTest, FiguresComeInUnitsWithoutPrefixAndWithTheirLabels) {
   EXPECT_TRUE(text.starts_with("# HELP braid_up ")) << text.substr(0, 100);
 }
 
+TEST(MetricsTest, UplinksTellWhatTheyCarriedAndHowMuchOfTheDayTheyWorked) {
+  FakeGateway gateway;
+  GatewayStatus status = gateway.gatewayStatus();
+  DaemonAnswer out;
+  out.value = statusJson(status, gateway.whole());
+  EXPECT_THAT(metricsText(out), testing::Not(HasSubstr("braid_uplink_carried"))) << "not known";
+  EXPECT_THAT(metricsText(out), testing::Not(HasSubstr("braid_uplink_availability")));
+  status.uplinks[0].carried = {12'000'000'000, 13'000'000'000, 14'000'000'000};
+  status.uplinks[0].availability = 0.75;
+  out.value = statusJson(status, gateway.whole());
+  const std::string text = metricsText(out);
+  for (const char* line :
+       {"today_bytes{uplink=\"wifi\"} 12000000000\n", "month_bytes{uplink=\"wifi\"} 13000000000\n",
+        "bytes_total{uplink=\"wifi\"} 14000000000\n"})
+    EXPECT_THAT(text, HasSubstr(std::string("\nbraid_uplink_carried_") + line));
+  EXPECT_THAT(text, HasSubstr("\nbraid_uplink_availability{uplink=\"wifi\"} 0.75\n"));
+}
+
 // Checks the format: each family occurs once, with its help and type before its samples; no sample
 // occurs twice; all names are allowed.
 TEST(MetricsTest, EveryLineIsWellFormedAndNothingIsThereTwice) {

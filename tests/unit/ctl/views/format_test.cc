@@ -103,5 +103,14 @@ TEST(Format, TextOfOthersDoesNotSteerTheTerminal) {
   EXPECT_EQ(printable("a\x1b[2J\n\x7f\xc3\xa9"), "a?[2J??\xc3\xa9");
 }
 
+TEST(Format, AvailabilityIsNeverRoundedUp) {
+  EXPECT_EQ(formatAvailability(1), "100 %");
+  EXPECT_EQ(formatAvailability(0.999999), "99.99 %");
+  EXPECT_EQ(formatAvailability(0.99), "99.00 %");
+  EXPECT_EQ(formatAvailability(0.5), "50.0 %");
+  EXPECT_EQ(formatAvailability(0), "0 %");
+  EXPECT_EQ(formatAvailability(std::nan("")), "-");
+}
+
 }  // namespace
 }  // namespace braid::format_test

@@ -87,7 +87,7 @@ TEST(Top, StreamsAreAmongTheFlows) {
     screen.add(std::move(each));
   }
   EXPECT_THAT(shown(screen, TopView::kFlows), HasSubstr("4.00 Mbit/s"));
-  EXPECT_THAT(shown(screen, TopView::kFlows), HasSubstr("stream    hub   tcp stream"));
+  EXPECT_THAT(shown(screen, TopView::kFlows), HasSubstr("tcp stream  hub   stream, "));
 }
 
 TEST(Top, TheFastestFlowIsFirst) {

@@ -38,6 +38,10 @@ TunnelStatus exampleTunnel() {
   return tunnel;
 }
 
+std::string flowsOf(const TunnelStatus& tunnel, bool withIdle = false) {
+  return flowsText({1, flowsJson(tunnel)}, {}, HostNames(), withIdle);
+}
+
 TEST(Views, Paths) {
   EXPECT_EQ(
       pathsText(pathsJson(exampleTunnel())),
@@ -56,11 +60,46 @@ TEST(Views, Peers) {
 }
 
 TEST(Views, Flows) {
-  EXPECT_EQ(flowsText(flowsJson(exampleTunnel())),
-            "PEER  FLOW                              DELIVERY    BYTES  PACKETS   QUEUED  "
-            "UNACKED  DROPS  MARKS\n"
-            "hub   tcp 10.0.0.1:443 > 10.0.0.2:5000  reliable  15.0 kB       12  1.50 kB        "
-            "4      1      2\n");
+  EXPECT_EQ(
+      flowsOf(exampleTunnel()),
+      "RATE  FLOW                              PEER  DELIVERY     SENT  RECEIVED  WAITING  "
+      "DROPPED  FIRST BYTE\n"
+      "   -  tcp 10.0.0.1:443 > 10.0.0.2:5000  hub   reliable  15.0 kB         -  1.50 kB        "
+      "1           -\n");
+}
+
+TEST(Views, FlowsAndStreamsAreOneListByRate) {
+  TunnelStatus before = exampleTunnel(), now = exampleTunnel();
+  StreamStatus stream;
+  stream.name = "tcp 10.0.0.1:80 > 10.0.0.2:80", stream.state = "open", stream.sentBytes = 7000;
+  stream.firstByte = 25ms;
+  before.peers[0].streams = {stream};
+  stream.receivedBytes = 250'000;
+  now.peers[0].streams = {stream};
+  now.peers[0].streamCount = 1;
+  now.peers[0].flows[0].bytes += 1000;
+  const std::string text =
+      flowsText({2, flowsJson(now)}, {1, flowsJson(before)}, HostNames(), false);
+  EXPECT_EQ(text,
+            "       RATE  FLOW                              PEER  DELIVERY         SENT  RECEIVED  "
+            "WAITING  DROPPED  FIRST BYTE\n"
+            "2.00 Mbit/s  tcp 10.0.0.1:80 > 10.0.0.2:80     hub   stream, open  7.00 kB    250 kB  "
+            "    0 B        -     25.0 ms\n"
+            "8.00 kbit/s  tcp 10.0.0.1:443 > 10.0.0.2:5000  hub   reliable      16.0 kB         -  "
+            "1.50 kB        1           -\n");
+}
+
+TEST(Views, IdleFlowsAreFoldedAway) {
+  TunnelStatus tunnel = exampleTunnel();
+  FlowStatus idle = tunnel.peers[0].flows[0];
+  idle.name = "udp 10.0.0.1:53 > 10.0.0.2:53", idle.idle = 5s;
+  tunnel.peers[0].flows.push_back(idle);
+  tunnel.peers[0].flowCount = 2;
+  EXPECT_NE(flowsOf(tunnel).find("5000  hub"), std::string::npos);
+  EXPECT_TRUE(flowsOf(tunnel).ends_with("\n1 idle\n")) << flowsOf(tunnel);
+  EXPECT_EQ(flowsOf(tunnel).find("udp"), std::string::npos);
+  EXPECT_NE(flowsOf(tunnel, true).find("udp"), std::string::npos);
+  EXPECT_EQ(flowsOf(tunnel, true).find("idle"), std::string::npos);
 }
 
 TEST(Views, Recovery) {
@@ -99,7 +138,7 @@ TEST(Views, RecoveryOfNobody) {
 TEST(Views, FlowsThatAreNotListedAreCounted) {
   TunnelStatus tunnel = exampleTunnel();
   tunnel.peers[0].flowCount = tunnel.peers[0].flows.size() + 2;
-  EXPECT_TRUE(flowsText(flowsJson(tunnel)).ends_with("\nhub: 2 more flows are not listed\n"));
+  EXPECT_TRUE(flowsOf(tunnel).ends_with("\nhub: 2 more are not listed\n"));
 }
 
 TEST(Views, VerboseStatus) {
@@ -119,6 +158,10 @@ TEST(Views, VerboseStatus) {
                        "UPLINK  INTERFACE  STATE  USE     ADDRESSES               GATEWAY\n"
                        "wifi    wlan0      up     normal  192.0.2.7, 2001:db8::7  -\n"
                        "mobile  wwan0      down   backup  -                       -\n"
+                       "\n"
+                       "UPLINK  SEEN AS       AVAILABLE  TODAY  THIS MONTH  CAP\n"
+                       "wifi    198.51.100.9          -      -           -  -\n"
+                       "mobile  -                     -      -           -  -\n"
                        "\n"
                        "PEER  STATE"))
       << text;
@@ -141,6 +184,10 @@ TEST(Views, StatusIsWhatAnOperatorAsksFirst) {
   gateway.version = "0.1.0", gateway.device = "braid0", gateway.uptime = 7500s;
   gateway.uplinks = {{"wifi", "wlan0", true, {"192.0.2.7", "2001:db8::7"}, ""},
                      {"mobile", "wwan0", false, {}, "", "backup"}};
+  gateway.uplinks[0].carried = {120'000'000, 3'400'000'000, 7};
+  gateway.uplinks[0].availability = 0.99988;
+  gateway.uplinks[0].meter =
+      MeterPeriodStatus{{3'500'000'000, 10'000'000'000, false}, 1'782'864'000};
   TunnelStatus tunnel = exampleTunnel();
   SubflowStatus dead = tunnel.peers[0].subflows[0];
   dead.uplink = dead.path = "mobile", dead.state = "failed", dead.down = 15'900ms;
@@ -166,7 +213,13 @@ TEST(Views, StatusIsWhatAnOperatorAsksFirst) {
             "\n"
             "UPLINK  INTERFACE  STATE  USE\n"
             "wifi    wlan0      up     normal\n"
-            "mobile  wwan0      down   backup\n");
+            "mobile  wwan0      down   backup\n"
+            "\n"
+            "UPLINK  SEEN AS       AVAILABLE   TODAY  THIS MONTH  CAP\n"
+            "wifi    198.51.100.9    99.98 %  120 MB     3.40 GB  35.0 % of 10.0 GB until " +
+                formatDate(1'782'864'000) +
+                "\n"
+                "mobile  -                     -       -           -  -\n");
 }
 
 TEST(Views, StatusNamesCaptivePortals) {
@@ -279,7 +332,7 @@ TEST(Views, StatusShowsWhatTheAckShimDid) {
 
 TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
   EXPECT_EQ(pathsText(json::object()), "no subflows\n");
-  EXPECT_EQ(flowsText(json::array()), "no flows\n");
+  EXPECT_EQ(flowsText({1, json::array()}, {}, HostNames(), false), "no flows\n");
   EXPECT_EQ(peersText(json{{"peers", 7}}), "no peers\n");
   for (
       const char* text :
@@ -291,7 +344,8 @@ TEST(Views, EmptyAndStrangeAnswersDoNotBreakThem) {
     json answer = json::parse(text);
     EXPECT_FALSE((statusText(answer) + verboseStatusText(answer)).empty());
     EXPECT_FALSE(recoveryText(answer).empty());
-    EXPECT_FALSE((peersText(answer) + pathsText(answer) + flowsText(answer)).empty());
+    EXPECT_FALSE((peersText(answer) + pathsText(answer)).empty());
+    EXPECT_FALSE(flowsText({1, answer}, {0, answer}, HostNames(), true).empty());
   }
 }
 

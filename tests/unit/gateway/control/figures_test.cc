@@ -33,25 +33,13 @@ std::vector<FieldInfo> drops() {
 
 /// The fields of each object in an answer.
 std::vector<std::vector<FieldInfo>> objects() {
-  return {fieldsOf<GatewayStatus>(),
-          fieldsOf<UplinkStatus>(),
-          fieldsOf<MeterPeriodStatus>(),
-          fieldsOf<PeerStatus>(),
-          fieldsOf<SubflowStatus>(),
-          fieldsOf<FlowStatus>(),
-          fieldsOf<StreamStatus>(),
-          fieldsOf<ShimStatus>(),
-          fieldsOf<ActuatorCounts>(),
-          fieldsOf<TunnelStatus>(),
-          fieldsOf<TraceStatus>(),
-          fieldsOf<MeasureStatus>(),
-          fieldsOf<PathStep>(),
-          fieldsOf<PeerStep>(),
-          fieldsOf<PastEvent>(),
-          fieldsOf<StreamFigures>(),
-          drops(),
-          fieldsOf<HostDrops>(),
-          fieldsOf<HostTraffic>()};
+  return {fieldsOf<GatewayStatus>(),  fieldsOf<UplinkStatus>(),  fieldsOf<MeterPeriodStatus>(),
+          fieldsOf<CarriedStatus>(),  fieldsOf<PeerStatus>(),    fieldsOf<SubflowStatus>(),
+          fieldsOf<FlowStatus>(),     fieldsOf<StreamStatus>(),  fieldsOf<ShimStatus>(),
+          fieldsOf<ActuatorCounts>(), fieldsOf<TunnelStatus>(),  fieldsOf<TraceStatus>(),
+          fieldsOf<MeasureStatus>(),  fieldsOf<PathStep>(),      fieldsOf<PeerStep>(),
+          fieldsOf<PastEvent>(),      fieldsOf<StreamFigures>(), drops(),
+          fieldsOf<HostDrops>(),      fieldsOf<HostTraffic>()};
 }
 
 std::string documented(const std::vector<FieldInfo>& fields) {

@@ -98,6 +98,22 @@ TEST_F(MeterStoreTest, SavesAtOnceAfterMuchAndLaterAfterLittle) {
   EXPECT_EQ(book.find("x"), nullptr) << "not opened, not counted";
 }
 
+TEST_F(MeterStoreTest, WhatIsAddedIsSavedEveryTenMinutesHoweverMuchItIs) {
+  MeterStore book(path);
+  book.open("lte today", kDaily, kNoon);
+  EXPECT_EQ(book.save(kNoon), "");
+  book.add("lte today", 0);
+  EXPECT_FALSE(book.wantsSave(kNoon + 3600));
+  book.add("lte today", 5'000'000'000);
+  book.add("lte today", 7);
+  book.add("x", 1);
+  EXPECT_EQ(book.find("x"), nullptr) << "not opened, not counted";
+  EXPECT_FALSE(book.wantsSave(kNoon + 599)) << "flash memory wears out";
+  EXPECT_TRUE(book.wantsSave(kNoon + 600));
+  EXPECT_EQ(book.save(kNoon + 600), "");
+  EXPECT_EQ(MeterStore(path).find("lte today")->used, 5'000'000'007u);
+}
+
 TEST_F(MeterStoreTest, IsReadableByOwnerAndGroupOnly) {
   MeterStore book(path);
   struct stat info {};
