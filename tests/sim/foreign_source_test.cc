@@ -194,7 +194,7 @@ TEST(RouterErrors, OfThisSidesOwnAddressesOrSpecialOnesAreForeign) {
   EXPECT_TRUE(r.passes(r.s.hub, r.errorAbout(question, {}, address("172.31.1.1"))));
 }
 
-TEST(RouterErrors, AboutFlowsToAnotherPeerAreForeign) {
+TEST(RouterErrors, AboutWhatIsNotThePeersAreForeign) {
   Routers r;
   r.s.edge.peers[0].prefixes.push_back(*Prefix::parse("10.77.0.0/16"));
   r.s.edge.tunnel().setPeers(r.s.edge.peers, r.s.world.now());
