@@ -1,8 +1,8 @@
 #include "inet/icmp.h"
 
 #include <algorithm>
+#include <array>
 
-#include "inet/inner_packet.h"
 #include "inet/ip.h"
 
 namespace braid {
@@ -18,8 +18,10 @@ constexpr uint8_t kHopLimit = 64;           ///< IANA's recommended default
 // ICMP types (RFC 792, RFC 4443).
 constexpr uint8_t kV4Unreachable = 3;
 constexpr uint8_t kV4FragmentationNeeded = 4;  ///< a code
+constexpr uint8_t kV4TimeExceeded = 11;
 constexpr uint8_t kV6Unreachable = 1;
 constexpr uint8_t kV6PacketTooBig = 2;
+constexpr uint8_t kV6TimeExceeded = 3;
 constexpr uint8_t kV6FirstInformation = 128;
 constexpr uint8_t kV6Redirect = 137;  ///< RFC 4861 section 4.5
 
@@ -129,6 +131,30 @@ IcmpError unreachable(bool isV4, Unreachable why) {
   return {type, 0, 0};
 }
 
+/// The ICMP message of a packet, with its whole header; empty: it has none, or is a fragment.
+ByteView messageOf(ByteView packet, const InnerPacket& p) {
+  bool isWhole = p.protocol == (p.isV4() ? ip::kIcmp : ip::kIcmpV6) && !p.isFragment &&
+                 p.l4Length >= kIcmpHeader;
+  return isWhole ? packet.subspan(p.l4Offset, p.l4Length) : ByteView{};
+}
+
+/// The packet that an error quotes. The end of it is missing, as a rule: what is there is looked at
+/// as if it were all.
+std::optional<InnerPacket> quotedPacket(ByteView quote) {
+  constexpr size_t kMost = 256;           // headers, with many options
+  constexpr size_t kV6PayloadLength = 4;  // RFC 8200 section 3
+  std::array<uint8_t, kMost> room{};
+  ByteSpan begin = ByteSpan(room).first(std::min(quote.size(), kMost));
+  std::copy_n(quote.begin(), begin.size(), begin.begin());
+  if (begin.size() < ip::kV4Header) return std::nullopt;
+  bool v6 = ip::version(begin.data()) == 6;
+  if (v6 && begin.size() < ip::kV6Header) return std::nullopt;
+  uint8_t* length = begin.data() + (v6 ? kV6PayloadLength : ip::kV4TotalLength);
+  size_t present = begin.size() - (v6 ? ip::kV6Header : 0);
+  store16(length, static_cast<uint16_t>(std::min<size_t>(load16(length), present)));
+  return parseInnerPacket(begin);
+}
+
 }  // namespace
 
 Packet buildTooBig(PacketPool& pool, ByteView offender, uint16_t mtu) {
@@ -149,27 +175,28 @@ std::optional<FlowKey> unreachableTcp(ByteView packet) {
   constexpr size_t kV4Protocol = 9, kV6NextHeader = 6;  // RFC 791 section 3.1, RFC 8200 section 3
   if (packet.size() < ip::kV4Header) return std::nullopt;
   const bool v6 = ip::version(packet.data()) == 6;
-  const size_t protocol = v6 ? kV6NextHeader : kV4Protocol;
-  if (packet[protocol] != (v6 ? ip::kIcmpV6 : ip::kIcmp)) return std::nullopt;
+  if (packet[v6 ? kV6NextHeader : kV4Protocol] != (v6 ? ip::kIcmpV6 : ip::kIcmp))
+    return std::nullopt;
   std::optional<InnerPacket> error = parseInnerPacket(packet);
-  const size_t fixed = v6 ? ip::kV6Header : ip::kV4Header;
-  if (!error || error->isFragment || error->l4Length < kIcmpHeader + fixed) return std::nullopt;
-  ByteView message = packet.subspan(error->l4Offset, error->l4Length);
-  if (message[0] != (v6 ? kV6Unreachable : kV4Unreachable)) return std::nullopt;
+  if (!error) return std::nullopt;
+  ByteView message = messageOf(packet, *error);
+  if (message.empty() || message[0] != (v6 ? kV6Unreachable : kV4Unreachable)) return std::nullopt;
   if (!v6 && message[1] == kV4FragmentationNeeded) return std::nullopt;
-  ByteView quote = message.subspan(kIcmpHeader);
-  const size_t header = v6 ? fixed : size_t{4} * (quote[0] & 0xf);
-  const bool isTcp = ip::version(quote.data()) == (v6 ? 6u : 4u) && quote[protocol] == ip::kTcp;
-  if (!isTcp || header < fixed || quote.size() < header + 4) return std::nullopt;
-  FlowKey key;
-  key.family = error->src.family;
-  key.protocol = ip::kTcp;
-  key.sport = load16(&quote[header]);
-  key.dport = load16(&quote[header + 2]);
-  const size_t length = v6 ? 16 : 4, at = fixed - 2 * length;
-  std::copy_n(&quote[at], length, key.src.begin());
-  std::copy_n(&quote[at + length], length, key.dst.begin());
-  return key;
+  std::optional<InnerPacket> quoted = quotedPacket(message.subspan(kIcmpHeader));
+  bool isTcp = quoted && quoted->isV6() == v6 && quoted->protocol == ip::kTcp && quoted->hasPorts;
+  return isTcp ? std::optional(quoted->flowKey()) : std::nullopt;
+}
+
+std::optional<FlowKey> flowOfRouterError(ByteView packet, const InnerPacket& error) {
+  ByteView message = messageOf(packet, error);
+  if (message.empty()) return std::nullopt;
+  bool isRouters = error.isV4()
+                       ? (message[0] == kV4Unreachable && message[1] == kV4FragmentationNeeded) ||
+                             message[0] == kV4TimeExceeded
+                       : message[0] == kV6PacketTooBig || message[0] == kV6TimeExceeded;
+  if (!isRouters) return std::nullopt;
+  std::optional<InnerPacket> quoted = quotedPacket(message.subspan(kIcmpHeader));
+  return quoted && quoted->src == error.dst ? std::optional(quoted->flowKey()) : std::nullopt;
 }
 
 }  // namespace braid

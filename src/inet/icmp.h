@@ -6,6 +6,7 @@
 #include "base/packet.h"
 #include "inet/addresses.h"
 #include "inet/flow_key.h"
+#include "inet/inner_packet.h"
 
 namespace braid {
 
@@ -49,5 +50,11 @@ Packet buildUnreachable(PacketPool& pool, ByteView offender, Unreachable why);
 /// something else, or says that fragmentation is needed. Little is done for a packet of another
 /// protocol.
 std::optional<FlowKey> unreachableTcp(ByteView packet);
+
+/// The flow of the packet that a router's error quotes; nullopt: the packet is not such an error,
+/// or not for the sender of what it quotes. Such errors are Fragmentation Needed, Packet Too Big
+/// and Time Exceeded. Any router on the way sends them, and path MTU discovery and traceroute rest
+/// on them. `error` is the parsed packet.
+std::optional<FlowKey> flowOfRouterError(ByteView packet, const InnerPacket& error);
 
 }  // namespace braid

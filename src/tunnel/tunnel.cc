@@ -40,6 +40,7 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
   parts_->groups_.onPeersChanged(parts_->now_);
   parts_->settle();
   parts_->forwarder_.onPeersChanged();
+  parts_->handshakeServer_.setPeers(pins);
   parts_->handshakes_.setAcceptedPins(std::move(pins));
 }
 
@@ -53,7 +54,7 @@ void Tunnel::sendRestartNotices(std::vector<KnownInitiator> initiators, Time now
   });
   for (const KnownInitiator& initiator : initiators) {
     for (const Route& route : initiator.routes)
-      parts_->handshakeServer_.welcome(route.remote.address);
+      parts_->handshakeServer_.welcome(route.remote.address, initiator.pin);
   }
   parts_->restartNotices_.begin(std::move(initiators), parts_->forward(now));
 }

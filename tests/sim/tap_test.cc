@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "inet/frame.h"
+#include "inet/icmp.h"
 #include "inet/ip.h"
 #include "tests/sim/scenario.h"
 
@@ -329,6 +332,23 @@ TEST(Tap, WhatCannotBeCheckedDoesNotPassFromAPeerWithPrefixes) {
     threeTags.insert(threeTags.end(), foreign.begin(), foreign.end());
     EXPECT_FALSE(s.passes(frame(mac(9), mac(1), Frame::kVlan, threeTags), Drop::kNotBridged));
   }
+}
+
+TEST(Tap, ARoutersErrorAboutALiveFlowPassesFromAPeerWithPrefixes) {
+  Sites s(1);
+  s.setPrefixes({"192.168.0.0/24", "192.168.7.0/24"});
+  IpFields ip{address("192.168.0.2"), address("192.168.7.1"), ip::kUdp, Ecn::kNotEct, true};
+  Bytes question = udpPacket(ip, 5, 6, Bytes(20));
+  Packet made = buildTooBig(s.nodes[0]->pool(), question, 1300);
+  Bytes error(made.view().begin(), made.view().end());
+  std::ranges::copy(address("172.31.0.1").view(), error.begin() + 12);
+  auto passes = [&] {
+    return s.passes(frame(mac(9), mac(1), Frame::kIpV4, error), Drop::kForeignSource);
+  };
+  EXPECT_FALSE(passes()) << "before there is a flow";
+  s.send(0, frame(mac(1), mac(9), Frame::kIpV4, question));
+  ASSERT_EQ(s.count(1), 1u);
+  EXPECT_TRUE(passes());
 }
 
 TEST(Tap, AddressesInArpAndNeighbourDiscoveryAreChecked) {

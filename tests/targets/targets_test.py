@@ -23,9 +23,9 @@ from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
 from targets import (MISSING, Target, __main__, _page_tour, _simulate, _stand_in, _strangers, _syn_flood, aid,
-                     aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, house, operate_packages, option,
-                     order, order_shim, rate, recovery, router, see_packages, shield, shield_protocol, shim, shim_racks,
-                     speed, speed_load)
+                     aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, house, operate_packages,
+                     option, order, order_shim, rate, recovery, router, see_packages, shield, shield_protocol, shim,
+                     shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -886,6 +886,30 @@ class Openings(unittest.TestCase):
                              ({"connected": 3}, "noise: had openings")):
             with self.subTest(said):
                 self.assertIn(said, self.verdict(noise=[{}, change, {}])[1][MISSING])
+
+
+class ManyAddresses(unittest.TestCase):
+    """The verdict of guard.2."""
+
+    GOOD = {"new": [0.1, 1.0], "known": [0.1, 1.0], "limited a second": 1400, "floods went on": True, "finished": 300,
+            "handshakes": 60_000}
+
+    def verdict(self, **change):
+        return guard.verdict({"IPv4": dict(self.GOOD), "IPv6": self.GOOD | change})
+
+    def test_known_hosts_that_come_late_are_counted(self):
+        self.assertEqual(self.verdict()[0], 0)
+        self.assertNotIn(MISSING, self.verdict()[1])
+        self.assertEqual(self.verdict(known=[1.1, 0.1, 5.0])[0], 2)
+
+    def test_a_late_newcomer_or_no_attack_makes_no_verdict(self):
+        for change, said in (({"new": [0.1, 1.2]}, "IPv6: a new peer is up after 1.2 s"),
+                             ({"floods went on": False}, "a flood ended"),
+                             ({"finished": 3}, "finished 3 handshakes only"),
+                             ({"handshakes": 100}, "100 handshakes begun"),
+                             ({"limited a second": 10}, "were not used up")):
+            with self.subTest(said):
+                self.assertIn(said, self.verdict(**change)[1][MISSING])
 
 
 class Alerts(unittest.TestCase):

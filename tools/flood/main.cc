@@ -7,10 +7,14 @@
 //     handshakes   as hellos, and the attacker returns the cookie, does not continue the handshake,
 //                  and fills OpenSSL's buffers with encrypted records before their time and with
 //                  long messages that are announced but never arrive
+//     peer         an attacker with a key that the gateway accepts: it finishes a handshake from
+//                  each address, as far as that takes at most --finish seconds, and then begins
+//                  handshakes from all of them without continuing any
 //
 // Prints as JSON what was sent and what came back. Meant for measuring one's own gateway.
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,7 +25,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <list>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -29,8 +35,10 @@
 
 #include "base/random.h"
 #include "gateway/dtls/dtls.h"
+#include "host/linux/loop.h"
 #include "host/linux/sockaddr.h"
 #include "host/system.h"
+#include "tunnel/peer/dialing.h"
 #include "tunnel/wire/handshake_envelope.h"
 
 namespace braid {
@@ -48,6 +56,8 @@ struct Settings {
   double rate = 1000;
   double seconds = 10;
   int early = 100;
+  std::string key, certificate;  ///< peer: those of the gateway's peer
+  double finish = 10;            ///< peer: seconds
 };
 
 Identity newIdentity() {
@@ -57,6 +67,13 @@ Identity newIdentity() {
   Identity identity = loadIdentity(folder + "/key", folder + "/crt");
   std::filesystem::remove_all(folder);
   return identity;
+}
+
+RandomKey newKey() {
+  std::random_device device;
+  RandomKey key{};
+  std::ranges::generate(key, [&] { return static_cast<uint8_t>(device()); });
+  return key;
 }
 
 Bytes firstFlight(const Identity& identity, const Pin& pin) {
@@ -124,12 +141,51 @@ class Source {
 class Flood {
  public:
   explicit Flood(const Settings& settings)
-      : settings_(settings), seal_(HandshakeEnvelope::Side::kInitiator, settings.pin) {
+      : settings_(settings),
+        identity_(settings.key.empty() ? newIdentity()
+                                       : loadIdentity(settings.key, settings.certificate)),
+        seal_(HandshakeEnvelope::Side::kInitiator, settings.pin) {
     for (int port = 0; port < settings.ports; ++port) {
       for (const std::string& address : settings.sources)
         sources_.emplace_back(address, settings.target);
     }
-    hello_ = firstFlight(newIdentity(), settings.pin);
+    hello_ = firstFlight(identity_, settings.pin);
+  }
+
+  /// Finishes a handshake from one source after the other, some at once.
+  void finishFromEach() {
+    constexpr size_t kAtOnce = 64;
+    constexpr Duration kPatience = 500ms;
+    SecretRandom random(newKey());
+    DtlsProvider provider(identity_);
+    struct Attempt {
+      Source& source;
+      ClientHandshake handshake;
+      Time end;
+    };
+    std::list<Attempt> running;
+    auto step = [&](Attempt& attempt, Time now) {
+      std::array<uint8_t, 2048> room;
+      for (ByteSpan answer = attempt.source.receive(room); !answer.empty();
+           answer = attempt.source.receive(room))
+        attempt.handshake.onDatagram(answer, now);
+      attempt.handshake.onTimer(now);
+      for (Packet out = pool_.allocate(); attempt.handshake.pollDatagram(out);
+           out = pool_.allocate())
+        send(attempt.source, out.view());
+      bool isDone = attempt.handshake.handshake().state() == Handshake::State::kDone;
+      finished_ += isDone;
+      return isDone || now > attempt.end;
+    };
+    const Time end = monotonicNow() + fromSeconds(settings_.finish);
+    auto next = sources_.begin();
+    for (Time now = monotonicNow(); now < end && (next != sources_.end() || !running.empty());
+         now = monotonicNow()) {
+      for (; running.size() < kAtOnce && next != sources_.end(); ++next)
+        running.push_back({*next, {provider, random, settings_.pin, now}, now + kPatience});
+      std::erase_if(running, [&](Attempt& attempt) { return step(attempt, now); });
+      std::this_thread::sleep_for(2ms);
+    }
   }
 
   void run() {
@@ -155,14 +211,15 @@ class Flood {
             {"refused", refused_},
             {"answers", answers_},
             {"cookies", cookies_},
-            {"handshakes", handshakes_}};
+            {"handshakes", handshakes_},
+            {"finished", finished_}};
   }
 
  private:
   void step(Source& source) {
     if (settings_.mode == "noise") return send(source, noise());
     listen(source);
-    if (settings_.mode != "handshakes" || !source.hasCookie)
+    if (settings_.mode == "hellos" || settings_.mode == "strangers" || !source.hasCookie)
       return send(source, sealed(newId(), {}, hello_));
     ++handshakes_;
     HandshakeId id = newId();
@@ -209,12 +266,13 @@ class Flood {
   }
 
   const Settings& settings_;
+  Identity identity_;
   HandshakeEnvelope seal_;
-  PacketPool pool_{2048, 4};
+  PacketPool pool_{2048, 256};
   Random random_{static_cast<uint64_t>(Clock::now().time_since_epoch().count())};
   Bytes hello_;
   std::vector<Source> sources_;
-  uint64_t sent_ = 0, refused_ = 0, answers_ = 0, cookies_ = 0, handshakes_ = 0;
+  uint64_t sent_ = 0, refused_ = 0, answers_ = 0, cookies_ = 0, handshakes_ = 0, finished_ = 0;
   double seconds_ = 0;
 };
 
@@ -228,9 +286,9 @@ int main(int argc, char** argv) {
   CLI::App app{"Floods the door of a gateway that is one's own."};
   app.add_option("mode", settings.mode)
       ->required()
-      ->check(CLI::IsMember({"noise", "strangers", "hellos", "handshakes"}));
+      ->check(CLI::IsMember({"noise", "strangers", "hellos", "handshakes", "peer"}));
   app.add_option("--to", target, "The gateway's address and port")->required();
-  app.add_option("--pin", pin, "The gateway's pin (hellos, handshakes)");
+  app.add_option("--pin", pin, "The gateway's pin (hellos, handshakes, peer)");
   app.add_option("--from", settings.sources, "Local addresses to send from")->required();
   app.add_option("--ports", settings.ports, "Ports of each of them")->check(CLI::Range(1, 1000));
   app.add_option("--rate", settings.rate, "Datagrams a second; of handshakes, how many begin")
@@ -238,15 +296,28 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", settings.seconds)->check(CLI::PositiveNumber);
   app.add_option("--early", settings.early, "Early records of each handshake")
       ->check(CLI::Range(0, 1000));
+  app.add_option("--key", settings.key, "The peer's own key (peer)");
+  app.add_option("--certificate", settings.certificate, "And its certificate");
+  app.add_option("--finish", settings.finish, "Seconds in which handshakes are finished (peer)")
+      ->check(CLI::NonNegativeNumber);
   CLI11_PARSE(app, argc, argv);
   try {
+    rlimit files{};  // a socket for each source
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
     std::optional<Endpoint> endpoint = Endpoint::parse(target);
     std::optional<Pin> known = parsePin(pin);
-    bool needsPin = settings.mode == "hellos" || settings.mode == "handshakes";
+    bool isPeer = settings.mode == "peer";
+    bool needsPin = settings.mode == "hellos" || settings.mode == "handshakes" || isPeer;
     if (!endpoint || (needsPin && !known)) throw std::runtime_error("--to or --pin is malformed");
+    if (isPeer == (settings.key.empty() || settings.certificate.empty()))
+      throw std::runtime_error("--key and --certificate belong to peer");
+    if (isPeer) settings.early = 0;
     settings.target = *endpoint;
     settings.pin = needsPin ? *known : Pin{1};  // nobody has that one
     Flood flood(settings);
+    if (isPeer) flood.finishFromEach();
     flood.run();
     std::cout << flood.report() << "\n";
     return EXIT_SUCCESS;

@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "inet/icmp.h"
 #include "inet/ip.h"
 #include "inet/tcp.h"
 #include "tunnel/peer/peer_set.h"
@@ -14,6 +15,9 @@ namespace {
 /// 1/kBufferReserve of the buffers is not given to packets from the device. Queued, sent and held
 /// packets leave 1/8 of the buffers free (PacketPool); this is half of that.
 constexpr size_t kBufferReserve = 16;
+/// Errors of routers that are in no prefix of their peer. Chosen: some programs that trace their
+/// way with 30 hops at once.
+constexpr RateLimit kRouterErrors{200, 10ms};
 
 /// Whether the frame claims to hold IP or ARP and does not, or hides what it holds behind many VLAN
 /// tags. Its source cannot be checked then, and hosts may be less strict than our parser.
@@ -368,7 +372,8 @@ void Forwarder::onDelivered(Peer& from, Packet packet, Time now) {
 void Forwarder::deliverIp(Peer& from, Packet packet, Time now) {
   std::optional<InnerPacket> ip = parseInnerPacket(packet.view());
   if (!ip || ip->size != packet.size()) return drop(Drop::kBadInnerPacket);
-  if (!ownsSource(from, ip->src)) return refuseSource(from, packet, *ip, now);
+  if (!ownsSource(from, ip->src) && !isRouterError(from, packet.view(), *ip, now))
+    return refuseSource(from, packet, *ip, now);
   if (!mayReach(ip->dst)) return drop(Drop::kSpecialDestination);
   if (!mayCross(from, ip->dst)) return forbidCrossing(from, packet, &*ip, 0, now);
   if (const Session* session = from.session()) clampSyn(packet.span(), *ip, session->innerMtu());
@@ -379,7 +384,7 @@ void Forwarder::deliverIp(Peer& from, Packet packet, Time now) {
 void Forwarder::deliverFrame(Peer& from, Packet packet, Time now) {
   std::optional<Frame> frame = parseFrame(packet.view());
   if (!frame || !isStation(frame->src)) return drop(Drop::kBadInnerPacket);
-  if (std::optional<Drop> cause = refusal(from, *frame, packet.view())) return drop(*cause);
+  if (std::optional<Drop> cause = refusal(from, *frame, packet.view(), now)) return drop(*cause);
   if (!switch_.admit(frame->src, &from, now)) return drop(Drop::kMacTaken);
   if (frame->ip) {
     ByteSpan bytes = packet.span().subspan(frame->payloadOffset);
@@ -392,7 +397,8 @@ void Forwarder::deliverFrame(Peer& from, Packet packet, Time now) {
 
 // Why the peer may not send this frame. The IP addresses that it claims must be within its
 // prefixes, if it has any, and must not belong to this side.
-std::optional<Drop> Forwarder::refusal(const Peer& from, const Frame& frame, ByteView bytes) const {
+std::optional<Drop> Forwarder::refusal(Peer& from, const Frame& frame, ByteView bytes,
+                                       Time now) const {
   if (!switch_.carries(frame)) return Drop::kNotBridged;
   bool bound = !from.options().prefixes.empty();
   if (bound && isUnreadable(frame)) return Drop::kBadInnerPacket;
@@ -401,9 +407,23 @@ std::optional<Drop> Forwarder::refusal(const Peer& from, const Frame& frame, Byt
   };
   if (frame.arp && !mayClaim(frame.arp->sender)) return Drop::kForeignSource;
   if (!frame.ip) return std::nullopt;
-  std::optional<Address> claim = claimOf(bytes.subspan(frame.payloadOffset), *frame.ip);
-  if (!mayClaim(frame.ip->src) || (claim && !mayClaim(*claim))) return Drop::kForeignSource;
+  ByteView packet = bytes.subspan(frame.payloadOffset);
+  std::optional<Address> claim = claimOf(packet, *frame.ip);
+  if (claim && !mayClaim(*claim)) return Drop::kForeignSource;
+  if (!mayClaim(frame.ip->src) && !isRouterError(from, packet, *frame.ip, now))
+    return Drop::kForeignSource;
   return mayReach(frame.ip->dst) ? std::nullopt : std::optional(Drop::kSpecialDestination);
+}
+
+// Whether the packet is an error of a router on the way to a host behind the peer, which may have
+// any address of the other side: without these errors there are black holes. It must quote a packet
+// of a flow that this side has sent to that host.
+bool Forwarder::isRouterError(Peer& from, ByteView packet, const InnerPacket& ip, Time now) const {
+  if (router_.isLocal(ip.src) || special_.find(ip.src)) return false;
+  std::optional<FlowKey> flow = flowOfRouterError(packet, ip);
+  const Session* session = from.session();
+  return flow && session && router_.owns(from, flow->destination()) && session->flow(*flow) &&
+         from.routerErrors.take(kRouterErrors, now);
 }
 
 // Every link has its own link-local addresses, and only a bridge joins links.

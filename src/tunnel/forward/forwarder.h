@@ -98,11 +98,12 @@ class Forwarder final : private FlowActivityQuery {
   bool mayCross(const Peer& from, const Peer& to) const;
   void forbidCrossing(Peer& from, const Packet& packet, const InnerPacket* ip, size_t ipOffset,
                       Time now);
+  bool isRouterError(Peer& from, ByteView packet, const InnerPacket& ip, Time now) const;
   void refuseSource(Peer& from, const Packet& packet, const InnerPacket& ip, Time now);
   void answerPeer(Peer& from, const IcmpErrors::Offender& offender, Unreachable why, Time now);
   void deliverFrame(Peer& from, Packet packet, Time now);
   std::optional<InnerPacket> innerOf(ByteView packet, size_t& ipOffset) const;
-  std::optional<Drop> refusal(const Peer& from, const Frame& frame, ByteView bytes) const;
+  std::optional<Drop> refusal(Peer& from, const Frame& frame, ByteView bytes, Time now) const;
   bool isShort() const;
   Peer* peerOf(const FlowKey& fromHost) const;
   bool isCarrying(const FlowKey& key) const override;

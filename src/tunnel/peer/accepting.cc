@@ -5,8 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/random.h"
-
 namespace braid {
 
 std::array<size_t, 4> SeenNonces::placesOf(const HandshakeNonce& nonce) {
@@ -31,40 +29,6 @@ void SeenNonces::add(const HandshakeNonce& nonce) {
   }
   ++added_;
   for (size_t place : placesOf(nonce)) present_.set(place);
-}
-
-// An IPv6 link has a prefix of 64 bits (RFC 4291 section 2.5.4).
-Address HandshakeLimiter::hostOf(const Address& address) {
-  Address host = address;
-  if (host.isV6()) std::fill(host.bytes.begin() + 8, host.bytes.end(), uint8_t{0});
-  return host;
-}
-
-void HandshakeLimiter::addFriend(const Address& address) {
-  Address host = hostOf(address);
-  if (!friends_.try_emplace(host).second) std::erase(order_, host);
-  order_.push_back(host);
-  if (order_.size() <= kMaxFriends) return;
-  friends_.erase(order_.front());
-  order_.pop_front();
-}
-
-bool HandshakeLimiter::mayAsk(const Address& address, Time now) {
-  return isFriend(address) || answers_.take(kAnswers, now);
-}
-
-bool HandshakeLimiter::mayBegin(const Address& address, Time now) {
-  Address host = hostOf(address);
-  if (auto known = friends_.find(host); known != friends_.end())
-    return known->second.take(kFriendBegins, now);
-  return bucketOf(host).take(kHostBegins, now) && begins_.take(kBegins, now);
-}
-
-TokenBucket& HandshakeLimiter::bucketOf(const Address& host) {
-  uint64_t hash = key_;
-  for (size_t i = 0; i < host.bytes.size(); i += 8)
-    hash = Random(hash ^ load64(&host.bytes[i])).next();
-  return hosts_[hash % kBuckets];
 }
 
 HandshakeServer::HandshakeServer(PacketPool& pool, HandshakeProvider& handshakes,
@@ -109,14 +73,13 @@ std::optional<Drop> HandshakeServer::ask(const Route& from, const HandshakeHeade
 // A new handshake on a route replaces the previous one on it.
 std::optional<Drop> HandshakeServer::begin(const Route& from, const HandshakeHeader& header,
                                            ByteView hello, Time now) {
-  const Address& address = from.remote.address;
+  std::optional<HandshakeOrigin> origin = limiter_.mayBegin(from.remote.address, now);
+  if (!origin) return Drop::kHandshakeLimit;
   auto before = handshakeServer_.find(from);
   bool hasPlace = before != handshakeServer_.end() && !before->second.done;
-  if (!limiter_.mayBegin(address, now) ||
-      (!hasPlace && !makeRoomFor(HandshakeLimiter::hostOf(address), now)))
-    return Drop::kHandshakeLimit;
+  if (!hasPlace && !makeRoomFor(*origin, now)) return Drop::kHandshakeLimit;
   if (before != handshakeServer_.end()) forget(before);
-  Responder made{header.id, handshakes_.accept(now), now};
+  Responder made{header.id, *origin, handshakes_.accept(now), now};
   return feed(handshakeServer_.emplace(from, std::move(made)).first, hello, now);
 }
 
@@ -128,41 +91,59 @@ std::optional<Drop> HandshakeServer::feed(Table::iterator at, ByteView body, Tim
   return std::nullopt;
 }
 
-// Makes room for a handshake of this host. When kMaxRunning run, the oldest one of the host with
-// most handshakes is evicted, so that a stranger with few addresses evicts only its own. A friend's
-// handshake is evicted only for another friend's.
-bool HandshakeServer::makeRoomFor(const Address& host, Time now) {
+// Makes room for a handshake. When kMaxRunning run, the group (a network or a key) with most of
+// them loses one: the oldest one of its host with most. So a stranger with many addresses of a
+// network displaces itself. A known host's handshake is evicted only for one of another known host.
+bool HandshakeServer::makeRoomFor(const HandshakeOrigin& origin, Time now) {
   struct Held {
     size_t count = 0;
     Table::iterator oldest;
+
+    const Responder& last() const { return oldest->second; }
+    void add(Table::iterator it) {
+      if (count++ == 0 || it->second.began < last().began) oldest = it;
+    }
   };
-  std::map<Address, Held> hosts;
+  std::map<decltype(origin.group), Held> groups;
+  std::map<HandshakeOrigin, Held> origins;
   for (auto it = handshakeServer_.begin(); it != handshakeServer_.end(); ++it) {
     if (it->second.done) continue;
-    Held& held = hosts[HandshakeLimiter::hostOf(it->first.remote.address)];
-    if (held.count++ == 0 || it->second.began < held.oldest->second.began) held.oldest = it;
+    groups[it->second.origin.group].add(it);
+    origins[it->second.origin].add(it);
   }
-  auto own = hosts.find(host);
-  size_t ownCount = own == hosts.end() ? 0 : own->second.count;
-  if (ownCount >= kMaxRunningPerHost) return displace(own->second.oldest), true;
-  if (handshakeServer_.size() - done_ < kMaxRunning) return true;
-  auto rank = [&](const auto& entry) {
-    const auto& [address, held] = entry;
-    return std::tuple(!limiter_.isFriend(address), held.count,
-                      -held.oldest->second.began.time_since_epoch());
+  auto countOf = [](const auto& table, const auto& key) {
+    auto found = table.find(key);
+    return found == table.end() ? 0 : found->second.count;
   };
-  const auto& [most, held] = *std::ranges::max_element(hosts, {}, rank);
-  bool isFriend = limiter_.isFriend(host), goesBefore = isFriend && !limiter_.isFriend(most);
-  if (limiter_.isFriend(most) && !isFriend) return false;
-  bool mayGo = goesBefore || held.count > ownCount + 1 || now - held.oldest->second.began > kGrace;
+  auto heaviest = [](const auto& table) {
+    return *std::ranges::max_element(table, {}, [](const auto& entry) {
+      const Held& held = entry.second;
+      return std::tuple(!held.last().origin.isKnown(), held.count,
+                        -held.last().began.time_since_epoch());
+    });
+  };
+  const size_t own = countOf(origins, origin), ownGroup = countOf(groups, origin.group);
+  if (own >= kMaxRunningOfOne) return displace(origins[origin].oldest), true;
+  if (handshakeServer_.size() - done_ < kMaxRunning) return true;
+  const auto most = heaviest(groups);
+  std::erase_if(origins, [&](const auto& entry) { return entry.first.group != most.first; });
+  const Held held = heaviest(origins).second;
+  const bool isKnown = held.last().origin.isKnown();
+  if (isKnown && !origin.isKnown()) return false;
+  bool mayGo =
+      isKnown != origin.isKnown() || now - held.last().began > kGrace ||
+      (most.first == origin.group ? held.count > own + 1 : most.second.count > ownGroup + 1);
   if (mayGo) displace(held.oldest);
   return mayGo;
 }
 
 void HandshakeServer::displace(Table::iterator at) {
-  outcomes_.push_back(
-      {at->first, std::nullopt, "it gave its place to another: too many handshakes at once"});
-  forget(at);
+  refuse(at, "it gave its place to another: too many handshakes at once");
+}
+
+HandshakeServer::Table::iterator HandshakeServer::refuse(Table::iterator at, const char* why) {
+  outcomes_.push_back({at->first, std::nullopt, why});
+  return forget(at);
 }
 
 // Forgets the oldest finished handshake, which only answers retransmissions.
@@ -192,6 +173,9 @@ HandshakeServer::Table::iterator HandshakeServer::settle(Table::iterator at, Tim
   auto& [route, r] = *at;
   Handshake& handshake = *r.handshake;
   if (handshake.deadline() <= now) handshake.onTimer(now);
+  bool isDone = !r.done && handshake.state() == Handshake::State::kDone;
+  if (isDone && !limiter_.mayFinish(route.remote.address, handshake.secrets().peer, now))
+    return refuse(at, "its key has finished too many handshakes");
   drain(route, r);  // a failed handshake may have an alert to send
   bool failed = handshake.state() == Handshake::State::kFailed;
   bool closed = handshake.state() == Handshake::State::kClosed;
@@ -200,12 +184,11 @@ HandshakeServer::Table::iterator HandshakeServer::settle(Table::iterator at, Tim
       outcomes_.push_back({route, std::nullopt, std::string(handshake.error())});
     return forget(at);
   }
-  if (!r.done && handshake.state() == Handshake::State::kDone) {
+  if (isDone) {
     if (done_ == kMaxDone) dropOldestDone();
     r.done = true;
     r.patience.onAnswer(now - r.began, now);  // the initiator may miss the last flight
     ++done_;
-    limiter_.addFriend(route.remote.address);
     outcomes_.push_back({route, handshake.secrets(), {}});
     handshake.forgetSecrets();  // kept for retransmissions, which need no secrets
   }

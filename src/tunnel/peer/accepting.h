@@ -6,16 +6,18 @@
 //     not sealed with our pin                 dropped: strangers get no answer
 //     sealed, but seen before                 dropped: it is a replay
 //     sealed, without a cookie for its        answered by a cookie request, which is shorter than
-//     address                                 the datagram; no state is kept
+//     address                                 the datagram, if HandshakeLimiter permits it; no
+//     state
+//                                             is kept
 //     sealed, with the cookie, the first      begins a handshake, if HandshakeLimiter and
 //     datagram of a handshake                 kMaxRunning permit it
 //     sealed, of a handshake that runs or     passed to that handshake
 //     is done
 //
 // A handshake is kept while it runs and for a while after it, because a peer that has missed our
-// last flight resends its own. When kMaxRunning handshakes run, a new one may evict one of a host
-// that has several, or one that has taken longer than kGrace. A younger one is left alone: its
-// initiator would not be told, while an initiator that is refused retries in a moment.
+// last flight resends its own. When kMaxRunning handshakes run, a new one may evict one of a
+// network, host or key that has several, or one that has taken longer than kGrace. A younger one is
+// left alone: its initiator would not be told, while one that is refused retries in a moment.
 
 #include <array>
 #include <bitset>
@@ -26,13 +28,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/drop.h"
 #include "base/packet.h"
 #include "base/time.h"
-#include "inet/addresses.h"
 #include "tunnel/api/options.h"
 #include "tunnel/peer/handshake.h"
+#include "tunnel/peer/handshake_limiter.h"
 #include "tunnel/wire/handshake_envelope.h"
 #include "tunnel/wire/secrets.h"
 
@@ -59,61 +62,15 @@ class SeenNonces {
   size_t added_ = 0;
 };
 
-/// Limits the work that a host may cause before it has proven who it is. Hosts from which a peer
-/// has connected before are friends. Each friend has a token bucket of its own, so that strangers
-/// cannot lock friends out.
-///
-/// A host is an IPv4 address, or all IPv6 addresses of one link (a /64).
-class HandshakeLimiter {
- public:
-  /// Cookie requests to all strangers together. Chosen: each costs about 10 us.
-  static constexpr RateLimit kAnswers{512, 250us};
-  /// Handshakes that one host may begin. Chosen: an honest initiator begins a few at once and then
-  /// one every 0.5 s.
-  static constexpr RateLimit kHostBegins{16, 250ms};
-  /// Handshakes that a friend's host may begin. Chosen: many gateways may be behind one address of
-  /// a carrier.
-  static constexpr RateLimit kFriendBegins{256, 20ms};
-  /// Handshakes that all strangers together may begin. Chosen: each costs about 300 us.
-  static constexpr RateLimit kBegins{256, 2ms};
-  /// Maximum number of friends that are remembered; the one that connected least recently is
-  /// evicted.
-  static constexpr size_t kMaxFriends = 4096;
-
-  /// `key` decides which hosts share a token bucket; it should be unpredictable.
-  explicit HandshakeLimiter(uint64_t key) : key_(key) {}
-
-  /// The host of an address: the address itself, or its IPv6 link's prefix.
-  static Address hostOf(const Address& address);
-
-  bool isFriend(const Address& address) const { return friends_.contains(hostOf(address)); }
-  /// A peer has proven its identity from this address.
-  void addFriend(const Address& address);
-  /// Whether a hello from this host may be answered by a cookie request.
-  bool mayAsk(const Address& address, Time now);
-  /// Whether this host, which has shown its cookie, may begin a handshake.
-  bool mayBegin(const Address& address, Time now);
-
- private:
-  static constexpr size_t kBuckets = 4096;
-  TokenBucket& bucketOf(const Address& host);
-
-  uint64_t key_;
-  TokenBucket answers_, begins_;
-  std::array<TokenBucket, kBuckets> hosts_;
-  std::map<Address, TokenBucket> friends_;
-  std::deque<Address> order_;  ///< keys of friends_, the newest last
-};
-
 /// The handshakes that others began. A stranger costs no state until its cookie has shown that it
 /// receives at its address. After that it costs at most its share of kMaxRunning.
 class HandshakeServer {
  public:
   /// Maximum number of handshakes that run at once. Chosen: one takes about 60 KB in OpenSSL.
   static constexpr size_t kMaxRunning = 128;
-  /// Maximum number of running handshakes of one host; beyond it the host's oldest one is evicted.
-  /// Chosen: an initiator has one for each of its routes.
-  static constexpr size_t kMaxRunningPerHost = 32;
+  /// Maximum number of running handshakes of a stranger's host, or of one key at its hosts; beyond
+  /// it their oldest one is evicted. Chosen: an initiator has one for each of its routes.
+  static constexpr size_t kMaxRunningOfOne = 32;
   /// A handshake that runs longer may be evicted. Chosen: it takes two or three round trips, and
   /// each is shorter than this.
   static constexpr Duration kGrace = 2s;
@@ -147,22 +104,26 @@ class HandshakeServer {
 
   /// When to call onTimer(); kNever: nothing is under way.
   Time nextDeadline() const { return next_; }
-  /// A peer connected from this address before this gateway started: makes it a friend.
-  void welcome(const Address& host) { limiter_.addFriend(host); }
+  /// A peer connected from this address before this gateway started: makes its host a known one.
+  void welcome(const Address& address, const Pin& peer) { limiter_.welcome(address, peer); }
+  /// The configured peers: forgets the known hosts of all others.
+  void setPeers(const std::vector<Pin>& pins) { limiter_.keepKeys(pins); }
   /// Handshakes that are remembered, finished ones included.
   size_t size() const { return handshakeServer_.size(); }
 
  private:
   struct Responder {
     HandshakeId id;
+    HandshakeOrigin origin;
     std::unique_ptr<Handshake> handshake;
     Time began;
     HandshakePatience patience;  ///< its end: when the handshake is forgotten, done or not
     uint32_t datagrams = 0;
     bool done = false;
 
-    Responder(const HandshakeId& of, std::unique_ptr<Handshake> made, Time now)
-        : id(of), handshake(std::move(made)), began(now), patience(now) {}
+    Responder(const HandshakeId& of, const HandshakeOrigin& from, std::unique_ptr<Handshake> made,
+              Time now)
+        : id(of), origin(from), handshake(std::move(made)), began(now), patience(now) {}
     Time end() const { return patience.end(); }
   };
   using Table = std::map<Route, Responder>;
@@ -170,8 +131,9 @@ class HandshakeServer {
   std::optional<Drop> ask(const Route& from, const HandshakeHeader& header, Time now);
   std::optional<Drop> begin(const Route& from, const HandshakeHeader& header, ByteView hello,
                             Time now);
-  bool makeRoomFor(const Address& host, Time now);
+  bool makeRoomFor(const HandshakeOrigin& origin, Time now);
   void displace(Table::iterator at);
+  Table::iterator refuse(Table::iterator at, const char* why);
   void dropOldestDone();
   Table::iterator forget(Table::iterator at);
   std::optional<Drop> feed(Table::iterator at, ByteView body, Time now);

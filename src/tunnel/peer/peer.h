@@ -102,7 +102,8 @@ class Peer final {
   /// Packets for its prefixes are sent to it; false: to another peer of its group instead. Always
   /// true for a peer without a group. Says nothing about session().
   bool inUse = true;
-  TokenBucket icmpErrors;  ///< of the hosts behind it (IcmpErrors)
+  TokenBucket icmpErrors;    ///< to the hosts behind it (IcmpErrors)
+  TokenBucket routerErrors;  ///< from routers that are not in its prefixes (Forwarder)
 
   // ---- configuration
 

@@ -208,5 +208,42 @@ TEST_F(IcmpTest, OtherErrorsAreAboutNoTcpConnection) {
   }
 }
 
+// The forwarder's tests have what passes; here is what could be read wrongly.
+TEST_F(IcmpTest, ARoutersErrorTellsTheFlowOfWhatItQuotes) {
+  for (const Bytes& segment : {test::tcpV4({.payload = test::pattern(1400)}),
+                               test::tcpV6({.payload = test::pattern(1400)})}) {
+    Packet error = tooBig(segment);
+    InnerPacket p = parseInnerPacket(error.view()).value();
+    FlowKey key = parseInnerPacket(segment)->flowKey();
+    EXPECT_EQ(flowOfRouterError(error.view(), p), key);
+    const size_t ports = p.l4Offset + 8 + (p.isV6() ? 40 : 20) + 4;
+    for (size_t size = p.l4Offset; size < ports; ++size) {
+      InnerPacket cut = p;
+      cut.size = static_cast<uint32_t>(size);
+      cut.l4Length = cut.size - cut.l4Offset;
+      EXPECT_NE(flowOfRouterError(error.view().first(size), cut), key) << size;
+    }
+    InnerPacket fragment = p;
+    fragment.isFragment = true;
+    EXPECT_FALSE(flowOfRouterError(error.view(), fragment));
+    EXPECT_FALSE(flowOfRouterError(segment, *parseInnerPacket(segment))) << "no error";
+  }
+}
+
+TEST_F(IcmpTest, ARoutersErrorAboutAFragmentIsOfTheFragmentsFlow) {
+  for (bool v6 : {false, true}) {
+    Bytes ports{0, 5, 0, 6, 0, 16, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+    Bytes extension{ip::kUdp, 0, 0, 1, 0, 0, 0, 9};  // the first fragment
+    if (v6) ports.insert(ports.begin(), extension.begin(), extension.end());
+    Bytes fragment = v6 ? test::v6({.nextHeader = ip::kFragment}, ports)
+                        : test::v4({.fragment = ip::kV4MoreFragments}, ports);
+    Packet error = tooBig(fragment);
+    ASSERT_TRUE(error);
+    FlowKey key = parseInnerPacket(fragment)->flowKey();
+    EXPECT_EQ(key.sport, 0);
+    EXPECT_EQ(flowOfRouterError(error.view(), *parseInnerPacket(error.view())), key);
+  }
+}
+
 }  // namespace
 }  // namespace braid::icmp_test

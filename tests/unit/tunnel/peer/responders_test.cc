@@ -55,10 +55,19 @@ struct RespondersTest : testing::Test {
     ++at(from).header.id[7];
     return hello(from);
   }
+  /// Finishes a handshake with the key of that pin; false when the responder refuses it.
+  bool finish(const Route& from, const Pin& peer) {
+    if (begin(from)) return false;
+    last().kept.peer = peer;
+    last().now = Handshake::State::kDone;
+    later(from);
+    std::vector<HandshakeServer::Outcome> all = outcomes();
+    return !all.empty() && all.back().secrets.has_value();
+  }
   test::PuppetHandshake& last() { return *handshakes.made.back(); }
   void fillAllPlaces() {
     for (size_t i = 0; i < HandshakeServer::kMaxRunning; ++i) {
-      ASSERT_EQ(begin(route("10.0." + std::to_string(i) + ".1")), std::nullopt) << i;
+      ASSERT_EQ(begin(route("10." + std::to_string(i) + ".0.1")), std::nullopt) << i;
       now += 10ms;
     }
     ASSERT_EQ(responders.size(), HandshakeServer::kMaxRunning);
@@ -284,7 +293,7 @@ TEST_F(RespondersTest, WhenAllPlacesAreTakenWhoeverIsOnTheWayIsLeftAloneAndWhoTa
   ASSERT_EQ(outcomes().size(), 1u) << "the operator is told";
   EXPECT_EQ(responders.size(), HandshakeServer::kMaxRunning);
   EXPECT_EQ(later(route("10.0.0.1")), Drop::kHandshakeGarbage) << "the oldest one made room";
-  EXPECT_EQ(later(route("10.0.1.1")), std::nullopt);
+  EXPECT_EQ(later(route("10.1.0.1")), std::nullopt);
 }
 
 TEST_F(RespondersTest, AHostWithManyDisplacesItselfFirst) {
@@ -295,6 +304,98 @@ TEST_F(RespondersTest, AHostWithManyDisplacesItselfFirst) {
   }
   EXPECT_EQ(responders.size(), HandshakeServer::kMaxRunning);
   EXPECT_EQ(later(route("198.51.100.1")), std::nullopt) << "still there";
+}
+
+// Strangers with thousands of addresses of one network, each of which has one handshake under way.
+TEST_F(RespondersTest, ANetworkWithManyHostsDisplacesItselfFirst) {
+  for (bool v6 : {false, true}) {
+    auto host = [&](int i) {
+      return route(v6 ? "2001:db8:" + std::to_string(i) + "::1"
+                      : "10.0." + std::to_string(i / 256) + "." + std::to_string(i % 256));
+    };
+    int knocks = 0;
+    auto flood = [&](Duration time) {
+      for (Time end = now + time; now < end; now += 1ms) begin(host(knocks++));
+    };
+    flood(1s);
+    ASSERT_EQ(responders.size(), HandshakeServer::kMaxRunning);
+    for (int i = 0; i < 8; ++i) {
+      Route newcomer = route("198.51.100." + std::to_string(i + 8 * v6));
+      ASSERT_EQ(begin(newcomer), std::nullopt) << i;
+      flood(500ms);
+      ASSERT_EQ(later(newcomer), std::nullopt) << "still there";
+    }
+  }
+}
+
+TEST_F(RespondersTest, AKeyHasAsManyPlacesAsAHost) {
+  auto host = [](size_t i, uint16_t port = 1) {
+    return route("2001:db8:0:" + std::to_string(i % KnownHosts::kEach) + "::1", port);
+  };
+  for (size_t i = 0; i < KnownHosts::kEach; ++i) ASSERT_TRUE(finish(host(i), Pin{5}));
+  now += kHandshakeTimeout + 1s;
+  responders.onTimer(now);
+  ASSERT_EQ(responders.size(), 0u);
+  for (uint16_t i = 0; i < 200; ++i, now += 1ms)
+    ASSERT_EQ(begin(host(i, static_cast<uint16_t>(1000 + i))), std::nullopt);
+  EXPECT_EQ(responders.size(), HandshakeServer::kMaxRunningOfOne);
+}
+
+TEST_F(RespondersTest, AKeyThatFinishesTooManyHandshakesIsRefused) {
+  size_t finished = 0;
+  for (int i = 0; i < 200; ++i, now += 5ms)
+    finished += finish(route("10." + std::to_string(i) + ".0.1"), Pin{5});
+  const RateLimit key = HandshakeLimiter::kKeyFinishes;
+  EXPECT_GE(finished, key.burst + 19u);
+  EXPECT_LE(finished, key.burst + 21u);
+  EXPECT_EQ(responders.size(), finished) << "what was refused is forgotten";
+  EXPECT_TRUE(finish(route("198.51.100.1"), Pin{6}));
+}
+
+TEST_F(RespondersTest, WhatAKeyIsRefusedGetsNoLastFlight) {
+  for (int i = 0; finish(route("10." + std::to_string(i) + ".0.1"), Pin{5}); ++i) now += 20ms;
+  sent();
+  Route from = route("198.51.100.1");
+  ASSERT_EQ(begin(from), std::nullopt);
+  last().kept.peer = Pin{5};
+  last().now = Handshake::State::kDone;
+  last().toSend = 1;
+  later(from);
+  EXPECT_TRUE(sent().empty());
+  std::vector<HandshakeServer::Outcome> all = outcomes();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].error, "its key has finished too many handshakes");
+}
+
+// The attacker has an accepted key and a /48.
+TEST_F(RespondersTest, AKeyWithManyAddressesHasNoKnownHostForgotten) {
+  Route edge = route("198.51.100.1");
+  ASSERT_TRUE(finish(edge, Pin{6}));
+  int finished = 0;  // a few hellos are taken for replays (SeenNonces)
+  for (int i = 0; i < 6000; ++i, now += 50ms)
+    finished += finish(route("2001:db8:0:" + std::to_string(i) + "::1"), Pin{5});
+  ASSERT_GE(finished, 5900);
+  for (int i = 0; i < 5000; ++i)
+    begin(route("10." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ".1"));
+  ASSERT_EQ(begin(route("203.0.113.1")), Drop::kHandshakeLimit) << "strangers have no ration left";
+  EXPECT_EQ(hello(edge), std::nullopt);
+  for (Datagram& answer : sent()) at(edge).takeCookie(answer.bytes.span());
+  size_t begun = handshakes.made.size();
+  EXPECT_EQ(beginAnew(edge), std::nullopt);
+  EXPECT_EQ(handshakes.made.size(), begun + 1);
+}
+
+TEST_F(RespondersTest, APeerThatLeavesTheConfigurationIsAStranger) {
+  responders.welcome(*Address::parse("192.0.2.1"), Pin{5});
+  responders.welcome(*Address::parse("192.0.2.2"), Pin{6});
+  responders.setPeers({Pin{6}});
+  auto begun = [&](const std::string& host) {
+    size_t count = 0;
+    for (uint16_t port = 1; port <= 30; ++port) count += begin(route(host, port)) == std::nullopt;
+    return count;
+  };
+  EXPECT_EQ(begun("192.0.2.1"), HandshakeLimiter::kHostBegins.burst);
+  EXPECT_EQ(begun("192.0.2.2"), 30u);
 }
 
 TEST_F(RespondersTest, AHostBeginsAFewAtOnceAndThenFourASecond) {
@@ -337,23 +438,9 @@ TEST_F(RespondersTest, WhoWasHereBeforeTheStartIsNoStranger) {
     for (uint16_t port = 1; port <= 30; ++port) count += begin(route(host, port)).has_value();
     return count;
   };
-  responders.welcome(*Address::parse("192.0.2.66"));
+  responders.welcome(*Address::parse("192.0.2.66"), Pin{5});
   EXPECT_EQ(refused("192.0.2.66"), 0);
   EXPECT_EQ(refused("192.0.2.67"), 30 - static_cast<int>(HandshakeLimiter::kHostBegins.burst));
-}
-
-TEST_F(RespondersTest, AFriendHasARationOfItsOwn) {
-  HandshakeLimiter door(1);
-  Address edge = *Address::parse("198.51.100.1");
-  door.addFriend(edge);
-  for (uint32_t host = 0; host < 40000; ++host) {
-    Address stranger = edge;
-    store32(stranger.bytes.data(), 0x0a000000 + host);
-    for (int i = 0; i < 4; ++i) door.mayBegin(stranger, now);
-  }
-  Address newcomer = *Address::parse("203.0.113.1");
-  EXPECT_FALSE(door.mayBegin(newcomer, now));
-  EXPECT_TRUE(door.mayBegin(edge, now));
 }
 
 TEST_F(RespondersTest, NoncesAreRememberedForAGenerationAtLeast) {
@@ -383,9 +470,7 @@ TEST_F(RespondersTest, WhenTooManyAreDoneTheOldestIsForgotten) {
     return route("10." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ".1");
   };
   for (size_t i = 0; i <= HandshakeServer::kMaxDone; ++i, now += 2ms) {
-    ASSERT_EQ(begin(host(i)), std::nullopt);
-    last().now = Handshake::State::kDone;
-    later(host(i));
+    ASSERT_TRUE(finish(host(i), Pin{static_cast<uint8_t>(i / 64 + 1)})) << i;
   }
   EXPECT_EQ(responders.size(), HandshakeServer::kMaxDone);
   EXPECT_EQ(later(host(0)), Drop::kHandshakeGarbage);
