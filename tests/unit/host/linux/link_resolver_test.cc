@@ -41,7 +41,7 @@ class Server {
   uint16_t port() const { return port_; }
   /// Answers with this address from now on; nullopt: not at all.
   void know(std::optional<Address> address) { answer_ = address; }
-  /// Answers with so many addresses: this one and those that follow it.
+  /// Answers with this number of addresses: the known one and those that follow it.
   void answerWith(uint8_t addresses) { addresses_ = addresses; }
   /// From where it was asked.
   const std::vector<std::string>& clients() const { return clients_; }
