@@ -75,14 +75,16 @@ TEST(StatusJson, FlowAndGateway) {
   EXPECT_EQ(
       flowJson({{1, 2, 4, 5}, "udp", "timely", 3, 6}),
       json::parse(
-          R"({"name":"udp","delivery":"timely","packets":1,"bytes":2,"queued_bytes":3,"drops":4,"marks":5,"unacked_packets":6})"));
+          R"({"name":"udp","delivery":"timely","packets":1,"bytes":2,"queued_bytes":3,"drops":4,"marks":5,"idle_s":0.0,
+                    "unacked_packets":6})"));
   json gateway = gatewayJson(FakeGateway().gatewayStatus());
   EXPECT_EQ(
       gateway["uplinks"][0],
       json::parse(
           R"({"name":"wifi","interface":"wlan0","up":true,"addresses":["192.0.2.7"],"gateway":null,
                     "use":"normal","weight":1,"up_limit_bytes_per_s":0,"down_limit_bytes_per_s":0,
-                    "metered":null,"resolvers":[],"resolvers_from":null,"portal":null,"portal_open":null})"));
+                    "metered":null,"resolvers":[],"resolvers_from":null,"portal":null,"portal_open":null,
+                    "carried":null,"availability":null})"));
   GatewayStatus preferring;
   preferring.uplinks = {
       {"lte", "wwan0", true, {}, "", "metered", 3, 625'000, 2'500'000, {{{5, 10, true}, 99}}}};
