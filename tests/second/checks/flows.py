@@ -79,9 +79,9 @@ def flow_six(place, _):
 def flow_numbers(place, _):
     session = place.session()
     burst(place, session, 20)
-    session.pump(lambda: len(arrived(session)) >= 20)
-    came = session.frames(f.DATA)
-    expect(sorted(frame.dsn for frame in came) == list(range(20)), f"{[frame.dsn for frame in came]}")
+    session.pump(lambda: len({frame.dsn for frame in session.frames(f.DATA)}) >= 20)
+    came = session.frames(f.DATA)  # some of them twice, when the daemon protects them by copies
+    expect({frame.dsn for frame in came} == set(range(20)), f"{[frame.dsn for frame in came]}")
     expect(len({frame.flow for frame in came}) == 1, "several flow numbers")
 
 
