@@ -73,6 +73,7 @@ class HubHandler : public ControlHandler {
   }
   GatewayStatus gatewayStatus() override { return {}; }
   std::string reload() override { return {}; }
+  uint64_t drain(Duration) override { return 0; }
   std::string trace(UniqueFd) override { return {}; }
   InviteResult invite(const InviteRequest&) override { return {}; }
   const History& history() override { return history_; }

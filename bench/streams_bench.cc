@@ -44,7 +44,7 @@ struct Side {
     config.peers.emplace_back().options.prefixes = {*Prefix::parse(network)};
     streams = std::make_unique<TcpProxy>(host, host.net(), "braid0", lanes, pool, log);
     host.streams()->setMost(60'000);
-    streams->configure(config, 5, now);
+    streams->configure(config, {}, {}, now);
   }
   void turn(Time now) {
     clock.set(now);
