@@ -138,7 +138,9 @@ json serve(Loop& loop, const std::string& path, HubHandler& hub) {
 }
 
 json askAll(Loop& loop, HubHandler& hub) {
-  const std::pair<const char*, const char*> questions[] = {
+  const PeerStatus first = *hub.peerStatus(0, 0);
+  const json ofPath{{"cmd", "history"}, {"peer", first.name}, {"path", first.subflows.at(0).path}};
+  const std::pair<const char*, std::string> questions[] = {
       {"status", R"({"cmd":"status"})"},
       {"peers", R"({"cmd":"peers"})"},
       {"paths", R"({"cmd":"paths"})"},
@@ -146,7 +148,7 @@ json askAll(Loop& loop, HubHandler& hub) {
       {"recovery", R"({"cmd":"recovery"})"},
       {"history", R"({"cmd":"history"})"},
       {"history of a peer", R"({"cmd":"history","peer":"edge0"})"},
-      {"history of a path", R"({"cmd":"history","peer":"edge0","path":"100.64.0.0:1000"})"}};
+      {"history of a path", ofPath.dump()}};
   std::string folder = (std::filesystem::temp_directory_path() / "braid-bench-XXXXXX").string();
   if (!mkdtemp(folder.data())) throw std::runtime_error("no temporary folder");
   std::string path = folder + "/hub.sock";
@@ -159,7 +161,7 @@ json askAll(Loop& loop, HubHandler& hub) {
       std::atomic<size_t> bytes = 0;
       std::atomic<bool> ended = false;
       std::string problem;
-      std::thread client([&, line = std::string(request) + "\n"] {
+      std::thread client([&, line = request + "\n"] {
         try {
           for (int i = 0; i < kRounds; ++i) bytes = ask(path, line);
         } catch (const std::runtime_error& e) {
