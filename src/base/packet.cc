@@ -13,9 +13,7 @@ namespace braid {
 namespace {
 constexpr size_t kSlabsPerShrink =
     32;  // about 4 MB, which the kernel takes back in well under a millisecond
-}  // namespace
 
-namespace {
 // Ends the process instead of writing outside of a block: also in a release, because a mistake here
 // could be one that a peer's datagram brings about.
 void require(bool isWithinBlock) {

@@ -168,7 +168,7 @@ class LogKeeper {
 nlohmann::json tryPaths(Config config) {
   std::vector<std::string> leftOut = reduce(config);
   if (config.peers.empty() || config.uplinks.empty())
-    return leftOut.empty() ? nlohmann::json() : nlohmann::json{{"left_out", leftOut}};
+    return nlohmann::json::object({{"left_out", leftOut}});
   LogKeeper log;
   Loop loop;
   TrialHost host(loop);

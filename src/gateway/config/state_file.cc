@@ -14,8 +14,8 @@ namespace braid {
 
 namespace {
 
-// Writes a new file in the place of what may be there: an older attempt's, or a link that somebody
-// laid. Returns whether all of it was written.
+// Writes a new file. Removes what has its name: an older attempt, or a link that somebody laid.
+// Returns whether all of it was written.
 bool writeWhole(const std::string& path, const std::string& text, mode_t mode) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return false;
   UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));

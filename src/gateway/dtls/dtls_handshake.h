@@ -62,6 +62,10 @@ class DtlsHandshake : public Handshake {
   std::string_view error() const override { return error_; }
 
  private:
+  static constexpr const char* kNoMasterSecret = "the peer lacks the extended master secret";
+  /// The ALPN name of a version.
+  static std::string nameOf(ProtocolVersion version);
+  static std::string namesOf(const std::vector<ProtocolVersion>& versions);
   static DtlsHandshake& of(const SSL* ssl);
   // Callbacks of OpenSSL; prepare() keeps their exceptions from it.
   static int onCertificate(X509_STORE_CTX* chain);

@@ -197,15 +197,20 @@ void MeterTracker::setUp(const Config& config) {
   }
 }
 
-// Adds what was carried since the last call. A count that is smaller than before has begun at 0
-// again.
+// What an uplink has carried that is not in the book yet. A count that is smaller than before has
+// begun at 0 again.
+uint64_t MeterTracker::uncounted(const UplinkBytes& now) const {
+  auto known = counted_.find(now.uplink);
+  const bool goesOn = known != counted_.end() && known->second <= now.bytes;
+  return now.bytes - (goesOn ? known->second : 0);
+}
+
 void MeterTracker::count() {
   for (const MeterStatus& m : tunnel_.meters()) book_->note(m.uplink, m.used);
   for (const UplinkBytes& now : tunnel_.carried()) {
-    const uint64_t before = std::exchange(counted_[now.uplink], now.bytes);
-    const uint64_t grown = now.bytes - (before <= now.bytes ? before : 0);
-    book_->add(today(now.uplink), grown);
-    book_->add(month(now.uplink), grown);
+    book_->add(today(now.uplink), uncounted(now));
+    book_->add(month(now.uplink), uncounted(now));
+    counted_[now.uplink] = now.bytes;
   }
 }
 
@@ -267,9 +272,7 @@ void MeterTracker::addTo(std::vector<UplinkStatus>& uplinks) const {
     const MeterStore::Entry *day = book_->find(today(uplink.name)),
                             *ofMonth = book_->find(month(uplink.name));
     if (now == carried.end() || !day || !ofMonth) continue;
-    auto known = counted_.find(uplink.name);
-    const uint64_t counted = known == counted_.end() ? 0 : known->second;
-    const uint64_t fresh = now->bytes - (counted <= now->bytes ? counted : 0);
+    const uint64_t fresh = uncounted(*now);
     uplink.carried = {day->used + fresh, ofMonth->used + fresh, now->bytes};
   }
 }

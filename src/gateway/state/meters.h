@@ -93,6 +93,7 @@ class MeterTracker {
   void addTo(std::vector<UplinkStatus>& uplinks) const;
 
  private:
+  uint64_t uncounted(const UplinkBytes& now) const;
   void count();
   void save(Time now);
 

@@ -33,6 +33,14 @@ def up(responder, **changes):
     return session
 
 
+def first_datagram(responder):
+    """(address, datagram) with which the edge begins; those that came with it are forgotten."""
+    expect(responder.serve(lambda: responder.came), "nothing came")
+    first = responder.came[0]
+    responder.came.clear()
+    return first
+
+
 def alive(responder, session, subflow=0):
     number = session.send(bytes([f.PING]), subflow)
     return responder.serve(lambda: number in session.subflows[subflow].acked, 2)
@@ -77,9 +85,7 @@ def initiator_cookie(place, _):
 @check
 def initiator_again(place, _):
     with edge(place, answers=False) as responder:
-        expect(responder.serve(lambda: responder.came), "nothing came")
-        address, first = responder.came[0]
-        responder.came.clear()
+        address, first = first_datagram(responder)
         for _ in range(5):  # one cookie, five times: one answer
             responder.reply(34, first.id, bytes(range(16)), address)
         responder.serve(timeout=0.1)
@@ -90,9 +96,7 @@ def initiator_again(place, _):
 @check
 def initiator_strange(place, _):
     with edge(place, answers=False) as responder:
-        expect(responder.serve(lambda: responder.came), "nothing came")
-        address, first = responder.came[0]
-        responder.came.clear()
+        address, first = first_datagram(responder)
         responder.reply(34, bytes(8), bytes(16), address)
         responder.reply(RESPONDER, bytes(8), os.urandom(50), address)
         responder.socket.sendto(os.urandom(100), address)

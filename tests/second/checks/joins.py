@@ -88,12 +88,17 @@ def join_again(place, _):
     expect(second and second[1] == first[1], "another answer came")
 
 
+def forged(joiner):
+    """An invitation of the joiner's name with another secret."""
+    other = Invitation(os.urandom(32))
+    other.name = joiner.invitation.name
+    return other
+
+
 @check
 def join_signature(place, _):
     joiner = Joiner(place)
-    other = Invitation(os.urandom(32))
-    other.name = joiner.invitation.name
-    coded(joiner.ask(joiner.request(invitation=other)), joining.UNKNOWN)
+    coded(joiner.ask(joiner.request(invitation=forged(joiner))), joining.UNKNOWN)
 
 
 @check
@@ -153,9 +158,7 @@ def join_used(place, _):
     joiner.comes_up(answer)
     coded(Joiner(place, joiner.line).ask(), joining.USED)
     stranger = Joiner(place, joiner.line)
-    other = Invitation(os.urandom(32))
-    other.name = joiner.invitation.name
-    coded(stranger.ask(stranger.request(invitation=other)), joining.UNKNOWN)
+    coded(stranger.ask(stranger.request(invitation=forged(joiner))), joining.UNKNOWN)
 
 
 @check

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
+
 #include "gateway/dtls/join.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
 
@@ -13,7 +15,10 @@ using State = Handshake::State;
 using testing::HasSubstr;
 
 struct Desk : JoinHandler {
-  bool isOpen() const override { return open; }
+  bool isOpen() const override {
+    if (throws) throw std::bad_alloc();
+    return open;
+  }
   std::optional<JoinMessage> onRequest(const Pin& pin, const JoinBinding& b, ByteView request,
                                        Time) override {
     ++asked;
@@ -23,7 +28,7 @@ struct Desk : JoinHandler {
     if (asked < answersFrom) return std::nullopt;
     return JoinMessage{'y', 'e', 's', static_cast<uint8_t>(asked)};
   }
-  bool open = true;
+  bool open = true, throws = false;
   int asked = 0, answersFrom = 1;
   Pin seen{};
   JoinBinding binding{};
@@ -67,6 +72,15 @@ TEST_F(DtlsJoinTest, WhoseHandshakeNamesItIsHeardAndAnswered) {
   EXPECT_EQ(handler.binding, asker.binding);
   EXPECT_EQ(asker.answers, 1);
   EXPECT_EQ(pair.responder->state(), State::kRunning) << "to answer again; it never is a session";
+}
+
+// OpenSSL calls the handler, and is C: an exception must not pass through it.
+TEST_F(DtlsJoinTest, AHandlerThatThrowsEndsTheHandshakeAlone) {
+  handler.throws = true;
+  pair.start();
+  EXPECT_NO_THROW(pair.run());
+  EXPECT_EQ(pair.responder->state(), State::kFailed);
+  EXPECT_EQ(pair.initiator->state(), State::kFailed) << "it got an alert";
 }
 
 TEST_F(DtlsJoinTest, AResponderWithoutInvitationsRefusesItAsAnUnknownProtocol) {
