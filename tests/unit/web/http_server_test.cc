@@ -9,6 +9,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <chrono>
 #include <filesystem>
@@ -95,6 +96,9 @@ TEST_F(HttpServerTest, ServesSeveralRequestsOnOneConnection) {
 // The process has no descriptor left while clients wait at both addresses.
 TEST_F(HttpServerTest, AcceptsAgainAtEveryAddressOnceThereAreDescriptors) {
   server.emplace(loop, std::vector{kAnyPort, kAnyPort}, nullptr, site, HttpLimits{});
+  // A sanitizer needs a descriptor when it sees a type for the first time: that of timers, here.
+  asio::steady_timer first(loop, 1ms);
+  first.async_wait([](error_code) {});
   run();
   for (uint16_t port : server->ports()) {
     tcp::socket& socket = sockets.emplace_back(loop, tcp::v4());
