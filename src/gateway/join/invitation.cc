@@ -220,9 +220,7 @@ JoinSignature signJoin(const InvitationSecret& secret, const JoinStatement& stat
   return out;
 }
 
-bool verifyJoin(const InvitationKey& key, const JoinSignature& signature,
-                const JoinStatement& statement) {
-  std::vector<uint8_t> text = textOf(statement);
+bool verifyEd25519(const InvitationKey& key, const JoinSignature& signature, ByteView text) {
   KeyHandle handle(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, key.data(), key.size()));
   DigestHandle context(EVP_MD_CTX_new());
   bool good = handle && context &&
@@ -231,6 +229,11 @@ bool verifyJoin(const InvitationKey& key, const JoinSignature& signature,
                                text.size()) == 1;
   ERR_clear_error();
   return good;
+}
+
+bool verifyJoin(const InvitationKey& key, const JoinSignature& signature,
+                const JoinStatement& statement) {
+  return verifyEd25519(key, signature, textOf(statement));
 }
 
 }  // namespace braid

@@ -82,7 +82,10 @@ struct JoinStatement {
   ByteView wish;  ///< what the edge asks for: the part of the request after the signature
 };
 JoinSignature signJoin(const InvitationSecret& secret, const JoinStatement& statement);
-/// Never throws; returns false for what cannot be verified.
+/// Whether this is the signature of `text` by Ed25519 (RFC 8032 section 5.1.7). Never throws;
+/// returns false for what cannot be verified.
+bool verifyEd25519(const InvitationKey& key, const JoinSignature& signature, ByteView text);
+/// verifyEd25519() of the statement's bytes.
 bool verifyJoin(const InvitationKey& key, const JoinSignature& signature,
                 const JoinStatement& statement);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -165,7 +166,9 @@ TEST(RunProgramTest, TheStatusTellsWhatIsNotThereFromWhatDoesNotStartOrIsEnded) 
   std::string output;
   EXPECT_EQ(runProgram({"sh", "-c", "exit 3"}), 3);
   EXPECT_EQ(runProgram({"no-such-program-of-braid"}), 127);
-  EXPECT_EQ(runProgram({folder.file("text")}), 126) << "it is not executable";
+  // Under qemu-user the child shares no memory, so it cannot tell posix_spawn() why it failed.
+  if (!std::getenv("BRAID_EMULATED"))
+    EXPECT_EQ(runProgram({folder.file("text")}), 126) << "it is not executable";
   EXPECT_EQ(runProgram({"env", "no-such-program-of-braid"}, &output), 127);
   EXPECT_EQ(runProgram({"sh", "-c", "kill -KILL $$"}, &output), 128 + SIGKILL);
 }
