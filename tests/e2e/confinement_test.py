@@ -89,7 +89,7 @@ class Confinement(EdgeStartsCase):
             self.reloaded("a new folder needs a restart")
             self.assertFalse(trace.exists())
             self.gateway.config["recovery"]["trace"] = str(self.lab.directory / "new.trace")
-            self.reloaded("")
+            self.reloaded("reload: done")
             self.assertTrue((self.lab.directory / "new.trace").exists(), "beside the state there is no need")
             self.gateway.config["recovery"]["trace"] = str(trace)
             self.gateway.restart()
@@ -101,7 +101,7 @@ class Confinement(EdgeStartsCase):
         self.up()
         key.rename(key.with_suffix(".away"))
         self.addCleanup(key.with_suffix(".away").rename, key)
-        self.reloaded("")
+        self.reloaded("reload: done")
         self.gateway.config["identity"]["key"] = "edge.away"
         self.reloaded("identity.key: a changed value needs a restart")
 
@@ -141,7 +141,7 @@ class Confinement(EdgeStartsCase):
         self.assertEqual(beyond(pid, USER), [])
         self.assertEqual(of_status(pid)[pid]["Gid"].split(), [str(GROUP)] * 4)
         self.assertEqual((self.lab.directory / "edge.key").stat().st_uid, 0, "the key stays root's")
-        self.reloaded("")
+        self.reloaded("reload: done")
         self.assertEqual(self.ping(V4), 5)
         self.assertEqual(self.gateway.stop(), 0)
         left = sorted(path.name for path in (self.place / "run").iterdir())

@@ -13,8 +13,9 @@ _AT_FOLDER = (1 << 64) - 100  # AT_FDCWD
 _FAMILIES = {"AF_PACKET": 17, "AF_ALG": 38, "AF_VSOCK": 40}
 _DAEMONS_OWN = ("read", "openat", "close", "getpid", "socket")
 # Everything that root can write, and some that only root can read: all of them exist, or their folders do.
-WRITTEN = ("/etc/braid-was-here", "/etc/passwd", "/usr/bin/braid-was-here", "/root/braid-was-here", "/dev/shm/was-here",
-           "/dev/net/tun", "/proc/sys/net/ipv4/ip_local_port_range", "/proc/sys/kernel/core_pattern")
+_NEW = "braid-was-here"
+WRITTEN = ("/etc/passwd", "/dev/net/tun", "/proc/sys/net/ipv4/ip_local_port_range", "/proc/sys/kernel/core_pattern",
+           *(f"{folder}/{_NEW}" for folder in ("/etc", "/usr/bin", "/root", "/dev/shm")))
 READ = ("/root", "/home", "/boot", "/var/log", "/proc/1/environ", "/dev/net/tun")
 
 
@@ -39,8 +40,11 @@ def beyond(pid, user):
             if result not in ("ENOSYS", "EPERM")]
         found += [f"socket of {name}" for name, number in _FAMILIES.items()
                   if process.call("socket", number, 3, 0) != "EPERM"]
-        for paths, flags, what in ((WRITTEN, os.O_WRONLY | os.O_CREAT, "writes"), (READ, os.O_RDONLY, "reads")):
-            found += [f"{what} {path}" for path in paths if opens(process, path, flags)]
+        found += [f"writes {path}" for path in WRITTEN if opens(process, path, os.O_WRONLY | os.O_CREAT)]
+        found += [f"reads {path}" for path in READ if opens(process, path, os.O_RDONLY)]
+    for path in WRITTEN:
+        if path.endswith(_NEW):
+            pathlib.Path(f"/proc/{pid}/root{path}").unlink(missing_ok=True)
     return found
 
 

@@ -45,26 +45,26 @@ def _started(before, gateway):
 
 @contextlib.contextmanager
 def _own_user(lab):
-    """The hub's namespace gets the user, who owns the folder of socket and state, and may read the configuration."""
+    """The hub's namespace gets the user, who owns the folder of socket, state and peers, and may read the
+    configuration."""
     folder = pathlib.Path("/etc/netns") / lab.concentrator.name
     folder.mkdir(parents=True)
     place = lab.directory / "own"
     place.mkdir()
     os.chown(place, USER, GROUP)
     lab.directory.chmod(0o755)
-    config, socket = lab.gateway.config, lab.gateway.socket
-    state = config["state"]
-    config.update(state=str(place / "state"), control={"socket": str(place / "socket")})
-    lab.gateway.socket = place / "socket"
+    hub = lab.gateway
+    config, socket = hub.config, hub.socket
+    hub.socket = place / "socket"
+    hub.config = {**config, "state": str(place / "state"), "peers-folder": str(place / "peers"),
+                  "control": {"socket": str(hub.socket)}}
     try:
         for name, text in ACCOUNTS.items():
             (folder / name).write_text(text, encoding="ascii")
         yield
     finally:
         shutil.rmtree(folder)
-        config.update(state=state, control={"socket": str(socket)})
-        lab.gateway.socket = socket
-        lab.directory.chmod(0o700)
+        hub.config, hub.socket = config, socket
 
 
 def _plain():
@@ -77,12 +77,13 @@ def _plain():
         hub = lab.gateway
         found["plain root, no user braid"] = beyond(_started(before, hub), 0)
         hub.stop()
-        with _own_user(lab):
-            found["plain root, a user braid"] = beyond(_started(before, hub), USER)
-            hub.stop()
         hub.wrapper = CONTAINER
         found["container"] = beyond(_started(before, hub), 0)
         hub.stop()
+        hub.wrapper = []
+        with _own_user(lab):
+            found["plain root, a user braid"] = beyond(_started(before, hub), USER)
+            hub.stop()
     return found
 
 
