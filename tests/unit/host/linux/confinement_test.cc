@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -201,10 +203,10 @@ TEST_F(SystemCallFilterTest, WhatADaemonDoesNotDoIsNotThere) {
                       SYS_io_setup,
                       SYS_shmat,
                       SYS_setpriority,
-                      425L /* io_uring_setup */,
-                      434L /* pidfd_open */,
-                      435L /* clone3 */,
-                      444L /* landlock_create_ruleset */}) {
+                      425 /* io_uring_setup */,
+                      434 /* pidfd_open */,
+                      435 /* clone3 */,
+                      444 /* landlock_create_ruleset */}) {
     EXPECT_EQ(called(number, 0, 0, 0, 0, 0), "ENOSYS") << number;
   }
 }
