@@ -14,7 +14,7 @@ function(has unit)
   endforeach()
 endfunction()
 has(braid@.service "ExecStart=${PREFIX}/bin/braidd --config" "ExecStartPre=${PREFIX}/bin/braidd --check"
-    "file:${PREFIX}/share/doc/braid/guide.md" "ConditionPathExists=/etc/braid/%i.key" "SystemCallFilter=capset"
+    "file:${PREFIX}/share/doc/braid/guide.md" "ConditionPathExists=/etc/braid/%i.key" "SystemCallFilter=capset seccomp landlock_create_ruleset"
     "RestartSec=100ms" "StartLimitIntervalSec=0" "ExecStartPost=-/bin/touch /run/braid/%i.started"
     "ExecStopPost=/bin/sh -c 'rm /run/braid/%i.started 2>/dev/null || sleep 1'" "LimitCORE=0"
     "ExecStartPre=+-${PREFIX}/bin/braidctl guard apply /etc/braid/%i.yaml"

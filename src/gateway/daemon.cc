@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "gateway/confinement.h"
 #include "host/linux/process.h"
 
 namespace braid {
@@ -16,7 +17,7 @@ namespace {
 constexpr Duration kSettled = 5s;  // after the start, and after a peer came up or went down
 }
 
-Daemon::Daemon(Config config, LoadOptions loading)
+Daemon::Daemon(Config config, LoadOptions loading, bool changeUser)
     : term_(loop_, SIGTERM, [this] { stop(); }),
       interrupt_(loop_, SIGINT, [this] { stop(); }),
       hangup_(loop_, SIGHUP, [this] { reload(); }),
@@ -34,9 +35,7 @@ Daemon::Daemon(Config config, LoadOptions loading)
   ControlHandler& handler = *this;
   control_ =
       std::make_unique<ControlServer>(loop_.raw(), path_, gateway_.config().control.group, handler);
-  dropPrivileges();
-  if (::geteuid() == 0)
-    spdlog::warn("runs as root, without most of its capabilities; --user NAME runs it as NAME");
+  confine(gateway_.config(), changeUser);
   gateway_.start();
 }
 

@@ -17,9 +17,10 @@ namespace braid {
 /// connection to the service manager.
 class Daemon : private ControlHandler {
  public:
-  /// Sets everything up. Throws std::runtime_error with a remedy; the host's settings are then
+  /// Sets everything up, and confines this process (confinement.h). `changeUser`: one of root
+  /// becomes another user. Throws std::runtime_error with a remedy; the host's settings are then
   /// restored.
-  Daemon(Config config, LoadOptions loading);
+  Daemon(Config config, LoadOptions loading, bool changeUser);
   ~Daemon() override;
 
   /// Runs until SIGTERM or SIGINT, then returns true. Returns false when it cannot continue.

@@ -134,6 +134,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       portals_({host, monitor_, tunnel_, uplinks_, resolver_, config_, log_, history_},
                pump_.device().name(), numbers_) {
   Time now = host_.clock().now();
+  loading_.ownPin = identity_.pin;
   makeStateFolders(config_);
   steering_.followMtu(now);
   steering_.apply(config_);

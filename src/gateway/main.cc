@@ -52,7 +52,7 @@ int serve(int argc, char** argv) {
                      "braidd " BRAID_VERSION,
                      "Carries packets over all uplinks at once to the gateway at the other end.",
                      {"braidd --check /etc/braid/edge.yaml        # is the configuration good?",
-                      "braidd --user braid /etc/braid/edge.yaml   # as root, without systemd"}};
+                      "braidd /etc/braid/edge.yaml                # as root: goes on as 'braid'"}};
   std::string file, user;
   bool check = false, tryOut = false, coreDumps = false;
   app.add_option("-c,--config,FILE", file, "Configuration file (YAML)")
@@ -61,7 +61,7 @@ int serve(int argc, char** argv) {
   app.add_flag("--check", check, "Only read and check the configuration");
   app.add_flag("--try-paths", tryOut,
                "Only connect to the peers, print what came of it as JSON, and change nothing");
-  app.add_option("--user", user, "User to run as; keeps the capabilities that are needed")
+  app.add_option("--user", user, "User to run as from the start; 'root': to stay root")
       ->type_name("NAME");
   app.add_flag("--core-dumps", coreDumps,
                "Let a crash leave a core dump: it holds the private key");
@@ -95,7 +95,7 @@ int serve(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);  // must not end because a reader of the log went away
   braid::setupLogging(config->logLevel, braid::detectLogStyle());
   try {
-    braid::Daemon daemon(std::move(*config), options);
+    braid::Daemon daemon(std::move(*config), options, user.empty());
     return daemon.run() ? EXIT_SUCCESS : EXIT_FAILURE;
   } catch (const std::bad_alloc&) {
     // What was in progress when memory ran out cannot be trusted. The host's settings are restored,

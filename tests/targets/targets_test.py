@@ -23,9 +23,9 @@ from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
 from targets import (MISSING, Target, __main__, _page_tour, _simulate, _stand_in, _strangers, _syn_flood, aid,
-                     aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, house, operate_packages,
-                     option, order, order_shim, rate, recovery, router, see_packages, shield, shield_protocol, shim,
-                     shim_racks, speed, speed_load)
+                     aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_rights, house,
+                     operate_packages, option, order, order_shim, rate, recovery, router, see_packages, shield,
+                     shield_protocol, shim, shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -886,6 +886,23 @@ class Openings(unittest.TestCase):
                              ({"connected": 3}, "noise: had openings")):
             with self.subTest(said):
                 self.assertIn(said, self.verdict(noise=[{}, change, {}])[1][MISSING])
+
+
+class Rights(unittest.TestCase):
+    """The verdict of guard.6."""
+
+    SITUATIONS = ("root", "root with a user", "container", "systemd, bookworm", "systemd, trixie")
+
+    def test_each_right_counts(self):
+        found = {name: [] for name in self.SITUATIONS} | {"root": ["reads /root", "writes /etc/passwd"]}
+        value, detail = guard_rights.verdict(found)
+        self.assertEqual(value, 2)
+        self.assertNotIn(MISSING, detail)
+
+    def test_a_situation_that_was_not_looked_at_is_missing(self):
+        value, detail = guard_rights.verdict({name: [] for name in self.SITUATIONS[:3]})
+        self.assertEqual(value, 0)
+        self.assertIn("situations: 3", detail[MISSING])
 
 
 class ManyAddresses(unittest.TestCase):

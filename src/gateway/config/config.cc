@@ -47,14 +47,15 @@ std::optional<Pin> loadedPin(const ConfigValue& key, const ConfigValue& certific
   return std::nullopt;
 }
 
-// Completes the paths of `identity`. Returns the gateway's own pin if key and certificate were to
-// be checked and are valid.
+// Completes the paths of `identity`. Returns the gateway's own pin if it is known already, or if
+// key and certificate were to be checked and are valid.
 std::optional<Pin> completeIdentity(const ConfigValue& section, const LoadOptions& options,
                                     Config& config, ConfigDiagnostics& out) {
   IdentityConfig& identity = config.identity;
   for (std::string* path : {&identity.key, &identity.certificate}) {
     if (!path->empty()) *path = completePath(*path, config.path, options);
   }
+  if (options.ownPin) return options.ownPin;
   if (!options.checkIdentity || identity.key.empty() || identity.certificate.empty())
     return std::nullopt;
   return loadedPin(childOf(section, "key"), childOf(section, "certificate"), identity,

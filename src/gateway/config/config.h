@@ -232,6 +232,8 @@ struct LoadOptions {
   /// Reads key and certificate as well. Checks that they belong together and that the key is
   /// private.
   bool checkIdentity = true;
+  /// The pin of a gateway that runs: its key and certificate are in use, and not read again.
+  std::optional<Pin> ownPin;
 };
 
 using ConfigResult = std::variant<Config, ConfigErrors>;

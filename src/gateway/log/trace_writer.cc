@@ -27,7 +27,8 @@ using nlohmann::ordered_json;
 using TraceKind = TraceEvent::Kind;
 using TraceLine = std::variant<TraceEvent, StreamTrace>;
 
-constexpr const char* kWriteRemedy = "name a file in a folder that the daemon may write to";
+constexpr const char* kWriteRemedy =
+    "name a file in a folder that the daemon may write to; a new folder needs a restart";
 constexpr size_t kChunk = 64 << 10;  // bytes of one write
 
 ordered_json traceData(const TraceEvent& e) {

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,26 +90,67 @@ namespace {
 
 constexpr uint32_t kKept = 1u << CAP_NET_ADMIN | 1u << CAP_NET_RAW | 1u << CAP_NET_BIND_SERVICE;
 
-}  // namespace
+// Without CAP_SETPCAP the set stays as whoever started this process has limited it.
+void limitBoundingSet() {
+  for (unsigned long capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0;
+       ++capability) {
+    if (capability >= 32 || (kKept & 1u << capability) == 0)
+      ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  }
+}
 
-void becomeUser(const std::string& name) {
+// Changes user, group and supplementary groups. Returns an errno; 0: done.
+int changeUser(const std::string& name) {
   passwd entry{};
   passwd* found = nullptr;
   std::vector<char> room(1 << 16);
   ::getpwnam_r(name.c_str(), &entry, room.data(), room.size(), &found);
-  if (!found)
-    throw SystemError(ENOENT,
-                      "there is no user '" + name + "'; create it, or name another one by --user");
-  // Without this, changing the user would clear the permitted capabilities.
-  bool done = ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 &&
-              ::initgroups(name.c_str(), entry.pw_gid) == 0 &&
+  if (!found) return ENOENT;
+  bool done = ::initgroups(name.c_str(), entry.pw_gid) == 0 &&
               ::setresgid(entry.pw_gid, entry.pw_gid, entry.pw_gid) == 0 &&
               ::setresuid(entry.pw_uid, entry.pw_uid, entry.pw_uid) == 0;
-  if (!done) {
-    throw SystemError(errno, "cannot become user '" + name + "': " + std::strerror(errno) +
+  return done ? 0 : errno;
+}
+
+// In the child process of obstacleAs(). Returns the number of the first path that the user cannot
+// use, kAll: all can be used, kNoUser: it cannot become the user.
+constexpr int kAll = 255, kNoUser = 254;
+int firstObstacle(const std::string& user, const std::vector<NeededAccess>& needed) {
+  if (changeUser(user) != 0) return kNoUser;
+  for (size_t i = 0; i < needed.size() && i < kNoUser; ++i) {
+    if (::access(needed[i].path.c_str(), needed[i].mode) != 0 && errno != ENOENT)
+      return static_cast<int>(i);
+  }
+  return kAll;
+}
+
+}  // namespace
+
+void becomeUser(const std::string& name) {
+  limitBoundingSet();  // while it is allowed
+  // Without KEEPCAPS, changing the user would clear the permitted capabilities.
+  int error = ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0 ? changeUser(name) : errno;
+  if (error == ENOENT)
+    throw SystemError(ENOENT,
+                      "there is no user '" + name + "'; create it, or name another one by --user");
+  if (error != 0) {
+    throw SystemError(error, "cannot become user '" + name + "': " + std::strerror(error) +
                                  "; start braidd as root, or without --user");
   }
   dropPrivileges();
+}
+
+std::string obstacleAs(const std::string& user, const std::vector<NeededAccess>& needed) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(firstObstacle(user, needed));
+  int status = -1;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  const int found = WIFEXITED(status) ? WEXITSTATUS(status) : kNoUser;
+  if (found == kAll) return {};
+  if (static_cast<size_t>(found) >= needed.size()) return "this process may not become that user";
+  return "that user cannot " + std::string(needed[found].mode & W_OK ? "write" : "read") + " " +
+         needed[found].path;
 }
 
 void dropPrivileges() {
@@ -117,6 +159,7 @@ void dropPrivileges() {
   if (::syscall(SYS_capget, &header, sets) < 0) {
     throw SystemError(errno, std::string("cannot read own capabilities: ") + std::strerror(errno));
   }
+  limitBoundingSet();
   sets[0] = {sets[0].permitted & kKept, sets[0].permitted & kKept, 0};
   sets[1] = {};
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/time.h"
 
@@ -28,11 +29,21 @@ Duration watchdogInterval();
 /// before there are threads or open files. Throws SystemError with a remedy.
 void becomeUser(const std::string& name);
 
-/// Drops every capability that the running daemon does not need. Of those it has, it keeps
-/// CAP_NET_ADMIN (device, routes, buffers), CAP_NET_RAW (sockets bound to interfaces) and
-/// CAP_NET_BIND_SERVICE (ports below 1024 on reload). No child process or executed file can regain
-/// the others (no_new_privs). Capabilities are per thread: call before a second thread starts.
-/// Throws SystemError.
+/// A file or folder, and what a user is to do with it: R_OK, W_OK, X_OK of access(2).
+struct NeededAccess {
+  std::string path;
+  int mode = 0;
+};
+/// Whether this process, which is root's, could go on as another user. Asks a child process that
+/// becomes the user; a path that does not exist does not count. Returns what stands in the way;
+/// empty: nothing.
+std::string obstacleAs(const std::string& user, const std::vector<NeededAccess>& needed);
+
+/// Drops every capability that the running daemon does not need, from the bounding set as well. Of
+/// those it has, it keeps CAP_NET_ADMIN (device, routes, buffers), CAP_NET_RAW (sockets bound to
+/// interfaces) and CAP_NET_BIND_SERVICE (ports below 1024 on reload). No child process or executed
+/// file can regain the others (no_new_privs). Capabilities are per thread: call before a second
+/// thread starts. Throws SystemError.
 void dropPrivileges();
 
 /// Sets whether a crash may leave a core dump, and whether other processes of the same user may
