@@ -45,6 +45,7 @@ enum class Drop : uint8_t {
   kStrayResponse,
   kForgedAck,
   kRestartNotice,
+  kKeyNotice,
   kCount
 };
 inline constexpr size_t kDropCount = static_cast<size_t>(Drop::kCount);
@@ -138,6 +139,8 @@ inline constexpr std::array kDrops = std::to_array<DropInfo>({
     {Drop::kRestartNotice, "restart_notice",
      "a restart notice that ends no session of this gateway: a few after the other end restarted "
      "are normal, as it is repeated"},
+    {Drop::kKeyNotice, "key_notice",
+     "a notice that pre-shared keys differ, about no new session of this gateway"},
 });
 static_assert(kDrops.size() == kDropCount && [] {
   for (size_t i = 0; i < kDropCount; ++i)

@@ -143,6 +143,13 @@ std::optional<Drop> Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagr
     parts_->settle();
     return std::nullopt;
   }
+  if (isKeyNotice(bytes)) {
+    std::optional<KeyNotice> notice = readKeyNotice(bytes);
+    if (!notice || !parts_->peers_.onKeyNotice(*notice, now))
+      countDrop(parts_->drops_, Drop::kKeyNotice);
+    parts_->settle();
+    return std::nullopt;
+  }
   if (bytes.size() < kMinDatagram) return drop(Drop::kRuntDatagram);
   std::optional<DatagramHeader> header = readHeader(bytes);
   if (!header) return drop(Drop::kUnknownType);

@@ -17,7 +17,7 @@
 //
 //     socket -- onDatagram -+-> Session (id in header) --> Forwarder --> pollInnerPacket --> device
 //                           +-> handshake: the Peer that began it, else the HandshakeServer
-//                           +-> restart notice: the Peer whose session it ends
+//                           +-> restart notice, key notice: the Peer whose session it ends
 //
 // Life: a new tunnel has no peers and sends nothing. It begins handshakes with every peer that has
 // endpoints, over all usable uplinks; a peer without endpoints must come to this gateway. Each peer
@@ -62,7 +62,8 @@ class Tunnel final {
          const RandomKey& key);
   ~Tunnel();
 
-  /// Replaces the peers. A peer with the same pin as before keeps its sessions.
+  /// Replaces the peers. A peer with the same pin and the same pre-shared key as before keeps its
+  /// sessions; with another pre-shared key they end, and new ones begin.
   void setPeers(std::vector<PeerOptions> peers, Time now);
   /// Replaces the uplinks. Subflows on sockets that stay are not interrupted.
   void setUplinks(std::vector<UplinkSpec> uplinks, Time now);

@@ -78,9 +78,12 @@ class Generation:
         self._sealers = {}
 
     @classmethod
-    def of(cls, suite, exported):
-        """From the 68 bytes of the exporter."""
-        return cls(suite, (exported[:32], exported[32:64]))
+    def of(cls, suite, exported, psk=None):
+        """From the 68 bytes of the exporter, and the pre-shared key if there is one."""
+        secrets = (exported[:32], exported[32:64])
+        made = cls(suite, tuple(extract(psk, secret) for secret in secrets) if psk else secrets)
+        made.notice_token = expand_label(secrets[1], "braid psk", 16)  # of the key notice
+        return made
 
     def sealer(self, side, epoch):
         """`side`: 0 what the initiator seals, 1 what the responder seals."""

@@ -1,4 +1,4 @@
-"""Handshake datagrams and the restart notice (docs/protocol.md, sections 2 and 10)."""
+"""Handshake datagrams, the key notice and the restart notice (docs/protocol.md, sections 2 and 10)."""
 
 import os
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from .crypto import expand_label, extract
 
-INITIATOR, RESPONDER, COOKIE_REQUEST, NOTICE = 32, 33, 34, 35
+INITIATOR, RESPONDER, COOKIE_REQUEST, NOTICE, KEY_NOTICE = 32, 33, 34, 35, 36
 LARGEST = 1200  # bytes of a handshake datagram
 NO_COOKIE = bytes(16)
 
@@ -52,6 +52,6 @@ class Envelope:
         return Opened(kind, datagram[1:9], nonce, datagram[21:head], body)
 
 
-def notice(session, token):
-    """A restart notice."""
-    return bytes([NOTICE]) + session.to_bytes(4, "big") + token
+def notice(session, token, kind=NOTICE):
+    """A restart notice, or a key notice."""
+    return bytes([kind]) + session.to_bytes(4, "big") + token

@@ -92,7 +92,7 @@ class Handshake:
         assert self.finish(), f"the server did not finish: alerts {self.client.alerts}"
         return self
 
-    def keys(self):
+    def keys(self, psk=None):
         """(Generation, session id)."""
         exported = self.client.exporter(crypto.EXPORTER, 68)
-        return crypto.Generation.of(self.client.suite, exported), crypto.session_id(exported)
+        return crypto.Generation.of(self.client.suite, exported, psk), crypto.session_id(exported)

@@ -79,10 +79,10 @@ class Place:
         client = Client(identity or self.identity, protocols, **changes)
         return Handshake(socket or self.socket(), DAEMON, pin or self.pin, client)
 
-    def keyed(self, identity=None, socket=None, client=None, **changes):
+    def keyed(self, identity=None, socket=None, client=None, psk=None, **changes):
         """A session whose handshake is done, and that has sent nothing yet. `client`: changes of the handshake."""
         handshake = self.handshake(identity, socket, **(client or {})).run()
-        generation, name = handshake.keys()
+        generation, name = handshake.keys(psk)
         return Session(generation, name, handshake.socket, DAEMON, **changes)
 
     def session(self, identity=None, client=None, **changes):

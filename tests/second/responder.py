@@ -86,11 +86,11 @@ class Association:
             rest = rest[size:]
         return bodies
 
-    def keys(self):
+    def keys(self, psk=None):
         """(Generation, session id)."""
         suite = SUITES[self.connection.get_cipher_name()]
         exported = self.connection.export_keying_material(crypto.EXPORTER, 68)
-        return crypto.Generation.of(suite, exported), crypto.session_id(exported)
+        return crypto.Generation.of(suite, exported, psk), crypto.session_id(exported)
 
 
 class Responder:
@@ -144,11 +144,11 @@ class Responder:
         """The handshakes that are done."""
         return [each for each in self.associations.values() if each.done]
 
-    def accept(self, **changes):
+    def accept(self, psk=None, **changes):
         """The session of the next handshake that ends."""
         before = len(self.done())
         assert self.serve(lambda: len(self.done()) > before, 5), "no handshake came to its end"
-        generation, name = self.done()[-1].keys()
+        generation, name = self.done()[-1].keys(psk)
         self.session = Session(generation, name, self.socket, self.came[-1][0], side=1, **changes)
         self.session.subflows.clear()  # those that the initiator begins
         return self.session

@@ -370,6 +370,16 @@ def unknown_to_the_concentrator(p, row):
 
 
 @makes
+def psk_on_one_side(p, row):
+    key = p.lab.directory / "edge.psk"
+    key.touch(mode=0o600)
+    key.write_text("A" * 43 + "=\n", encoding="ascii")
+    p.edge.config["peers"][0]["psk"] = key.name
+    p.start(p.hub)
+    return started(p, p.edge, row)
+
+
+@makes
 def no_listen(p, row):
     del p.hub.config["listen"]
     return started(p, p.hub, row)

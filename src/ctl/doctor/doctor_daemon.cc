@@ -52,6 +52,9 @@ constexpr Remedy kRemedies[] = {
      "of the "
      "path to 1280 or more, or see to the line"},
     {"does not accept us", "at the peer, put this gateway's pin into its 'pin' for us, and reload"},
+    {"pre-shared key",
+     "put the same key into the files of 'psk' at both gateways, or take 'psk' away at both, and "
+     "reload"},
     {"stranger", "to let it in, add a peer with this pin and reload; else leave it"},
     {"cipher", "set tunnel.cipher alike at both gateways, or to auto"},
     {"version", "bring both gateways to releases that are next to each other"},
@@ -117,6 +120,10 @@ void judgePeer(const Patient& patient, const Json& status, const Json& history, 
   auto found = std::find_if(patient.config.peers.begin(), patient.config.peers.end(), isIt);
   bool called = found != patient.config.peers.end() &&
                 (!found->options.endpoints.empty() || !found->hosts.empty());
+  if (std::string refusal = textOf(peer, kKeyOf<&PeerStatus::refusal>); refusal != "-") {
+    return report.wrong(
+        {"peer", name + " is not up: " + refusal, "its session is refused", remedyFor(refusal)});
+  }
   Json failure = lastFailure(history, name);
   if (!failure.is_null()) {
     std::string text = textOf(failure, kKeyOf<&PastEvent::text>);

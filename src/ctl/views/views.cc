@@ -297,6 +297,16 @@ std::string fewUplinksText(const nlohmann::json& gateway) {
   return table.empty() ? "" : "\n" + table.toString(kColumns);
 }
 
+// "hub: pre-shared key differs or is set on one side only", for each peer whose session is refused.
+std::string refusalsText(const nlohmann::json& answer) {
+  std::string text;
+  for (const auto& peer : listOf(answer, "peers")) {
+    const std::string why = textOf(peer, kKeyOf<&PeerStatus::refusal>);
+    if (why != "-") text += cell<&PeerStatus::name>(peer) + ": " + why + "\n";
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
 // "wifi: a captive portal waits for a login at URL" and what hosts of the LAN reach of it.
 std::string portalsText(const nlohmann::json& gateway) {
   std::string text;
@@ -317,9 +327,9 @@ std::string statusText(const nlohmann::json& answer) {
   nlohmann::json gateway = fieldOf(answer, "gateway");
   return "braidd " + cell<&GatewayStatus::version>(gateway) + ", up " +
          cell<&GatewayStatus::uptime>(gateway) + ", device " +
-         cell<&GatewayStatus::device>(gateway) + "\n\n" + fewPeersText(answer) + "\n" +
-         fewPathsText(answer) + lossesText(answer) + fewUplinksText(gateway) +
-         carriedText(answer, kColumns) + portalsText(gateway);
+         cell<&GatewayStatus::device>(gateway) + "\n\n" + fewPeersText(answer) +
+         refusalsText(answer) + "\n" + fewPathsText(answer) + lossesText(answer) +
+         fewUplinksText(gateway) + carriedText(answer, kColumns) + portalsText(gateway);
 }
 
 namespace {

@@ -21,28 +21,30 @@ std::string completePath(const std::string& text, const std::string& configPath,
   return (fs::path(configPath).parent_path() / text).string();
 }
 
+// Reports what an IdentityError says.
+void report(const ConfigValue& at, const std::string& text, ConfigDiagnostics& out) {
+  size_t end = std::min(text.find("; "), text.size());
+  out.add(at, text.substr(0, end), end < text.size() ? text.substr(end + 2) : "check the file");
+}
+
 // Reports the errors of loadIdentity() at the key that they are about. Returns the gateway's own
 // pin.
 std::optional<Pin> loadedPin(const ConfigValue& key, const ConfigValue& certificate,
                              const IdentityConfig& paths, const std::string& credentials,
                              ConfigDiagnostics& out) {
-  auto report = [&](const ConfigValue& at, std::string text) {
-    size_t end = std::min(text.find("; "), text.size());
-    out.add(at, text.substr(0, end), end < text.size() ? text.substr(end + 2) : "check the file");
-  };
   bool certificateRead = true;
   try {
     readPin(paths.certificate);
   } catch (const IdentityError& error) {
     certificateRead = false;
-    report(certificate, error.what());
+    report(certificate, error.what(), out);
   }
   try {
     return loadIdentity(paths.key, paths.certificate, credentials).pin;
   } catch (const IdentityError& error) {
     std::string text = error.what();
     bool aboutKey = !text.starts_with(paths.certificate + ":");
-    if (aboutKey || certificateRead) report(aboutKey ? key : certificate, text);
+    if (aboutKey || certificateRead) report(aboutKey ? key : certificate, text, out);
   }
   return std::nullopt;
 }
@@ -60,6 +62,22 @@ std::optional<Pin> completeIdentity(const ConfigValue& section, const LoadOption
     return std::nullopt;
   return loadedPin(childOf(section, "key"), childOf(section, "certificate"), identity,
                    options.credentials, out);
+}
+
+// Completes the paths of the peers' pre-shared keys, and reads these if they were to be checked.
+void completePresharedKeys(const ConfigPlaces& places, const LoadOptions& options, Config& config,
+                           ConfigDiagnostics& out) {
+  for (size_t i = 0; i < config.peers.size(); ++i) {
+    PeerConfig& peer = config.peers[i];
+    if (peer.psk.empty()) continue;
+    peer.psk = completePath(peer.psk, config.path, options);
+    if (!options.checkIdentity) continue;
+    try {
+      peer.options.psk = loadPresharedKey(peer.psk, options.credentials);
+    } catch (const IdentityError& error) {
+      report(childOf(places.peers[i], "psk"), error.what(), out);
+    }
+  }
 }
 
 ConfigErrors oneError(const std::string& path, unsigned line, unsigned column, std::string problem,
@@ -91,6 +109,7 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
       completeIdentity(childOf(places.root, "identity"), options, config, out);
   ConfigFragments fragments = source(config.peersFolder, out);
   readPeers(childOf(places.root, "peers"), fragments, config, places, out);
+  completePresharedKeys(places, options, config, out);
   // A comparison of half-read sections would report consequences of mistakes that were reported
   // already.
   if (out.empty()) checkTogether(places, config, ownPin, out);

@@ -115,6 +115,7 @@ struct PeerConfig {
   /// The endpoints given by host name. The daemon resolves them, and resolves them again when they
   /// stop working.
   std::vector<HostPort> hosts;
+  std::string psk;   ///< file of options.psk, a complete path; empty: none
   std::string file;  ///< the fragment that it is configured in; empty: the main file
 };
 
@@ -226,11 +227,11 @@ bool takeAFamily(const std::vector<Prefix>& routes);
 
 /// What the reader takes from its environment.
 struct LoadOptions {
-  /// Folder in which the identity's relative paths are looked up first ($CREDENTIALS_DIRECTORY
-  /// under systemd); empty: none.
+  /// Folder in which relative paths of the identity and of `psk` are looked up first
+  /// ($CREDENTIALS_DIRECTORY under systemd); empty: none.
   std::string credentials;
-  /// Reads key and certificate as well. Checks that they belong together and that the key is
-  /// private.
+  /// Reads key, certificate and the peers' pre-shared keys as well. Checks that key and certificate
+  /// belong together and that the keys are private.
   bool checkIdentity = true;
   /// The pin of a gateway that runs: its key and certificate are in use, and not read again.
   std::optional<Pin> ownPin;

@@ -247,11 +247,22 @@ std::optional<std::string> readTracePath(const ConfigValue& value, ConfigDiagnos
                   "/run/braid/edge.trace", out);
 }
 
-std::optional<std::string> readFileName(const ConfigValue& value, ConfigDiagnostics& out) {
+namespace {
+std::optional<std::string> fileNameOf(const ConfigValue& value, const char* remedy,
+                                      ConfigDiagnostics& out) {
   std::optional<std::string> name = readText(value, out);
   if (!name || (!name->empty() && name->find('\0') == std::string::npos)) return name;
-  out.add(value, "is no file name", kIdentityRemedy);
+  out.add(value, "is no file name", remedy);
   return std::nullopt;
+}
+}  // namespace
+
+std::optional<std::string> readFileName(const ConfigValue& value, ConfigDiagnostics& out) {
+  return fileNameOf(value, kIdentityRemedy, out);
+}
+
+std::optional<std::string> readPskName(const ConfigValue& value, ConfigDiagnostics& out) {
+  return fileNameOf(value, "name the file with the base64 of 32 random bytes", out);
 }
 
 std::optional<std::vector<Address>> readAddressPair(const ConfigValue& value,

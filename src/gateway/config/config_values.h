@@ -17,6 +17,9 @@ inline constexpr const char* kIdentityRemedy =
 /// A file of the identity; a relative path stays one.
 std::optional<std::string> readFileName(const ConfigValue& value, ConfigDiagnostics& out);
 
+/// The file of a pre-shared key; a relative path stays one.
+std::optional<std::string> readPskName(const ConfigValue& value, ConfigDiagnostics& out);
+
 /// One address, or one of each family.
 std::optional<std::vector<Address>> readAddressPair(const ConfigValue& value,
                                                     ConfigDiagnostics& out);

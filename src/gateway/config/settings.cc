@@ -248,6 +248,11 @@ std::vector<Setting> hostSettings() {
        "pause after which an idle subflow sends a PING; 0: never. Keeps NAT mappings, and "
        "notices paths that are dead, or dead one way. A session in which nothing is heard for "
        "180 s is forgotten at both ends"},
+      {"peers", "psk", by(BRAID_OF(PeerConfig, psk), "file", "none", readPskName), kReload,
+       "pre-shared key: base64 of 32 random bytes that the peer has, too; mode 0600, or a systemd "
+       "credential. Mixed into all keys; with it on one side only, or another one there, no "
+       "session "
+       "comes up. A changed one ends the session"},
       {"peers", "group", by(BRAID_OF(PeerConfig, options.group), "name", "none", readName), kReload,
        "peers of one group (up to 8) stand for each other where they have the same prefix; one "
        "that shares none with the others is a mistake. TUN only"},

@@ -14,9 +14,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <string_view>
 
 #include "host/linux/files.h"
 #include "host/system.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace braid {
 
@@ -41,18 +44,23 @@ constexpr size_t kSerialBytes = 16;                  // RFC 5280 section 4.1.2.2
   throw IdentityError(path + ": " + trouble + "; " + remedy);
 }
 
-// Reads the whole file into a BIO. A key must be private; this is checked on the open file, not on
-// its name.
-BioHandle readFile(const std::string& path, bool isKey, const std::string& credentials = {}) {
-  static const char* kRemedy = "make a key with 'braidctl keygen' or correct the path";
+constexpr const char* kPathRemedy = "make a key with 'braidctl keygen' or correct the path";
+
+// Reads the whole file into a BIO. `secret`: what it is called if it must be private, which is
+// checked on the open file, not on its name; nullptr: it need not be.
+BioHandle readFile(const std::string& path, const char* secret = nullptr,
+                   const std::string& credentials = {}, const char* remedy = kPathRemedy) {
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) fail(path, std::string("cannot be opened: ") + std::strerror(errno), kRemedy);
+  if (file.get() < 0)
+    fail(path, std::string("cannot be opened: ") + std::strerror(errno),
+         errno == EACCES ? "the daemon's user must own it" : remedy);
   struct stat info {};
-  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) fail(path, "is not a file", kRemedy);
-  if (isKey && !isPrivate(file.get(), info, path, credentials))
-    fail(path, "the private key can be used by others than its owner", "run: chmod 600 " + path);
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) fail(path, "is not a file", remedy);
+  if (secret && !isPrivate(file.get(), info, path, credentials))
+    fail(path, std::string("the ") + secret + " can be used by others than its owner",
+         "run: chmod 600 " + path);
   if (static_cast<size_t>(info.st_size) > kMaxPemBytes)
-    fail(path, "is too long for a PEM file", kRemedy);
+    fail(path, "is too long for a key or a certificate", remedy);
   BioHandle bio(BIO_new(BIO_s_secmem()));
   if (!bio) fail(path, "there is no memory for it: " + takeOpensslError(), "free memory");
   std::array<char, 4096> chunk;
@@ -62,7 +70,7 @@ BioHandle readFile(const std::string& path, bool isKey, const std::string& crede
     if (n > 0) BIO_write(bio.get(), chunk.data(), static_cast<int>(n));
   } while (n > 0 || (n < 0 && errno == EINTR));
   OPENSSL_cleanse(chunk.data(), chunk.size());
-  if (n < 0) fail(path, std::string("cannot be read: ") + std::strerror(errno), kRemedy);
+  if (n < 0) fail(path, std::string("cannot be read: ") + std::strerror(errno), remedy);
   return bio;
 }
 
@@ -73,7 +81,7 @@ int noPassphrase(char*, int, int, void*) {
 
 CertificateHandle readCertificate(const std::string& path) {
   CertificateHandle certificate(
-      PEM_read_bio_X509(readFile(path, false).get(), nullptr, noPassphrase, nullptr));
+      PEM_read_bio_X509(readFile(path).get(), nullptr, noPassphrase, nullptr));
   if (!certificate) fail(path, "holds no PEM certificate", "make one with 'braidctl keygen'");
   // Where memory was short for its algorithms, OpenSSL does without these as long as the process
   // lives. Each handshake would fail.
@@ -129,7 +137,7 @@ std::string curveOf(const EVP_PKEY* key) {
 }
 
 KeyHandle readKey(const std::string& path, const std::string& credentials) {
-  KeyHandle key(PEM_read_bio_PrivateKey(readFile(path, true, credentials).get(), nullptr,
+  KeyHandle key(PEM_read_bio_PrivateKey(readFile(path, "private key", credentials).get(), nullptr,
                                         noPassphrase, nullptr));
   if (!key)
     fail(path, "holds no PEM private key without passphrase", "make one with 'braidctl keygen'");
@@ -176,6 +184,19 @@ Identity loadIdentity(const std::string& keyPath, const std::string& certificate
          "give the two files of one 'braidctl keygen'");
   identity.pin = pinOf(identity.certificate.get());
   return identity;
+}
+
+PresharedKey loadPresharedKey(const std::string& path, const std::string& credentials) {
+  const std::string remedy =
+      "make one with: (umask 077; head -c 32 /dev/urandom | base64 > " + path + ")";
+  BioHandle file = readFile(path, "pre-shared key", credentials, remedy.c_str());
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(file.get(), &bytes);
+  std::string_view text(bytes, size > 0 ? static_cast<size_t>(size) : 0);
+  text = text.substr(0, text.find_last_not_of("\r\n") + 1);
+  std::optional<PresharedKey> key = parsePresharedKey(text);
+  if (!key) fail(path, "is not the base64 of 32 bytes", remedy);
+  return *key;
 }
 
 Pin generateIdentity(const std::string& keyPath, const std::string& certificatePath,

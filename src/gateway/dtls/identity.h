@@ -70,6 +70,10 @@ Pin readPin(const std::string& certificatePath);
 /// for a key in that folder (isPrivate()).
 Identity loadIdentity(const std::string& keyPath, const std::string& certificatePath,
                       const std::string& credentials = {});
+/// Loads a pre-shared key: a file with the base64 (RFC 4648 section 4) of 32 bytes, as 'wg genpsk'
+/// writes it. Throws IdentityError when it is missing or malformed, or readable by others than its
+/// owner. `credentials` as for loadIdentity().
+PresharedKey loadPresharedKey(const std::string& path, const std::string& credentials = {});
 /// Creates a P-256 key (file mode 0600) and a certificate of it that is valid for 100 years.
 /// Returns the pin. `name` (1 to 64 bytes) is for people. Never overwrites a file: when one of them
 /// exists, throws IdentityError and changes neither.

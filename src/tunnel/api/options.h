@@ -57,6 +57,9 @@ struct PeerOptions {
   Duration keepalive = 10s;  ///< idle subflows send a PING at this interval; 0: never
   /// Peers with the same group name replace each other on failure (PeerGroups); empty: no group.
   std::string group{};
+  /// Mixed into the secrets of every handshake with the peer, which must have the same one;
+  /// nullopt: none.
+  std::optional<PresharedKey> psk{};
   /// Where to reach the peer over one uplink only, by the uplink's name: what the peer's host name
   /// means there.
   std::map<std::string, std::vector<Endpoint>> endpointsOver{};

@@ -72,6 +72,7 @@ struct PeerStatus : SessionStatus {
   std::string group;
   bool inUse = true;
   uint64_t failedRenewals = 0;
+  std::string refusal;
 };
 template <>
 inline constexpr auto kFieldsOf<PeerStatus> = field::table<PeerStatus>(
@@ -84,7 +85,9 @@ inline constexpr auto kFieldsOf<PeerStatus> = field::table<PeerStatus>(
                 &PeerStatus::inUse),
     field::counter("failed_rekeys", FieldUnit::kNone,
                    "how often handshakes for fresh keys came to nothing",
-                   &PeerStatus::failedRenewals));
+                   &PeerStatus::failedRenewals),
+    field::text("refusal", "why its last session was refused; empty: none was since it was up",
+                &PeerStatus::refusal));
 
 /// A metered uplink.
 struct MeterStatus : MeterReading {

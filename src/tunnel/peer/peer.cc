@@ -12,6 +12,8 @@ namespace {
 bool mayGo(const Session* session) {
   return session && session->knowsInnerMtu();
 }
+
+constexpr const char* kKeysDiffer = "pre-shared key differs or is set on one side only";
 }  // namespace
 
 Peer::Peer(PeerOptions options, const PeerContext& context, SecretRandom& random, Time now)
@@ -35,9 +37,25 @@ Peer::~Peer() {
 void Peer::setOptions(PeerOptions options, Time now) {
   bool moved =
       options.endpoints != options_.endpoints || options.endpointsOver != options_.endpointsOver;
+  bool hasOtherKey = options.psk != options_.psk;
   options_ = std::move(options);
   forEachSession([&](Session& s) { s.paths().setKeepalive(options_.keepalive); });
   if (moved) race_.setNextRound(now);
+  if (!hasOtherKey) return;
+  if (session_) session_->end();
+  restart("has another pre-shared key from now on", now);
+}
+
+// What was begun with the keys of before is no longer continued.
+void Peer::restart(const std::string& why, Time now) {
+  if (up_) setUp(false, why + ", a new session begins");
+  staged_.open(now);
+  pendingSessions_.clear();
+  keyNotice_.reset();
+  refusal_.clear();
+  race_.cancel();
+  race_.resetPause();
+  race_.setNextRound(now);
 }
 
 void Peer::setTunables() {
@@ -65,6 +83,10 @@ void Peer::openSubflows(Time now) {
     if (session_->openSubflow(r.name, r.uplink, r.route, now))
       session_->setPreference(r.name, r.own, r.peers, r.ceiling, now);
   }
+}
+
+SessionSecrets Peer::mixed(const SessionSecrets& exported) const {
+  return options_.psk ? mixedWith(*options_.psk, exported) : exported;
 }
 
 SessionIndex::Handle Peer::makeSession(const SessionSecrets& secrets, KeySchedule::Role role,
@@ -97,10 +119,11 @@ void Peer::stepRace(Time now) {
   rekeyTimer_.onHandshake();
   if (renews) {
     race_.resetPause();
-    return session_->renewal().propose(*secrets, now);
+    return session_->renewal().propose(mixed(*secrets), now);
   }
   if (up_) setUp(false, "is silent, a new session begins");
-  replaceSession(makeSession(*secrets, KeySchedule::Role::kInitiator, now), now);
+  replaceSession(makeSession(mixed(*secrets), KeySchedule::Role::kInitiator, now), now);
+  refusable_ = keyNoticeOf(*secrets);
   openSubflows(now);
 }
 
@@ -127,7 +150,33 @@ bool Peer::onRestartNotice(const RestartNotice& notice, Time now) {
   return true;
 }
 
+// The pause before the next round has grown with each round, because nothing has reset it: a
+// configuration that is wrong costs a handshake in 8 s.
+bool Peer::onKeyNotice(const KeyNotice& notice, Time now) {
+  if (!refusable_ || !(*refusable_ == notice)) return false;
+  if (!session_ || session_->id() != notice.session || session_->confirmed()) return false;
+  refusable_.reset();
+  refuse();
+  replaceSession({}, now);
+  connect(now);
+  return true;
+}
+
+void Peer::refuse() {
+  refusal_ = kKeysDiffer;
+  events_.tell(Event::Kind::kHandshakeFailed,
+               refusal_ + "; give both gateways the same 'psk', or none");
+}
+
 // ---- responder
+
+// The sender has finished a handshake, so it has the peer's private key; and yet nothing opens.
+void Peer::onUnopened(const Session& session, const Route& from, Time now) {
+  const PendingSessions::Candidate* refused = pendingSessions_.onUnopened(session, now);
+  if (!refused) return;
+  if (refused->keyNotices == 1) refuse();
+  keyNotice_.emplace(refused->notice, from);
+}
 
 std::optional<KnownInitiator> Peer::knownInitiator(Time now) const {
   const Session* used = session();
@@ -144,8 +193,9 @@ std::optional<KnownInitiator> Peer::knownInitiator(Time now) const {
 }
 
 void Peer::onAccepted(const SessionSecrets& secrets, Time now) {
-  if (SessionIndex::Handle session = makeSession(secrets, KeySchedule::Role::kResponder, now))
-    pendingSessions_.add(std::move(session));
+  if (SessionIndex::Handle session =
+          makeSession(mixed(secrets), KeySchedule::Role::kResponder, now))
+    pendingSessions_.add(std::move(session), keyNoticeOf(secrets));
 }
 
 // Both sides have begun at once, and each has the other's session as a pending one. If both sides
@@ -176,6 +226,7 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
                                      const Route& from, Ecn ecn, Packet datagram, Time now) {
   bool lived = this->session();
   std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
+  if (drop == Drop::kBadSeal) onUnopened(session, from, now);
   if (lived && !this->session())
     staged_.open(now);  // packets that come before the next timer call are staged, too
   stepKeyUpdate(session, now);
@@ -209,6 +260,15 @@ void Peer::close() {
 }
 
 bool Peer::pollDatagram(Datagram& out, Time now) {
+  if (keyNotice_) {
+    auto [notice, to] = *std::exchange(keyNotice_, std::nullopt);
+    // Without a buffer it is lost, as it might be on its way.
+    if (Packet packet = context_.pool.allocate()) {
+      writeKeyNotice(notice, packet);
+      out = {to, Ecn::kNotEct, std::move(packet)};
+      return true;
+    }
+  }
   bool sent = race_.pollDatagram(out);
   forEachSession([&](Session& s) { sent = sent || s.pollDatagram(out, now); });
   return sent;
@@ -280,6 +340,7 @@ std::optional<Time> Peer::restsUntil(Time now) const {
 
 void Peer::setUp(bool up, const std::string& reason) {
   up_ = up;
+  if (up) refusal_.clear();
   events_.tell(up ? Event::Kind::kPeerUp : Event::Kind::kPeerDown, reason);
   if (up) returnStaged();
 }
@@ -315,6 +376,7 @@ PeerStatus Peer::status(Time now, size_t flows) const {
   s.group = options_.group;
   s.inUse = inUse;
   s.failedRenewals = rekeyTimer_.failed();
+  s.refusal = refusal_;
   if (session_) session_->fill(s, now, flows);
   return s;
 }

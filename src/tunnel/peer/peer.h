@@ -28,12 +28,13 @@
 //
 // States of the session (`session_`):
 //
-//     none          before the first one; after kIdleTimeout, abandon() or a restart notice; and
-//                   after `over`
+//     none          before the first one; after kIdleTimeout, abandon(), a restart notice or a
+//                   key notice; and after `over`
 //     unconfirmed   after a won race, from any state: nothing has been decrypted yet, so the peer
 //                   may not have the keys. session() returns nullptr
 //     in use        session() returns it. It may be unusable for a time
-//     over          CLOSE was received, the peer violated the protocol, or the keys are used up.
+//     over          CLOSE was received, the peer violated the protocol, the pre-shared key has
+//                   changed, or the keys are used up.
 //                   session() returns nullptr; onTimer() removes the session once it has nothing
 //                   left to send
 //
@@ -108,8 +109,8 @@ class Peer final {
   // ---- configuration
 
   const PeerOptions& options() const { return options_; }
-  /// Replaces the options. The pin must be the same. setUplinks() must follow, as the endpoints may
-  /// be others.
+  /// Replaces the options. The pin must be the same. Another pre-shared key ends the session.
+  /// setUplinks() must follow, as the endpoints may be others.
   void setOptions(PeerOptions options, Time now);
   /// PeerContext::options has changed.
   void setTunables();
@@ -155,6 +156,11 @@ class Peer final {
   /// belongs to the session that this side began last; that session then ends, and connect() begins
   /// a race. Each notice is accepted once.
   bool onRestartNotice(const RestartNotice& notice, Time now);
+  /// The other gateway says that what this side sends in its new session does not open there,
+  /// because the pre-shared keys differ. Returns true when the notice belongs to the session that
+  /// this side began last, and nothing has opened in that here either; the session then ends, and
+  /// the next round of handshakes begins when its pause is over.
+  bool onKeyNotice(const KeyNotice& notice, Time now);
   /// A handshake that the peer began is done: adds a pending session. Nothing happens when the
   /// session id is in use already.
   void onAccepted(const SessionSecrets& secrets, Time now);
@@ -211,7 +217,12 @@ class Peer final {
   bool needsHandshake(Time now) const { return needsSession(now) || rekeyAt() <= now; }
   bool mayComeUp() const { return !up_ && session() && session_->anyUsable(); }
   bool ownSessionStays(const Session& candidate, Time now) const;
+  /// The secrets of a handshake with the pre-shared key, if there is one.
+  SessionSecrets mixed(const SessionSecrets& exported) const;
   SessionIndex::Handle makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now);
+  void restart(const std::string& why, Time now);
+  void onUnopened(const Session& session, const Route& from, Time now);
+  void refuse();
   void stepRace(Time now);
   void stepKeyUpdate(Session& session, Time now);
   void openSubflows(Time now);
@@ -231,6 +242,11 @@ class Peer final {
   /// The notice that onRestartNotice() accepts. Stays after the end of its session, because a
   /// notice then ends the pause between two rounds of handshakes, which may be long.
   std::optional<RestartNotice> awaited_;
+  /// The notice that onKeyNotice() accepts: of the session that this side began last.
+  std::optional<KeyNotice> refusable_;
+  /// The key notice to send next, and where; at most one waits.
+  std::optional<std::pair<KeyNotice, Route>> keyNotice_;
+  std::string refusal_;  ///< PeerStatus::refusal
   PendingSessions pendingSessions_;
   ConnectionRace race_;
   RekeyTimer rekeyTimer_;

@@ -76,6 +76,13 @@ bool PeerSet::onRestartNotice(const Route& from, const RestartNotice& notice, Ti
   return meant != nullptr;
 }
 
+bool PeerSet::onKeyNotice(const KeyNotice& notice, Time now) {
+  Peer* meant = sessions_.find(notice.session).peer;
+  if (!meant || !meant->onKeyNotice(notice, now)) return false;
+  wake(*meant);
+  return true;
+}
+
 void PeerSet::onAccepted(const SessionSecrets& secrets, Time now) {
   auto isMeant = [&](const Entry& entry) { return entry.peer->options().pin == secrets.peer; };
   auto found = std::find_if(peers_.begin(), peers_.end(), isMeant);

@@ -62,6 +62,8 @@ class PeerSet {
   bool onHandshakeDatagram(const Route& from, ByteView bytes, Time now);
   /// A restart notice. True when it ended the session of one of the peers.
   bool onRestartNotice(const Route& from, const RestartNotice& notice, Time now);
+  /// A key notice. True when it ended the session of one of the peers.
+  bool onKeyNotice(const KeyNotice& notice, Time now);
   /// A handshake that a peer began is done. A peer that is no longer configured gets no session.
   void onAccepted(const SessionSecrets& secrets, Time now);
   /// The kernel refused a datagram. Calls visit(Peer&) with the peer of its session, or with each

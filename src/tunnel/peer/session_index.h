@@ -66,53 +66,83 @@ class PendingSessions {
   /// Maximum number of sessions from which the peer may still choose, and how long it may take.
   static constexpr size_t kMaxCandidates = 4;
   static constexpr Duration kForget = kHandshakeTimeout;
+  /// The initiator gets a key notice when its datagrams have not opened for this time. Chosen: an
+  /// initiator sends its second PATH_CHALLENGE about 1 s after the first one. A datagram that
+  /// somebody forged comes among the initiator's own, which open.
+  static constexpr Duration kKeysDifferAfter = 500ms;
+  /// Maximum number of key notices about a session. Chosen: one for each route of most initiators.
+  static constexpr unsigned kMostKeyNotices = 8;
 
-  /// Adds a session; when there are already kMaxCandidates, the oldest is dropped.
-  void add(SessionIndex::Handle session) {
-    if (sessions_.size() >= kMaxCandidates) sessions_.erase(sessions_.begin());
-    sessions_.push_back(std::move(session));
+  struct Candidate {
+    SessionIndex::Handle session;
+    KeyNotice notice;
+    Time unopenedSince = kNever;  ///< when the first datagram came that did not open
+    unsigned keyNotices = 0;      ///< that the initiator gets, until now
+  };
+
+  /// Adds a session, with the notice that its keys differ; when there are already kMaxCandidates,
+  /// the oldest is dropped.
+  void add(SessionIndex::Handle session, const KeyNotice& notice) {
+    if (candidates_.size() >= kMaxCandidates) candidates_.erase(candidates_.begin());
+    candidates_.push_back({std::move(session), notice});
   }
   /// Takes the oldest session that the peer has chosen and that `mayTake(const Session&)` accepts,
   /// and drops the others. Empty: there is none.
   template <typename F>
   SessionIndex::Handle takeChosen(F&& mayTake) {
-    auto chosen = std::find_if(sessions_.begin(), sessions_.end(), [&](const auto& s) {
-      return s->confirmed() && !s->over() && mayTake(*s);
+    auto chosen = std::ranges::find_if(candidates_, [&](const Candidate& c) {
+      return c.session->confirmed() && !c.session->over() && mayTake(*c.session);
     });
-    if (chosen == sessions_.end()) return {};
-    SessionIndex::Handle taken = std::move(*chosen);
-    sessions_.clear();
+    if (chosen == candidates_.end()) return {};
+    SessionIndex::Handle taken = std::move(chosen->session);
+    candidates_.clear();
     return taken;
   }
   /// Takes the session of this handshake, if the peer has sent nothing in it; it can then no longer
   /// be chosen. Empty: there is none. A session that the peer uses stays: the peer's question may
   /// even have come in that session.
   SessionIndex::Handle take(uint32_t handshake) {
-    auto isMeant = [&](const auto& s) { return s->id() == handshake && !s->confirmed(); };
-    auto meant = std::ranges::find_if(sessions_, isMeant);
-    if (meant == sessions_.end()) return {};
-    SessionIndex::Handle taken = std::move(*meant);
-    sessions_.erase(meant);
+    auto meant = std::ranges::find_if(candidates_, [&](const Candidate& c) {
+      return c.session->id() == handshake && !c.session->confirmed();
+    });
+    if (meant == candidates_.end()) return {};
+    SessionIndex::Handle taken = std::move(meant->session);
+    candidates_.erase(meant);
     return taken;
   }
-  void onTimer(Time now) {
-    std::erase_if(sessions_, [&](const auto& s) { return s->isDone() || now > forgetAt(*s); });
+  /// A datagram of a session did not open. Returns the session with the key notice that its
+  /// initiator is to get; nullptr: none, because the session is not pending, something has opened
+  /// in it, or what came may have been forged.
+  const Candidate* onUnopened(const Session& session, Time now) {
+    auto meant = std::ranges::find_if(
+        candidates_, [&](const Candidate& c) { return c.session.get() == &session; });
+    if (meant == candidates_.end() || session.confirmed()) return nullptr;
+    meant->unopenedSince = std::min(meant->unopenedSince, now);
+    if (now - meant->unopenedSince < kKeysDifferAfter || meant->keyNotices == kMostKeyNotices)
+      return nullptr;
+    ++meant->keyNotices;
+    return &*meant;
   }
-  void clear() { sessions_.clear(); }
+  void onTimer(Time now) {
+    std::erase_if(candidates_, [&](const Candidate& c) {
+      return c.session->isDone() || now > forgetAt(*c.session);
+    });
+  }
+  void clear() { candidates_.clear(); }
   template <typename F>
   void forEach(F&& visit) const {
-    for (const auto& s : sessions_) visit(*s);
+    for (const Candidate& c : candidates_) visit(*c.session);
   }
   /// When onTimer() has a session to drop. The sessions have their own timers.
   Time nextDeadline() const {
     Time next = kNever;
-    for (const auto& s : sessions_) next = std::min(next, forgetAt(*s));
+    for (const Candidate& c : candidates_) next = std::min(next, forgetAt(*c.session));
     return next;
   }
 
  private:
   static Time forgetAt(const Session& s) { return s.lastHeard() + kForget; }
-  std::vector<SessionIndex::Handle> sessions_;  ///< oldest first
+  std::vector<Candidate> candidates_;  ///< oldest first
 };
 
 }  // namespace braid

@@ -165,8 +165,7 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
   if (inbound_.hasForgedAck() && !over_) {
     events_.tell(Event::Kind::kForgedAck,
                  "acknowledged what was never sent, its session is closed");
-    close({CloseFrame::kForgedAck});
-    over_ = true;
+    end({CloseFrame::kForgedAck});
   }
   refresh(now);
   if (!good) return Drop::kBadFrame;
@@ -176,6 +175,11 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
 void Session::close(const CloseFrame& close) {
   close_ = close;
   closesLeft_ = paths_.subflows().size();
+}
+
+void Session::end(const CloseFrame& last) {
+  close(last);
+  over_ = true;
 }
 
 bool Session::onSendError(const Route& route, Time now) {

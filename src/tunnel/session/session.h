@@ -148,6 +148,8 @@ class Session final {
   bool pollDatagram(Datagram& out, Time now);
   /// Sends CLOSE on every usable subflow, and nothing more.
   void close() { close({CloseFrame::kStops}); }
+  /// As close(), and the session is over.
+  void end() { end({CloseFrame::kStops}); }
   Time nextDeadline(Time now) const;
   /// After a poll that returned nothing: until nextDeadline(), only an on... call can change what
   /// is sent.
@@ -166,6 +168,7 @@ class Session final {
 
  private:
   void close(const CloseFrame& close);
+  void end(const CloseFrame& close);
   void refresh(Time now);
   void clearQueues(Time now);
 

@@ -117,7 +117,27 @@ bool Cookies::check(const Endpoint& from, const HandshakeCookie& cookie) const {
 }
 
 namespace {
-constexpr uint8_t kCallType = 0x23;
+
+constexpr uint8_t kRestartType = 0x23;
+constexpr uint8_t kKeyType = 0x24;
+
+void writeNotice(uint8_t type, const RestartNotice& notice, Packet& out) {
+  Writer w(ByteSpan(out.append(kRestartNoticeSize), kRestartNoticeSize));
+  w.u8(type);
+  w.u32(notice.session);
+  w.bytes(notice.token);
+}
+
+// Reads all but the type.
+template <typename Notice>
+std::optional<Notice> readNotice(ByteView datagram) {
+  if (datagram.size() != kRestartNoticeSize) return std::nullopt;
+  Notice notice;
+  notice.session = load32(&datagram[1]);
+  std::ranges::copy(datagram.last(notice.token.size()), notice.token.begin());
+  return notice;
+}
+
 }  // namespace
 
 bool operator==(const RestartNotice& a, const RestartNotice& b) {
@@ -125,8 +145,8 @@ bool operator==(const RestartNotice& a, const RestartNotice& b) {
          CRYPTO_memcmp(a.token.data(), b.token.data(), a.token.size()) == 0;
 }
 
-// The token is derived from the responder's secret, because the responder sends the restart notice.
-// The token reveals nothing about that secret.
+// The tokens are derived from the responder's secret, because the responder sends the notices. They
+// reveal nothing about that secret.
 RestartNotice restartNoticeOf(const SessionSecrets& secrets) {
   RestartNotice notice{secrets.sessionId, {}};
   hkdfExpandLabel(secrets.responderSecret, "braid return", notice.token);
@@ -134,43 +154,73 @@ RestartNotice restartNoticeOf(const SessionSecrets& secrets) {
 }
 
 void writeRestartNotice(const RestartNotice& notice, Packet& out) {
-  Writer w(ByteSpan(out.append(kRestartNoticeSize), kRestartNoticeSize));
-  w.u8(kCallType);
-  w.u32(notice.session);
-  w.bytes(notice.token);
+  writeNotice(kRestartType, notice, out);
 }
 
 std::optional<RestartNotice> readRestartNotice(ByteView datagram) {
-  if (!isRestartNotice(datagram) || datagram.size() != kRestartNoticeSize) return std::nullopt;
-  RestartNotice notice{load32(&datagram[1]), {}};
-  std::ranges::copy(datagram.last(notice.token.size()), notice.token.begin());
+  return isRestartNotice(datagram) ? readNotice<RestartNotice>(datagram) : std::nullopt;
+}
+
+KeyNotice keyNoticeOf(const SessionSecrets& exported) {
+  KeyNotice notice;
+  notice.session = exported.sessionId;
+  hkdfExpandLabel(exported.responderSecret, "braid psk", notice.token);
   return notice;
 }
 
+void writeKeyNotice(const KeyNotice& notice, Packet& out) {
+  writeNotice(kKeyType, notice, out);
+}
+
+std::optional<KeyNotice> readKeyNotice(ByteView datagram) {
+  return isKeyNotice(datagram) ? readNotice<KeyNotice>(datagram) : std::nullopt;
+}
+
 namespace {
+
+using Bytes32 = std::array<uint8_t, 32>;
 constexpr std::string_view kPrefix = "sha256:";
 constexpr size_t kBase64Size = 44;  // of 32 bytes: 43 characters and one '='
+using Base64Text = std::array<unsigned char, kBase64Size + 1>;
+
+Base64Text base64Of(const Bytes32& bytes) {
+  Base64Text text;
+  EVP_EncodeBlock(text.data(), bytes.data(), bytes.size());
+  return text;
+}
+
+std::optional<Bytes32> fromBase64(std::string_view base64) {
+  std::array<unsigned char, kBase64Size / 4 * 3> decoded;
+  if (base64.size() != kBase64Size ||
+      EVP_DecodeBlock(decoded.data(), reinterpret_cast<const unsigned char*>(base64.data()),
+                      kBase64Size) != static_cast<int>(decoded.size()))
+    return std::nullopt;
+  Bytes32 bytes;
+  std::copy_n(decoded.begin(), bytes.size(), bytes.begin());
+  OPENSSL_cleanse(decoded.data(), decoded.size());
+  // OpenSSL accepts blanks, misplaced '=' and spare bits.
+  Base64Text again = base64Of(bytes);
+  bool isExact = std::equal(base64.begin(), base64.end(), again.begin(), std::equal_to<int>());
+  OPENSSL_cleanse(again.data(), again.size());
+  return isExact ? std::optional(bytes) : std::nullopt;
+}
+
 }  // namespace
 
 std::string formatPin(const Pin& pin) {
-  std::array<unsigned char, kBase64Size + 1> text;
-  EVP_EncodeBlock(text.data(), pin.data(), pin.size());
-  return std::string(kPrefix) + reinterpret_cast<const char*>(text.data());
+  return std::string(kPrefix) + reinterpret_cast<const char*>(base64Of(pin).data());
 }
 
 std::optional<Pin> parsePin(std::string_view text) {
-  if (!text.starts_with(kPrefix) || text.size() != kPrefix.size() + kBase64Size)
-    return std::nullopt;
-  std::string_view base64 = text.substr(kPrefix.size());
-  std::array<unsigned char, kBase64Size / 4 * 3> bytes;
-  if (EVP_DecodeBlock(bytes.data(), reinterpret_cast<const unsigned char*>(base64.data()),
-                      kBase64Size) != static_cast<int>(bytes.size()))
-    return std::nullopt;
-  Pin pin;
-  std::copy_n(bytes.begin(), pin.size(), pin.begin());
-  // OpenSSL accepts blanks, misplaced '=' and spare bits.
-  if (formatPin(pin) != text) return std::nullopt;
-  return pin;
+  return text.starts_with(kPrefix) ? fromBase64(text.substr(kPrefix.size())) : std::nullopt;
+}
+
+std::optional<PresharedKey> parsePresharedKey(std::string_view base64) {
+  std::optional<Bytes32> bytes = fromBase64(base64);
+  if (!bytes) return std::nullopt;
+  PresharedKey key(*bytes);
+  OPENSSL_cleanse(bytes->data(), bytes->size());
+  return key;
 }
 
 }  // namespace braid

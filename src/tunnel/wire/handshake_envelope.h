@@ -149,9 +149,27 @@ void writeRestartNotice(const RestartNotice& notice, Packet& out);
 /// Returns nullopt when the type or the size is another one.
 std::optional<RestartNotice> readRestartNotice(ByteView datagram);
 
+/// A responder's notice that nothing which the initiator sends in a new session opens: their
+/// pre-shared keys differ. Its token follows from the secrets as they were exported, without a
+/// pre-shared key, so that both sides have it. The datagram is as long as a restart notice.
+struct KeyNotice : RestartNotice {};
+
+/// `exported`: the handshake's secrets before a pre-shared key is mixed in.
+KeyNotice keyNoticeOf(const SessionSecrets& exported);
+/// True when the first byte is that of a key notice; the rest is not checked.
+constexpr bool isKeyNotice(ByteView b) {
+  return !b.empty() && b[0] == 0x24;
+}
+/// Appends the datagram of the key notice to an empty packet.
+void writeKeyNotice(const KeyNotice& notice, Packet& out);
+/// Returns nullopt when the type or the size is another one.
+std::optional<KeyNotice> readKeyNotice(ByteView datagram);
+
 /// "sha256:" and the base64 (RFC 4648 section 4) of the 32 bytes.
 std::string formatPin(const Pin& pin);
 /// Accepts only the text that formatPin() gives for a pin; nullopt for all other text.
 std::optional<Pin> parsePin(std::string_view text);
+/// The base64 (RFC 4648 section 4) of the 32 bytes; nullopt for all other text.
+std::optional<PresharedKey> parsePresharedKey(std::string_view base64);
 
 }  // namespace braid

@@ -83,6 +83,13 @@ void hkdfExtract(ByteView salt, ByteView keyMaterial, TrafficSecret& out) {
     throw std::runtime_error("OpenSSL does not give HMAC-SHA256");
 }
 
+SessionSecrets mixedWith(const PresharedKey& key, const SessionSecrets& exported) {
+  SessionSecrets mixed = exported;
+  hkdfExtract(key.bytes, exported.initiatorSecret, mixed.initiatorSecret);
+  hkdfExtract(key.bytes, exported.responderSecret, mixed.responderSecret);
+  return mixed;
+}
+
 KeySchedule::KeySchedule(const SessionSecrets& secrets, Role role, const KeyLimits& limits,
                          Time now)
     : kind_(secrets.aead), limits_(bounded(limits, secrets.aead)), epochStart_(now) {

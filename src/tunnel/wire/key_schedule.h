@@ -19,6 +19,9 @@ using TrafficSecret = std::array<uint8_t, 32>;
 void hkdfExpandLabel(ByteView secret, std::string_view label, ByteSpan out);
 /// HKDF-Extract of RFC 5869 section 2.2 with SHA-256. Throws std::runtime_error when OpenSSL fails.
 void hkdfExtract(ByteView salt, ByteView keyMaterial, TrafficSecret& out);
+/// The secrets of a handshake between gateways that share a pre-shared key (docs/protocol.md
+/// section 2). Throws as hkdfExtract().
+SessionSecrets mixedWith(const PresharedKey& key, const SessionSecrets& exported);
 
 /// When keys are changed, and when they must not be used any more.
 struct KeyLimits {

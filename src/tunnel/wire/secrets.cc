@@ -10,6 +10,10 @@
 
 namespace braid {
 
+PresharedKey::~PresharedKey() {
+  OPENSSL_cleanse(bytes.data(), bytes.size());
+}
+
 void SessionSecrets::erase() {
   OPENSSL_cleanse(initiatorSecret.data(), initiatorSecret.size());
   OPENSSL_cleanse(responderSecret.data(), responderSecret.size());

@@ -13,6 +13,19 @@ namespace braid {
 /// SHA-256 of a certificate's SubjectPublicKeyInfo (RFC 7469 section 2.4). It identifies a peer.
 using Pin = std::array<uint8_t, 32>;
 
+/// A secret that two gateways share besides their keys (`peers[].psk`). It is erased with the
+/// object.
+struct PresharedKey {
+  std::array<uint8_t, 32> bytes{};
+
+  PresharedKey() = default;
+  explicit PresharedKey(const std::array<uint8_t, 32>& of) : bytes(of) {}
+  PresharedKey(const PresharedKey&) = default;
+  PresharedKey& operator=(const PresharedKey&) = default;
+  ~PresharedKey();
+  bool operator==(const PresharedKey&) const = default;
+};
+
 /// AEADs that seal datagrams. Both sides use that of the handshake's cipher suite.
 enum class AeadKind : uint8_t { kAes128Gcm, kAes256Gcm, kChaCha20Poly1305 };
 

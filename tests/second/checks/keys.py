@@ -81,9 +81,9 @@ def epoch_theirs(place, _):
 
 # ---- generations
 
-def fresh(place, identity=None):
+def fresh(place, identity=None, psk=None):
     """(Generation, name) of a fresh handshake."""
-    return place.handshake(identity).run().keys()
+    return place.handshake(identity).run().keys(psk)
 
 
 def answer(session, name):
@@ -95,9 +95,9 @@ def answer(session, name):
     return frame.ready
 
 
-def made_ready(place, session):
+def made_ready(place, session, psk=None):
     """Makes the next generation ready, at both sides; returns its name."""
-    keys, name = fresh(place)
+    keys, name = fresh(place, psk=psk)
     expect(answer(session, name) == 1, "the keys are not ready")
     session.generations[session.generation + 1] = session.generations[session.generation].next(keys)
     return name

@@ -5,7 +5,7 @@ import re
 
 from .. import coding, crypto, joining
 from .. import frames as f
-from ..envelope import COOKIE_REQUEST, INITIATOR, RESPONDER, Envelope, notice
+from ..envelope import COOKIE_REQUEST, INITIATOR, KEY_NOTICE, RESPONDER, Envelope, notice
 from . import check, expect
 
 DOCUMENT = pathlib.Path(__file__).parents[3] / "docs" / "protocol.md"
@@ -128,4 +128,14 @@ def v11(_):
             "v6": f.counted(f.OBSERVED_ADDRESS, f.end("2001:db8::7", 443))}
 
 
-MAKERS = {name.upper(): globals()[name] for name in (f"v{number}" for number in range(1, 12))}
+def v12(v):
+    exported = values("V2")["exporter"]
+    keys = crypto.Generation.of(crypto.AES128, exported, v["psk"])
+    out = {"notice": notice(crypto.session_id(exported), keys.notice_token, KEY_NOTICE)}
+    for side, secret in zip("ir", keys.secrets):
+        out |= {f"{side}_secret": secret, f"{side}_key16": crypto.expand_label(secret, "braid key", 16),
+                f"{side}_iv": crypto.expand_label(secret, "braid iv", 12)}
+    return out
+
+
+MAKERS = {name.upper(): globals()[name] for name in (f"v{number}" for number in range(1, 13))}

@@ -810,6 +810,21 @@ TEST_F(GatewayTest, AHubThatWasKilledCallsItsPeersBack) {
   EXPECT_THAT(edge_.host.device()->takeWritten(), ElementsAre(question));
 }
 
+// Real handshakes; tests/sim/psk_test.cc has what follows from them.
+TEST_F(GatewayTest, APresharedKeyIsNeededAtBothSides) {
+  edge_.config.peers.at(0).options.psk = PresharedKey({1});
+  hub_.config.peers.at(0).options.psk = PresharedKey({1});
+  start();
+  EXPECT_EQ(edge_.gateway->summary(), "1 of 1 peers up");
+  edge_.gateway.reset();
+  edge_.config.peers.at(0).options.psk.reset();
+  edge_.setUp();
+  run(5s);
+  EXPECT_EQ(edge_.gateway->summary(), "0 of 1 peers up");
+  for (Site* site : {&edge_, &hub_})
+    EXPECT_THAT(site->gateway->tunnelStatus().peers.at(0).refusal, HasSubstr("pre-shared key"));
+}
+
 TEST_F(GatewayTest, WhereNothingCanBeKeptTheGatewayRunsAllTheSame) {
   std::ofstream(hub_.folder.file("file"));
   hub_.config.state = hub_.folder.file("file/hub.state");

@@ -95,7 +95,7 @@ braid_peer() {
 	braid_peers=$((braid_peers + 1))
 	[ "$braid_peers" -gt 1 ] || echo "peers:"
 	braid_name "$1" '  - '
-	braid_options "$1" '    ' pin keepalive group
+	braid_options "$1" '    ' pin keepalive psk group
 	braid_list "$1" '    ' endpoint endpoints
 	braid_list "$1" '    ' prefix prefixes
 }

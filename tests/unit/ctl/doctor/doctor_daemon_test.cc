@@ -49,6 +49,20 @@ std::vector<std::string> findings(const Config& config, Judge judge) {
   return out;
 }
 
+TEST(DoctorDaemon, APeerThatIsRefusedIsNamedWithTheReason) {
+  nlohmann::json peer{{"name", "hub"}, {"up", false}, {"refusal", ""}};
+  nlohmann::json history;
+  auto judged = [&] {
+    return findings({}, [&](const Patient& patient, DoctorReport& report) {
+      judgePeers(patient, {{"peers", nlohmann::json::array({peer})}}, history, report);
+    });
+  };
+  for (const std::string& text : judged()) EXPECT_EQ(text.find("pre-shared"), std::string::npos);
+  peer["refusal"] = "pre-shared key differs or is set on one side only";
+  EXPECT_THAT(judged(), ElementsAre(AllOf(HasSubstr("hub is not up: pre-shared key differs"),
+                                          HasSubstr("the same key into the files of 'psk'"))));
+}
+
 TEST(DoctorDaemon, StreamsThatAreNotTakenOverAreNamedWhileAPeerIsUp) {
   Config config;
   nlohmann::json streams{{"on", true}, {"intercepting", false}, {"ended_forbidden", 2u}};

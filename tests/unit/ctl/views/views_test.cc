@@ -237,6 +237,20 @@ TEST(Views, StatusNamesCaptivePortals) {
       << text;
 }
 
+TEST(Views, StatusSaysWhyAPeerIsRefused) {
+  TunnelStatus tunnel;
+  tunnel.peers.resize(2);
+  tunnel.peers[0].name = "hub";
+  tunnel.peers[1].name = "other";
+  EXPECT_EQ(statusText(statusJson({}, tunnel)).find("hub: "), std::string::npos);
+  tunnel.peers[0].refusal = "pre-shared key differs or is set on one side only";
+  const std::string text = statusText(statusJson({}, tunnel));
+  EXPECT_NE(text.find("\nhub: pre-shared key differs or is set on one side only\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("other: "), std::string::npos);
+}
+
 TEST(Views, StatusHasNoLineOverAHundredColumns) {
   GatewayStatus gateway;
   gateway.version = "0.1.0+1234.gabcdef012", gateway.device = std::string(15, 'd');

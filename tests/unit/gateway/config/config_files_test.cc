@@ -92,6 +92,27 @@ TEST_F(ConfigFiles, IdentityIsNotReadWhenNotAskedFor) {
   EXPECT_THAT(errorsOf(load()), ElementsAre());
 }
 
+TEST_F(ConfigFiles, APresharedKeyIsReadFromItsFile) {
+  const fs::path file = folder_ / "hub.psk";
+  write(with(edgeText(), "    endpoints:", "    psk: hub.psk\n    endpoints:"));
+  EXPECT_THAT(errorsOf(load()), ElementsAre(AllOf(HasSubstr("peers[0].psk: " + file.string()),
+                                                  HasSubstr("cannot be opened"))));
+  std::ofstream(file) << "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
+  fs::permissions(file, fs::perms::owner_read | fs::perms::group_read);
+  EXPECT_THAT(errorsOf(load()), ElementsAre(HasSubstr("; run: chmod 600 " + file.string())));
+  fs::permissions(file, fs::perms::owner_read);
+  ConfigResult result = load();
+  ASSERT_THAT(errorsOf(result), ElementsAre());
+  const PeerConfig& peer = std::get<Config>(result).peers.at(0);
+  EXPECT_EQ(peer.psk, file.string());
+  ASSERT_TRUE(peer.options.psk);
+  EXPECT_EQ(peer.options.psk->bytes[31], 31);
+  options_.checkIdentity = false;
+  EXPECT_FALSE(std::get<Config>(load()).peers.at(0).options.psk) << "not asked for";
+  write(with(edgeText(), "    endpoints:", "    psk: ''\n    endpoints:"));
+  EXPECT_THAT(errorsOf(load()), ElementsAre(HasSubstr("peers[0].psk: is no file name")));
+}
+
 TEST_F(ConfigFiles, OwnPinIsNoPeer) {
   write(with(edgeText(), kPinA, formatPin(readPin(folder_ / "edge.crt"))));
   EXPECT_THAT(

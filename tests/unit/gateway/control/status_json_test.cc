@@ -50,7 +50,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
   p.orderMemory = 19, p.decodeMemory = 20;
   p.subflows.resize(2), p.flowCount = 3;
   p.keyAge = 500ms, p.keyGeneration = 17, p.failedRenewals = 18;
-  p.group = "hubs", p.inUse = false;
+  p.group = "hubs", p.inUse = false, p.refusal = "keys";
   p.streamCount = 21, p.streamsHeldBytes = 22, p.streamsOpened = 23, p.streamsAccepted = 24,
   p.streamsDone = 25;
   p.streamSentBytes = 26, p.streamReceivedBytes = 27, p.streamsReset = 28, p.streamsRefused = 29;
@@ -67,7 +67,7 @@ TEST(StatusJson, PeerCarriesEveryFigure) {
     "order_memory_bytes":19,"decode_memory_bytes":20,"stream_count":21,"streams_held_bytes":22,"streams_opened":23,
     "streams_accepted":24,"streams_done":25,"streams_sent_bytes":26,"streams_received_bytes":27,"streams_reset":28,
     "streams_refused":29,"streams_unreachable":30,"streams_timed_out":31,"streams_limited":32,"streams_session_lost":33,
-     "streams_forbidden":34,"streams_rejected":35,"sent_bytes":36,"received_bytes":37,"group":"hubs","in_use":false,
+     "streams_forbidden":34,"streams_rejected":35,"sent_bytes":36,"received_bytes":37,"group":"hubs","in_use":false,"refusal":"keys",
      "retransmit_delay_ms":38.5,"undelivered":39})"));
 }
 

@@ -130,6 +130,33 @@ TEST_F(IdentityTest, refusesAKeyThatOthersMayRead) {
   }
 }
 
+TEST_F(IdentityTest, aPresharedKeyIsPrivateAndWellFormed) {
+  const std::string path = folder.file("van.psk");
+  const std::string text = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+  auto error = [&](const std::string& content, mode_t mode) -> std::string {
+    std::ofstream(path) << content;
+    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    try {
+      PresharedKey key = loadPresharedKey(path);
+      for (uint8_t i = 0; i < 32; ++i) EXPECT_EQ(key.bytes[i], i);
+    } catch (const IdentityError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error(text, 0644), AllOf(HasSubstr("the pre-shared key can be used by others"),
+                                       HasSubstr("chmod 600 " + path)));
+  for (const std::string& good : {text, text + "\n", text + "\r\n"})
+    EXPECT_EQ(error(good, 0600), "") << good;
+  for (const std::string& bad : {std::string(), std::string("\n"), text.substr(4), text + text})
+    EXPECT_THAT(error(bad, 0600),
+                AllOf(HasSubstr("is not the base64 of 32 bytes"), HasSubstr("> " + path)))
+        << bad;
+  std::filesystem::remove(path);
+  EXPECT_THROW(loadPresharedKey(path), IdentityError);
+  EXPECT_THROW(loadPresharedKey(folder.file(".")), IdentityError);
+}
+
 // Some file systems keep no access control lists.
 bool setAcl(const std::string& path, uint32_t user, uint16_t group) {
   struct Entry {

@@ -248,6 +248,25 @@ TEST(ProtocolVectors, CallToReturn) {
   EXPECT_EQ(readRestartNotice(packet.view()), call);
 }
 
+TEST(ProtocolVectors, PresharedKey) {
+  Vector v("V12");
+  const SessionSecrets exported = sessionOfVectors(AeadKind::kAes128Gcm);
+  const SessionSecrets mixed = mixedWith(PresharedKey(arrayOf<32>(v["psk"])), exported);
+  EXPECT_EQ(mixed.sessionId, exported.sessionId);
+  for (const auto& [side, secret] : {std::pair{std::string("i_"), mixed.initiatorSecret},
+                                     {std::string("r_"), mixed.responderSecret}}) {
+    Bytes bytes(secret.begin(), secret.end());
+    EXPECT_EQ(bytes, v[side + "secret"]);
+    EXPECT_EQ(expand(bytes, "braid key", 16), v[side + "key16"]);
+    EXPECT_EQ(expand(bytes, "braid iv", 12), v[side + "iv"]);
+  }
+  PacketPool pool(2048, 1);
+  Packet packet = pool.allocate();
+  writeKeyNotice(keyNoticeOf(exported), packet);
+  EXPECT_EQ(Bytes(packet.view().begin(), packet.view().end()), v["notice"]);
+  EXPECT_EQ(readKeyNotice(packet.view()), keyNoticeOf(exported));
+}
+
 /// A STREAM frame of these parts.
 Bytes streamFrame(uint8_t type, uint64_t offset, StreamId stream, const StreamOpening* opening,
                   const Bytes& data) {
