@@ -38,6 +38,11 @@ void Node::jumpClock(Duration ahead) {
   touch();
 }
 
+void Node::goOn(unsigned copy) {
+  tunnel_->forgetKeys("this machine was suspended", knownKey(random_.next() + copy), clock());
+  touch();
+}
+
 TunnelStatus Node::status() const {
   constexpr size_t kAllFlows = 1 << 20;
   return tunnel_ ? tunnel_->status(clock(), kAllFlows) : TunnelStatus{};

@@ -133,6 +133,8 @@ class Node final : public Station {
   Time clock() const;
   /// Moves the gateway's clock forward by another `ahead` (as suspend and resume do).
   void jumpClock(Duration ahead);
+  /// The machine goes on as this one of its copies (Tunnel::forgetKeys()).
+  void goOn(unsigned copy = 1);
 
   TunnelOptions options;           ///< read at start()
   size_t poolLimit = 16384;        ///< read at start()

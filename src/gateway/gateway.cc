@@ -165,6 +165,7 @@ void Gateway::start() {
 
 bool Gateway::runOnce() {
   Time now = host_.clock().now();
+  if (std::optional<std::string> why = host_.takeBreak()) leaveSessions(*why, now);
   onTimers(now);
   bool more = proxy_ && proxy_->turn(now);
   takeFromProxy(now);
@@ -183,6 +184,14 @@ Time Gateway::nextDeadline() const {
                    shrinkAt_, monitor_.deadline(), resolver_.deadline(), meters_.deadline(),
                    initiators_.deadline(), joins_.deadline(), history_.deadline(),
                    portals_.deadline(), proxy_ ? proxy_->deadline() : kNever});
+}
+
+// Where this process goes on twice, both copies would seal different packets under the same nonces.
+// The copies must share neither keys nor random numbers from now on.
+void Gateway::leaveSessions(const std::string& why, Time now) {
+  spdlog::warn("{}: all sessions end, and new ones begin", why);
+  renewOpensslRandomness();
+  tunnel_.forgetKeys(why, host_.randomKey(), now);
 }
 
 void Gateway::onTimers(Time now) {

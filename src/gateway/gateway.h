@@ -124,6 +124,7 @@ class Gateway {
   std::string apply(Config next);
   /// TunnelSteering::turn(), whose event is announced.
   void followTunnel(Time now);
+  void leaveSessions(const std::string& why, Time now);
   void removeStale();
   void openProxy();
   void takeFromProxy(Time now);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -116,6 +117,10 @@ class Host {
   virtual ~Host() = default;
 
   virtual const Clock& clock() const = 0;
+  /// Why this process may be a copy of one that goes on elsewhere, or goes on from an earlier state
+  /// of its own, as far as that was seen since the last call: "this machine was suspended for 5 s".
+  /// nullopt: nothing was seen.
+  virtual std::optional<std::string> takeBreak() = 0;
   /// A new secret random key at each call. Throws SystemError.
   virtual RandomKey randomKey() = 0;
   /// Throws SystemError.

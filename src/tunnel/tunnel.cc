@@ -1,6 +1,7 @@
 #include "tunnel/tunnel.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "tunnel/tunnel_parts.h"
@@ -42,6 +43,18 @@ void Tunnel::setPeers(std::vector<PeerOptions> peers, Time now) {
   parts_->forwarder_.onPeersChanged();
   parts_->handshakeServer_.setPeers(pins);
   parts_->handshakes_.setAcceptedPins(std::move(pins));
+}
+
+void Tunnel::forgetKeys(const std::string& why, const RandomKey& key, Time now) {
+  now = parts_->forward(now);
+  parts_->random_.restart(key);
+  parts_->handshakeServer_.forgetAll();
+  parts_->peers_.forEach([&](Peer& peer) {
+    parts_->peers_.wake(peer);
+    if (std::optional<KnownInitiator> known = peer.forgetKeys("is left: " + why, now))
+      parts_->restartNotices_.add(std::move(*known), now);
+    parts_->settle(peer);
+  });
 }
 
 void Tunnel::sendRestartNotices(std::vector<KnownInitiator> initiators, Time now) {

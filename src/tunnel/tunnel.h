@@ -80,6 +80,11 @@ class Tunnel final {
   /// restarted: `initiators` is what knownInitiators() returned then. Call it after setPeers(): a
   /// peer that is no longer configured, or has endpoints now, gets none.
   void sendRestartNotices(std::vector<KnownInitiator> initiators, Time now);
+  /// Another copy of this gateway may go on with the same keys and random numbers, or this one may
+  /// go on from an earlier state. Ends all sessions and handshakes without another datagram under
+  /// their keys, and begins new ones; initiators get a restart notice. `why` is a part of a log
+  /// line. All random numbers come from `key` from now on.
+  void forgetKeys(const std::string& why, const RandomKey& key, Time now);
   /// Sets the networks on this side, this host's own addresses included. No peer may send from
   /// them, however wide its prefixes are, and no packet for them is sent to a peer. A peer's longer
   /// prefix inside such a network still belongs to that peer.

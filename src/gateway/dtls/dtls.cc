@@ -1,5 +1,6 @@
 #include "gateway/dtls/dtls.h"
 
+#include <openssl/rand.h>
 #include <sys/auxv.h>
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
@@ -98,6 +99,12 @@ SslContextHandle makeContext(const Identity& identity, const DtlsOptions& option
 }
 
 }  // namespace
+
+// The generators of the threads notice that their common source has a new seed.
+void renewOpensslRandomness() {
+  if (RAND_poll() != 1)
+    throw std::runtime_error("OpenSSL takes no randomness: " + takeOpensslError());
+}
 
 bool processorHasAes() {
 #if defined(__x86_64__) || defined(__i386__)

@@ -211,6 +211,9 @@ class FakeHost final : public Host {
                   const std::string& location = {});
 
   const Clock& clock() const override { return clock_; }
+  /// Simulates that the machine was suspended, or resumed from a snapshot.
+  void breakOff(std::string why) { broken_ = std::move(why); }
+  std::optional<std::string> takeBreak() override { return std::exchange(broken_, std::nullopt); }
   RandomKey randomKey() override { return knownKey(seed_); }
   std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
@@ -229,6 +232,7 @@ class FakeHost final : public Host {
  private:
   const FakeClock& clock_;
   uint64_t seed_;
+  std::optional<std::string> broken_;
   FakeHostNetwork network_;
   FakeTunDevice* device_ = nullptr;
   FakeStreamHost* streams_ = nullptr;

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "host/host.h"
 #include "host/linux/host_slot.h"
 #include "host/linux/loop.h"
 #include "host/linux/netlink_config.h"
 #include "host/linux/netlink_monitor.h"
+#include "host/linux/resume_watch.h"
 
 namespace braid {
 
@@ -14,9 +16,10 @@ namespace braid {
 class LinuxHost : public Host {
  public:
   /// `loop` must outlive the host. Throws SystemError.
-  explicit LinuxHost(Loop& loop) : loop_(loop) {}
+  explicit LinuxHost(Loop& loop) : loop_(loop), resumed_(loop) {}
 
   const Clock& clock() const override { return clock_; }
+  std::optional<std::string> takeBreak() override { return resumed_.take(); }
   RandomKey randomKey() override;
   std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
@@ -35,6 +38,7 @@ class LinuxHost : public Host {
  private:
   Loop& loop_;
   MonotonicClock clock_;
+  ResumeWatch resumed_;
   NetlinkConfig network_;
   std::optional<HostSlot> slot_;
   std::optional<NetlinkMonitor> monitor_;

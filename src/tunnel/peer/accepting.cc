@@ -162,6 +162,14 @@ HandshakeServer::Table::iterator HandshakeServer::forget(Table::iterator at) {
   return handshakeServer_.erase(at);
 }
 
+void HandshakeServer::forgetAll() {
+  handshakeServer_.clear();
+  done_ = 0;
+  next_ = kNever;
+  replies_.clear();
+  outcomes_.clear();
+}
+
 void HandshakeServer::step(Time now) {
   next_ = kNever;
   for (auto it = handshakeServer_.begin(); it != handshakeServer_.end();) it = settle(it, now);

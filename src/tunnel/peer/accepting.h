@@ -108,6 +108,8 @@ class HandshakeServer {
   void welcome(const Address& address, const Pin& peer) { limiter_.welcome(address, peer); }
   /// The configured peers: forgets the known hosts of all others.
   void setPeers(const std::vector<Pin>& pins) { limiter_.keepKeys(pins); }
+  /// Forgets all handshakes, and what it would send or report of them.
+  void forgetAll();
   /// Handshakes that are remembered, finished ones included.
   size_t size() const { return handshakeServer_.size(); }
 

@@ -168,6 +168,13 @@ void Peer::refuse() {
                refusal_ + "; give both gateways the same 'psk', or none");
 }
 
+std::optional<KnownInitiator> Peer::forgetKeys(const std::string& why, Time now) {
+  std::optional<KnownInitiator> known = knownInitiator(now);
+  replaceSession({}, now);
+  restart(why, now);
+  return known;
+}
+
 // ---- responder
 
 // The sender has finished a handshake, so it has the peer's private key; and yet nothing opens.

@@ -28,8 +28,8 @@
 //
 // States of the session (`session_`):
 //
-//     none          before the first one; after kIdleTimeout, abandon(), a restart notice or a
-//                   key notice; and after `over`
+//     none          before the first one; after kIdleTimeout, abandon(), forgetKeys(), a restart
+//                   notice or a key notice; and after `over`
 //     unconfirmed   after a won race, from any state: nothing has been decrypted yet, so the peer
 //                   may not have the keys. session() returns nullptr
 //     in use        session() returns it. It may be unusable for a time
@@ -186,6 +186,11 @@ class Peer final {
   /// race becomes the session here. setUplinks(), onHandshakeDatagram() and
   /// onRestartNotice() call it themselves.
   void connect(Time now);
+  /// Ends all sessions and handshakes with this peer. From now on nothing is sealed with their
+  /// keys, not even a CLOSE. `why` is for the log, such as "has restarted". A side with routes
+  /// begins a handshake in connect(). Returns what the restart notice needs by which the peer
+  /// learns of it; nullopt: it needs none (knownInitiator()).
+  std::optional<KnownInitiator> forgetKeys(const std::string& why, Time now);
   /// The gateway stops: every session sends CLOSE, and no handshake begins. Only polls may follow.
   void close();
   /// The next datagram to send: of a handshake, of the session, or of a pending one. False when

@@ -3,7 +3,8 @@
 // Restart notices. A gateway that has restarted has lost the keys of its sessions, but its peers
 // still use these. They would notice that only when their packets stay without an answer. So the
 // gateway keeps a list of the peers that connected to it (KnownInitiator) in a file, and after a
-// restart it sends each of them a notice.
+// restart it sends each of them a notice. A running gateway that has forgotten the keys of a
+// session on purpose (Peer::forgetKeys()) sends its peer one, too.
 //
 //     before   Tunnel::knownInitiators() --> the driver keeps them in a file
 //     after    the file --> Tunnel::sendRestartNotices() --> RestartNotices --> a notice to each
@@ -39,6 +40,8 @@ class RestartNotices {
 
   /// Begins to notify these peers, and forgets all others.
   void begin(std::vector<KnownInitiator> initiators, Time now);
+  /// Begins to notify one more peer.
+  void add(KnownInitiator initiator, Time now);
   /// The peer has connected: it gets no more notices.
   void end(const Pin& pin);
   /// The next notice that is due. False when none is due, or there is no buffer: that notice is
@@ -60,11 +63,16 @@ inline void RestartNotices::begin(std::vector<KnownInitiator> initiators, Time n
   calls_.clear();
   for (KnownInitiator& initiator : initiators) {
     if (initiator.routes.empty()) continue;
-    if (initiator.routes.size() > KnownInitiator::kMostRoutes)
-      initiator.routes.resize(KnownInitiator::kMostRoutes);
-    calls_.emplace(now, Call{std::move(initiator)});
+    add(std::move(initiator), now);
     now += kSpacing;
   }
+}
+
+inline void RestartNotices::add(KnownInitiator initiator, Time now) {
+  if (initiator.routes.empty()) return;
+  if (initiator.routes.size() > KnownInitiator::kMostRoutes)
+    initiator.routes.resize(KnownInitiator::kMostRoutes);
+  calls_.emplace(now, Call{std::move(initiator)});
 }
 
 inline void RestartNotices::end(const Pin& pin) {

@@ -30,6 +30,10 @@ void SecretRandom::Free::operator()(evp_cipher_ctx_st* context) const {
 }
 
 SecretRandom::SecretRandom(const RandomKey& key) : context_(EVP_CIPHER_CTX_new()) {
+  restart(key);
+}
+
+void SecretRandom::restart(const RandomKey& key) {
   constexpr std::array<uint8_t, 16> kCounterAndNonce{};  // zeros: each key has one stream
   EVP_CIPHER* cipher = EVP_CIPHER_fetch(nullptr, "ChaCha20", nullptr);
   bool ok = cipher && context_ &&
@@ -37,6 +41,7 @@ SecretRandom::SecretRandom(const RandomKey& key) : context_(EVP_CIPHER_CTX_new()
                                 nullptr) == 1;
   EVP_CIPHER_free(cipher);
   if (!ok) throw std::runtime_error("OpenSSL does not give the cipher ChaCha20");
+  used_ = stream_.size();
 }
 
 SecretRandom::~SecretRandom() {

@@ -64,6 +64,9 @@ class SecretRandom {
  public:
   /// Throws std::runtime_error when OpenSSL does not have the cipher.
   explicit SecretRandom(const RandomKey& key);
+  /// Continues as one that was made with this key: earlier numbers say nothing about later ones.
+  /// Throws as the constructor.
+  void restart(const RandomKey& key);
   ~SecretRandom();
   SecretRandom(const SecretRandom&) = delete;
   SecretRandom& operator=(const SecretRandom&) = delete;

@@ -810,6 +810,25 @@ TEST_F(GatewayTest, AHubThatWasKilledCallsItsPeersBack) {
   EXPECT_THAT(edge_.host.device()->takeWritten(), ElementsAre(question));
 }
 
+TEST_F(GatewayTest, WhoMayBeACopyLeavesItsSessionsAndBeginsAnew) {
+  start();
+  for (Site* site : {&edge_, &hub_}) {
+    run(10s);
+    ASSERT_GE(edge_.gateway->tunnelStatus().peers.at(0).age, 5s);
+    site->host.breakOff("this machine was suspended for 5 s");
+    run(1s);
+    for (Site* each : {&edge_, &hub_}) {
+      EXPECT_EQ(each->gateway->summary(), "1 of 1 peers up");
+      EXPECT_LE(each->gateway->tunnelStatus().peers.at(0).age, 1s);
+    }
+    hub_.host.device()->takeWritten();
+    sim::Bytes question = toHub();
+    edge_.host.device()->put(question);
+    run(100ms);
+    EXPECT_THAT(hub_.host.device()->takeWritten(), ElementsAre(question));
+  }
+}
+
 // Real handshakes; tests/sim/psk_test.cc has what follows from them.
 TEST_F(GatewayTest, APresharedKeyIsNeededAtBothSides) {
   edge_.config.peers.at(0).options.psk = PresharedKey({1});
