@@ -297,7 +297,7 @@ std::string fewUplinksText(const nlohmann::json& gateway) {
   return table.empty() ? "" : "\n" + table.toString(kColumns);
 }
 
-// "hub: pre-shared key differs or is set on one side only", for each peer whose session is refused.
+// "hub: pre-shared key differs or is set on one side only", for each refused peer.
 std::string refusalsText(const nlohmann::json& answer) {
   std::string text;
   for (const auto& peer : listOf(answer, "peers")) {
