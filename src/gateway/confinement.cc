@@ -61,6 +61,9 @@ AllowedFiles filesOf(const Config& config) {
   AllowedFiles out{{std::begin(kRead), std::end(kRead)}, {}, {}};
   addFolders(config.path, out.read);
   addFolders("/etc/resolv.conf", out.read);
+  for (const PeerConfig& peer : config.peers) {
+    if (!peer.psk.empty()) addFolders(peer.psk, out.read);
+  }
   for (const char* folder : {Forwarding::kFolder, Forwarding::kServiceFolder})
     for (const char* written : kWritten) out.write.push_back(std::string(folder) + written);
   for (const fs::path& folder : writtenFolders(config)) out.make.push_back(folder.string());
@@ -103,6 +106,9 @@ void addFiles(const fs::path& folder, const std::string& begin, std::vector<Need
 // What the user must be able to read and write, of what is not given to it.
 std::vector<NeededAccess> neededBy(const Config& config, const std::set<fs::path>& written) {
   std::vector<NeededAccess> out{{config.path, R_OK}};
+  for (const PeerConfig& peer : config.peers) {
+    if (!peer.psk.empty()) out.push_back({peer.psk, R_OK});
+  }
   for (const fs::path& folder : written) {
     if (!isToBeGiven(folder)) out.push_back({folder.string(), R_OK | W_OK | X_OK});
   }
