@@ -138,6 +138,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   steering_.followMtu(now);
   steering_.apply(config_);
   listeners_.open(config_.listen);
+  tunnel_.setListening(!config_.listen.empty());
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
@@ -400,6 +401,7 @@ std::string Gateway::apply(Config next) {
       spdlog::error("{}", problem);
   }
   setLogLevel(config_.logLevel);
+  tunnel_.setListening(!config_.listen.empty());
   tunnel_.setTunables(tunnelOptions());
   updatePeers();
   meters_.keep(config_.uplinks, host_.clock().now());
