@@ -20,11 +20,23 @@
 
 namespace braid {
 
+/// What a JoinService asks its gateway and its host for.
+struct JoinEnvironment {
+  /// Puts the text of one fragment into effect, or its absence, and nothing else that was edited.
+  /// Returns what is wrong with it.
+  std::function<std::string(const std::string& file, const std::optional<std::string>& text)> apply;
+  std::function<std::string()> unapplied;  ///< unappliedEdits()
+  std::function<int64_t()> wall;           ///< seconds since 1970
+  /// networksOfHost(); may throw SystemError.
+  std::function<std::vector<Prefix>()> reached;
+};
+
 /// Lets invited gateways join: creates invitations, checks the gateways that show one, writes the
-/// new peer's fragment and has the configuration read again.
+/// new peer's fragment and puts it into effect. What an operator has edited and not applied yet
+/// stays so, and is named in the log and in the answer.
 ///
 /// 1. handshake -> onRequest(): checks proof and invitation at once; a valid request waits.
-/// 2. turn(): chooses addresses, writes the fragment, has the configuration read again.
+/// 2. turn(): chooses addresses, writes the fragment and puts it into effect.
 /// 3. handshake -> onRequest(): the repeated request gets the answer.
 /// 4. onPeers(): the new peer has come up; the invitation is used.
 ///
@@ -49,14 +61,8 @@ class JoinService final : public JoinHandler {
   /// Interval at which unsettled invitations are checked.
   static constexpr Duration kTick = 10s;
 
-  using Wall = std::function<int64_t()>;
-  using Reached = std::function<std::vector<Prefix>()>;
-
-  /// `config` is the gateway's present configuration. `reload` reads the configuration again and
-  /// returns what is wrong with it. `wall` returns seconds since 1970. `reached` returns
-  /// networksOfHost() and may throw SystemError. All must outlive this.
-  JoinService(const Config& config, const Pin& own, LogLimiter& log,
-              std::function<std::string()> reload, Wall wall, Reached reached);
+  /// `config` is the gateway's present configuration. `config` and `log` must outlive this.
+  JoinService(const Config& config, const Pin& own, LogLimiter& log, JoinEnvironment environment);
 
   /// Reads the invitations from the file. Call once the configuration is in effect.
   void begin(Time now);
@@ -65,7 +71,7 @@ class JoinService final : public JoinHandler {
   std::variant<Invitation, std::string> invite(const InviteRequest& request,
                                                std::vector<HostPort> addresses);
 
-  bool isOpen() const override { return book_ && book_->isOpen(wall_()); }
+  bool isOpen() const override { return book_ && book_->isOpen(environment_.wall()); }
   std::optional<JoinMessage> onRequest(const Pin& pin, const JoinBinding& binding, ByteView request,
                                        Time now) override;
   /// Processes the waiting requests. Must not be called from within the tunnel.
@@ -97,9 +103,7 @@ class JoinService final : public JoinHandler {
   const Config& config_;
   Pin own_;
   LogLimiter& log_;
-  std::function<std::string()> reload_;
-  Wall wall_;
-  Reached reached_;
+  JoinEnvironment environment_;
   std::optional<InvitationStore> book_;
   std::deque<Waiting> waiting_;
   std::deque<std::pair<JoinBinding, JoinMessage>> answers_;

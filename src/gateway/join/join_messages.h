@@ -39,7 +39,7 @@ enum class JoinCode : uint8_t {
 
 struct JoinAnswer {
   JoinCode code = JoinCode::kRefused;
-  std::string text;  ///< for people; with kNetworks and kRefused
+  std::string text;  ///< for people; with kNetworks and kRefused, or a note with kJoined
   /// With kJoined: the name that the concentrator has for the edge, the concentrator's addresses in
   /// the tunnel, the edge's addresses, and the networks that are reached through the concentrator.
   std::string name;
