@@ -127,6 +127,7 @@ std::variant<Invitation, std::string> JoinService::invite(const InviteRequest& r
   }
   if (std::string problem = next.save(); !problem.empty()) return problem;
   *book_ = std::move(next);
+  std::erase_if(rations_, [&](const auto& entry) { return !book_->find(entry.first); });
   unsettled_.erase(request.name);
   spdlog::info("'{}' is invited until {}", request.name, formatUtc(out.expires));
   return out;
@@ -142,18 +143,25 @@ std::optional<JoinMessage> JoinService::onRequest(const Pin& pin, const JoinBind
   if (std::ranges::any_of(waiting_, [&](const Waiting& w) { return w.binding == binding; }))
     return std::nullopt;
   std::optional<JoinRequest> read = readRequest(request);
-  if (!book_ || !read || !proofs_.take(kProofs, now)) return std::nullopt;
+  if (!book_ || !read) return std::nullopt;
+  const KeptInvitation* kept = book_->find(read->id);
+  if (kept && !rations_[read->id].proofs.take(kProofs, now)) return std::nullopt;
   JoinAnswer answer = check(pin, binding, *read);
   if (answer.code == JoinCode::kJoined) {
-    if (waiting_.size() < kMostWaiting && changes_.take(kChanges, now))
+    if (waiting_.size() < kMostWaiting && mayChange(*kept, now))
       waiting_.push_back({pin, binding, std::move(*read)});
     return std::nullopt;
   }
   if (answer.code == JoinCode::kUnknown)
     log_.warn(LogKind::kHandshake, now,
               "who has the pin " + formatPin(pin) + " wants to join with a wrong secret");
-  keepAnswer(binding, answer);
-  return answers_.back().second;
+  return writeAnswer(answer);
+}
+
+bool JoinService::mayChange(const KeptInvitation& invitation, Time now) {
+  TokenBucket& own = rations_[invitation.id()].changes;
+  return own.availableAt(kOwnChanges, 1) <= now &&
+         (!invitation.joined || changes_.take(kChanges, now)) && own.take(kOwnChanges, now);
 }
 
 void JoinService::keepAnswer(const JoinBinding& binding, const JoinAnswer& answer) {

@@ -14,6 +14,7 @@
 #include "gateway/config/config.h"
 #include "gateway/control/requests.h"
 #include "gateway/dtls/join.h"
+#include "gateway/join/invitation.h"
 #include "gateway/join/join_messages.h"
 #include "gateway/log/log.h"
 #include "gateway/state/invitations.h"
@@ -40,6 +41,10 @@ struct JoinEnvironment {
 /// 3. handshake -> onRequest(): the repeated request gets the answer.
 /// 4. onPeers(): the new peer has come up; the invitation is used.
 ///
+/// A holder of the pin alone has nothing to use up here: a request that names no invitation costs
+/// no signature and is not remembered. What a holder of an invitation may cause is rationed by
+/// invitation.
+///
 /// Before step 4, a gateway that shows the secret replaces the one that showed it before. If none
 /// has come up kGrace after the last one, the fragment is removed again, so that an interrupted
 /// join leaves nothing behind. The invitation file records the join before the fragment is written.
@@ -49,10 +54,12 @@ class JoinService final : public JoinHandler {
  public:
   /// Most requests that wait for turn(), and most answers that are kept for repeated requests.
   static constexpr size_t kMostWaiting = 16, kMostAnswers = 64;
-  /// Rate limit of requests whose proof is checked. An honest gateway sends one request per
-  /// handshake, and the handshake repeats it.
-  static constexpr RateLimit kProofs{64, 20ms};
-  /// Rate limit of requests that change the configuration.
+  /// Rate limit of requests whose proof is checked, for each invitation. An honest gateway sends
+  /// one request per handshake, and the handshake repeats it.
+  static constexpr RateLimit kProofs{16, 100ms};
+  /// Rate limit of requests that change the configuration, for each invitation.
+  static constexpr RateLimit kOwnChanges{4, 8s};
+  /// Rate limit of such requests for all invitations together, the first of each not counted.
   static constexpr RateLimit kChanges{8, 2s};
   /// A gateway that has joined and not come up loses its place after this time, and the invitation
   /// is open again. Measured on the monotonic clock, from the start of the daemon at the earliest,
@@ -87,6 +94,10 @@ class JoinService final : public JoinHandler {
     JoinBinding binding{};
     JoinRequest request;
   };
+  struct Rations {
+    TokenBucket proofs, changes;
+  };
+  bool mayChange(const KeptInvitation& invitation, Time now);
   JoinAnswer check(const Pin& pin, const JoinBinding& binding, const JoinRequest& request);
   JoinAnswer join(const Waiting& waiting, Time now);
   JoinAnswer takeIn(KeptInvitation& invitation, const Pin& pin,
@@ -107,7 +118,8 @@ class JoinService final : public JoinHandler {
   std::optional<InvitationStore> book_;
   std::deque<Waiting> waiting_;
   std::deque<std::pair<JoinBinding, JoinMessage>> answers_;
-  TokenBucket proofs_, changes_;
+  TokenBucket changes_;
+  std::map<InvitationId, Rations> rations_;  ///< of invitations in the book
   Time tick_ = kNever;
   std::map<std::string, Time> unsettled_;  ///< by name, since when
   bool unsaved_ = false;                   ///< the invitations in memory are newer than the file

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "gateway/join/join_messages.h"
 #include "host/system.h"
@@ -100,31 +101,80 @@ TEST_F(JoinKeeperTest, DecidesBetweenTwoTurnsAndAnswersTheRepeatedRequest) {
               HasSubstr("10.99.0.2/32"));
 }
 
-TEST_F(JoinKeeperTest, LooksAtABoundedNumberOfProofsASecond) {
+TEST_F(JoinKeeperTest, LooksAtABoundedNumberOfProofsOfAnInvitationASecond) {
   Invitation invitation = invite("van");
-  for (uint16_t i = 0; i < 64; ++i)
+  for (uint16_t i = 0; i < 16; ++i)
     EXPECT_EQ(codeOf(ask(invitation, i, false)), JoinCode::kUnknown) << i;
-  EXPECT_EQ(ask(invitation, 64, false), std::nullopt);
-  EXPECT_EQ(ask(invitation, 65), std::nullopt);
+  EXPECT_EQ(ask(invitation, 16, false), std::nullopt);
+  EXPECT_EQ(ask(invitation, 17), std::nullopt);
   keeper.turn(now);
   EXPECT_EQ(changes, 0) << "nor at a good one";
   now += 1s;
-  EXPECT_EQ(ask(invitation, 65), std::nullopt);
+  EXPECT_EQ(ask(invitation, 17), std::nullopt);
   keeper.turn(now);
-  EXPECT_EQ(codeOf(ask(invitation, 65)), JoinCode::kJoined);
+  EXPECT_EQ(codeOf(ask(invitation, 17)), JoinCode::kJoined);
 }
 
 TEST_F(JoinKeeperTest, ChangesTheConfigurationAtABoundedRate) {
   Invitation invitation = invite("van");
-  for (uint16_t i = 0; i < 20; ++i) {
-    ask(invitation, i);
-    keeper.turn(now);
-  }
-  EXPECT_EQ(changes, 8);
-  now += 2s;
-  ask(invitation, 19);
+  auto try10 = [&](uint16_t first) {
+    for (uint16_t i = 0; i < 10; ++i) {
+      ask(invitation, static_cast<uint16_t>(first + i));
+      keeper.turn(now);
+    }
+  };
+  try10(0);
+  EXPECT_EQ(changes, 4);
+  now += 8s;
+  try10(100);
+  EXPECT_EQ(changes, 5);
+}
+
+// The handshakes of strangers are rationed by their networks (HandshakeLimiter), so that these are
+// as many as all networks together, or as a known host, may begin. Each asks once.
+TEST_F(JoinKeeperTest, StrangersWithoutAnInvitationKeepNobodyOut) {
+  Invitation invitation = invite("van"), unknown = invitation;
+  uint16_t handshake = 0;
+  auto flood = [&](Duration time) {
+    for (Time end = now + time; now < end; now += 1ms) {
+      unknown.secret = InvitationSecret::draw();
+      EXPECT_EQ(codeOf(ask(unknown, ++handshake)), JoinCode::kUnknown);
+      keeper.turn(now);
+    }
+  };
+  flood(5s);
+  const Time begun = now;
+  ASSERT_EQ(ask(invitation, 60000), std::nullopt);
+  flood(100ms);  // until the request is repeated
+  EXPECT_EQ(codeOf(ask(invitation, 60000)), JoinCode::kJoined);
+  EXPECT_LE(now - begun, 101ms);
+  EXPECT_EQ(changes, 1);
+}
+
+// Each holder alternates between two keys, so that each request changes the configuration.
+TEST_F(JoinKeeperTest, HoldersOfOtherInvitationsKeepNobodyOut) {
+  std::vector<Invitation> hostile;
+  for (int i = 0; i < 40; ++i) hostile.push_back(invite("hostile" + std::to_string(i)));
+  Invitation invitation = invite("van");
+  const Pin honest = pin;
+  uint16_t handshake = 0;
+  auto flood = [&](Duration time) {
+    for (Time end = now + time; now < end; now += 2ms) {
+      pin = Pin{static_cast<uint8_t>(3 + handshake / hostile.size() % 2)};
+      ask(hostile[handshake % hostile.size()], handshake);
+      ++handshake;
+      keeper.turn(now);
+    }
+    pin = honest;
+  };
+  flood(21s);
+  const int before = changes;
+  EXPECT_LE(before, 40 + 8 + 10) << "one of each, and the ration of all together";
+  ASSERT_EQ(ask(invitation, 60000), std::nullopt);
   keeper.turn(now);
-  EXPECT_EQ(changes, 9);
+  EXPECT_EQ(changes, before + 1);
+  flood(1s);  // until the request is repeated, if not before
+  EXPECT_EQ(codeOf(ask(invitation, 60000)), JoinCode::kJoined);
 }
 
 TEST_F(JoinKeeperTest, AnInvitationEndsAtItsTime) {
