@@ -57,7 +57,7 @@ JoinMessage writeAnswer(const JoinAnswer& answer);
 /// which the first is neither dot nor dash. The name becomes part of file names and of the other
 /// side's configuration.
 bool isJoinName(std::string_view name);
-/// nullopt: malformed. In texts, control characters are replaced by '?'.
+/// nullopt: malformed. Texts are printable().
 std::optional<JoinRequest> readRequest(ByteView bytes);
 std::optional<JoinAnswer> readAnswer(ByteView bytes);
 
