@@ -116,11 +116,12 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       listeners_(pump_.sockets(), socketIds_),
       initiators_(tunnel_, listeners_, log_),
       joins_(
-          config_, identity_.pin, log_, [this] { return reload(); },
-          [] { return std::time(nullptr); },
-          [this] {
-            return networksOfHost(monitor_.table(), host_.network(), pump_.device().name());
-          }),
+          config_, identity_.pin, log_,
+          {[this](const std::string& file, const auto& text) { return applyFragment(file, text); },
+           [this] { return unappliedEdits(config_, loading_); }, [] { return std::time(nullptr); },
+           [this] {
+             return networksOfHost(monitor_.table(), host_.network(), pump_.device().name());
+           }}),
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), host_.network(), socketIds_, numbers_),
       history_(
@@ -139,6 +140,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   steering_.followMtu(now);
   steering_.apply(config_);
   listeners_.open(config_.listen);
+  tunnel_.setListening(!config_.listen.empty());
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
@@ -374,6 +376,13 @@ std::string Gateway::reload() {
   return problems;
 }
 
+std::string Gateway::applyFragment(const std::string& file,
+                                   const std::optional<std::string>& text) {
+  ConfigResult result = withFragment(config_, file, text, loading_);
+  if (auto* errors = std::get_if<ConfigErrors>(&result)) return errors->front().toString();
+  return apply(std::get<Config>(std::move(result)));
+}
+
 std::string Gateway::apply(Config next) {
   bool newTrace = next.trace != config_.trace;
   UniqueFd traceFile;
@@ -401,6 +410,7 @@ std::string Gateway::apply(Config next) {
       spdlog::error("{}", problem);
   }
   setLogLevel(config_.logLevel);
+  tunnel_.setListening(!config_.listen.empty());
   tunnel_.setTunables(tunnelOptions());
   updatePeers();
   meters_.keep(config_.uplinks, host_.clock().now());
@@ -425,11 +435,17 @@ InviteResult Gateway::invite(const InviteRequest& request) {
   } else {
     out.line = formatInvitation(std::get<Invitation>(made));
     if (request.addresses.empty()) out.note = std::move(own.note);
+    auto note = [&](const std::string& text) { out.note += (out.note.empty() ? "" : "; ") + text; };
     if (std::string left = leftOut(request.networks); !left.empty())
-      out.note +=
-          (out.note.empty() ? "" : "; ") + left +
+      note(
+          left +
           " of that gateway leaves in clear, past the tunnel; '--network 0.0.0.0/0 --network ::/0' "
-          "takes both";
+          "takes both");
+    if (std::string edits = unappliedEdits(config_, loading_); !edits.empty())
+      note(
+          "this gateway runs another configuration than its files hold, and a join does not apply "
+          "them: " +
+          edits);
   }
   return out;
 }

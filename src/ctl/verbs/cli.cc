@@ -57,7 +57,7 @@ class CommandLine {
       if (!out_.flush()) throw std::runtime_error("cannot write the result; is the disk full?");
       return status_;
     } catch (const std::exception& error) {
-      err_ << error.what() << '\n';
+      err_ << printableLines(error.what()) << '\n';
       return kExitFailure;
     }
   }

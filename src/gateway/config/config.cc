@@ -1,5 +1,6 @@
 #include "gateway/config/config.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
@@ -68,7 +69,7 @@ ConfigErrors oneError(const std::string& path, unsigned line, unsigned column, s
 }
 
 using FragmentSource =
-    std::function<ConfigFragments(const std::string& folder, ConfigDiagnostics& out)>;
+    std::function<std::vector<ConfigText>(const std::string& folder, ConfigDiagnostics& out)>;
 
 ConfigResult parseWith(std::string_view text, const std::string& path, const LoadOptions& options,
                        const FragmentSource& source, ConfigNode* kept = nullptr) {
@@ -89,7 +90,10 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
   readSection(places.root, &config, out);
   std::optional<Pin> ownPin =
       completeIdentity(childOf(places.root, "identity"), options, config, out);
-  ConfigFragments fragments = source(config.peersFolder, out);
+  config.texts = {std::string(text), source(config.peersFolder, out)};
+  ConfigFragments fragments;
+  for (const ConfigText& each : config.texts.fragments)
+    parseFragment(each.file, each.text, fragments, out);
   readPeers(childOf(places.root, "peers"), fragments, config, places, out);
   // A comparison of half-read sections would report consequences of mistakes that were reported
   // already.
@@ -119,11 +123,34 @@ ConfigResult loadConfig(const std::string& path, const LoadOptions& options, Con
 
 ConfigResult parseConfig(std::string_view text, const std::string& path, const LoadOptions& options,
                          std::span<const ConfigText> fragments) {
-  return parseWith(text, path, options, [&](const std::string&, ConfigDiagnostics& out) {
-    ConfigFragments parsed;
-    for (const ConfigText& each : fragments) parseFragment(each.file, each.text, parsed, out);
-    return parsed;
+  return parseWith(text, path, options, [&](const std::string&, ConfigDiagnostics&) {
+    return std::vector<ConfigText>(fragments.begin(), fragments.end());
   });
+}
+
+namespace {
+
+LoadOptions withoutIdentity(LoadOptions options) {
+  options.checkIdentity = false;
+  return options;
+}
+
+}  // namespace
+
+ConfigResult withFragment(const Config& before, const std::string& file,
+                          const std::optional<std::string>& text, const LoadOptions& options) {
+  std::vector<ConfigText> fragments = before.texts.fragments;
+  auto at = std::ranges::lower_bound(fragments, file, {}, &ConfigText::file);
+  if (at != fragments.end() && at->file == file) at = fragments.erase(at);
+  if (text) fragments.insert(at, {file, *text});
+  return parseConfig(before.texts.main, before.path, withoutIdentity(options), fragments);
+}
+
+std::string unappliedEdits(const Config& config, const LoadOptions& options) {
+  const ConfigResult disk = loadConfig(config.path, withoutIdentity(options));
+  if (const auto* errors = std::get_if<ConfigErrors>(&disk)) return errors->front().toString();
+  if (std::get<Config>(disk).texts == config.texts) return {};
+  return config.path + " or " + config.peersFolder + " was edited since it was read";
 }
 
 }  // namespace braid
