@@ -81,14 +81,6 @@ void makeStateFolders(const Config& config) {
     (void)makeOwnFolder(std::filesystem::path(config.state).parent_path());
 }
 
-// familyLeftOut() for networks given as texts.
-std::string leftOut(const std::vector<std::string>& networks) {
-  std::vector<Prefix> routes;
-  for (const std::string& text : networks)
-    if (auto network = Prefix::parse(text)) routes.push_back(*network);
-  return familyLeftOut(routes);
-}
-
 void logWarnings(const Config& config) {
   for (const ConfigError& warning : config.warnings) spdlog::warn("{}", warning.toString());
 }
@@ -435,17 +427,8 @@ InviteResult Gateway::invite(const InviteRequest& request) {
   } else {
     out.line = formatInvitation(std::get<Invitation>(made));
     if (request.addresses.empty()) out.note = std::move(own.note);
-    auto note = [&](const std::string& text) { out.note += (out.note.empty() ? "" : "; ") + text; };
-    if (std::string left = leftOut(request.networks); !left.empty())
-      note(
-          left +
-          " of that gateway leaves in clear, past the tunnel; '--network 0.0.0.0/0 --network ::/0' "
-          "takes both");
-    if (std::string edits = unappliedEdits(config_, loading_); !edits.empty())
-      note(
-          "this gateway runs another configuration than its files hold, and a join does not apply "
-          "them: " +
-          edits);
+    if (const std::string more = joins_.notesOn(request); !more.empty())
+      out.note += (out.note.empty() ? "" : "; ") + more;
   }
   return out;
 }

@@ -133,6 +133,24 @@ std::variant<Invitation, std::string> JoinService::invite(const InviteRequest& r
   return out;
 }
 
+std::string JoinService::notesOn(const InviteRequest& request) const {
+  std::vector<Prefix> routes;
+  for (const std::string& text : request.networks)
+    if (auto network = Prefix::parse(text)) routes.push_back(*network);
+  std::string out;
+  if (std::string left = familyLeftOut(routes); !left.empty())
+    out = left +
+          " of that gateway leaves in clear, past the tunnel; '--network 0.0.0.0/0 --network ::/0' "
+          "takes both";
+  if (std::string edits = environment_.unapplied(); !edits.empty())
+    out +=
+        (out.empty() ? "" : "; ") +
+        ("this gateway runs another configuration than its files hold, and a join does not apply "
+         "them: " +
+         edits);
+  return out;
+}
+
 // ---- gateways that show an invitation
 
 std::optional<JoinMessage> JoinService::onRequest(const Pin& pin, const JoinBinding& binding,

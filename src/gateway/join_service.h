@@ -78,6 +78,10 @@ class JoinService final : public JoinHandler {
   std::variant<Invitation, std::string> invite(const InviteRequest& request,
                                                std::vector<HostPort> addresses);
 
+  /// What is to be told with an invitation: the address family that it leaves in clear, and edits
+  /// of the configuration that a join does not apply. Empty: nothing.
+  std::string notesOn(const InviteRequest& request) const;
+
   bool isOpen() const override { return book_ && book_->isOpen(environment_.wall()); }
   std::optional<JoinMessage> onRequest(const Pin& pin, const JoinBinding& binding, ByteView request,
                                        Time now) override;
