@@ -1,6 +1,7 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "base/printable.h"
 #include "ctl/client/client.h"
 #include "ctl/doctor/doctor.h"
 #include "ctl/join/guard.h"
