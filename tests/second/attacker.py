@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from . import frames as f
 from .attacks import ATTACKS
 from .dtls import Client, Identity
-from .envelope import COOKIE_REQUEST, INITIATOR, Envelope
-from .handshake import Handshake, arrives
+from .envelope import COOKIE_REQUEST, Envelope
+from .handshake import Handshake
 from .session import Session
 
 HEADERS = 28  # bytes of IPv4 and UDP

@@ -3,7 +3,6 @@ after the id of its row. All is sealed before it is sent (attacker.py), so no at
 
 import itertools
 import os
-import struct
 
 from . import dtls, inner
 from . import frames as f
