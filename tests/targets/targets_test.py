@@ -23,9 +23,9 @@ from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
 from targets import (MISSING, Target, __main__, _page_tour, _simulate, _stand_in, _strangers, _syn_flood, aid,
-                     aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_attacks, guard_rights,
-                     house, operate_packages, option, order, order_shim, rate, recovery, router, see_packages, shield,
-                     shield_protocol, shim, shim_racks, speed, speed_load)
+                     aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_attacks,
+                     guard_rights, house, operate_packages, option, order, order_shim, rate, recovery, router,
+                     see_packages, shield, shield_protocol, shim, shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
