@@ -135,6 +135,25 @@ LoadOptions withoutIdentity(LoadOptions options) {
   return options;
 }
 
+// Without lines that are empty or only a comment: `setup` and `join` remove one from their file
+// once the daemon has started with it.
+std::string withoutComments(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin != line.npos && line[begin] != '#') out.append(line).append("\n");
+  }
+  return out;
+}
+
+ConfigTexts withoutComments(ConfigTexts texts) {
+  texts.main = withoutComments(std::string_view(texts.main));
+  for (ConfigText& each : texts.fragments) each.text = withoutComments(std::string_view(each.text));
+  return texts;
+}
+
 }  // namespace
 
 ConfigResult withFragment(const Config& before, const std::string& file,
@@ -149,7 +168,7 @@ ConfigResult withFragment(const Config& before, const std::string& file,
 std::string unappliedEdits(const Config& config, const LoadOptions& options) {
   const ConfigResult disk = loadConfig(config.path, withoutIdentity(options));
   if (const auto* errors = std::get_if<ConfigErrors>(&disk)) return errors->front().toString();
-  if (std::get<Config>(disk).texts == config.texts) return {};
+  if (withoutComments(std::get<Config>(disk).texts) == withoutComments(config.texts)) return {};
   return config.path + " or " + config.peersFolder + " was edited since it was read";
 }
 
