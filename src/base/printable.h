@@ -5,7 +5,7 @@
 
 namespace braid {
 
-/// The text with '?' in place of what a terminal would obey (C0, C1), of characters that break a
+/// The text with '?' instead of what a terminal would obey (C0, C1), of characters that break a
 /// line or change the order of what is shown, and of bytes that are not UTF-8. For texts from
 /// outside: of peers, networks, hosts, files.
 std::string printable(std::string_view text);

@@ -34,7 +34,8 @@ struct WebOptions {
 std::optional<WebOptions> readWebOptions(int argc, const char* const* argv, int& exitCode);
 
 /// Says what is unsafe: listening at an address other than loopback without both a token and TLS.
-/// Empty: it is safe. A Unix socket is: its file says who may connect.
+/// Empty: it is safe. A Unix socket is safe: its file's owner and mode decide
+/// which users may connect.
 std::string dangerOf(const WebOptions& options);
 
 /// Reads a file of at most 64 KiB that only its owner may read, or that is one of this process's

@@ -130,11 +130,6 @@ ConfigResult parseConfig(std::string_view text, const std::string& path, const L
 
 namespace {
 
-LoadOptions withoutIdentity(LoadOptions options) {
-  options.checkIdentity = false;
-  return options;
-}
-
 // Without lines that are empty or only a comment: `setup` and `join` remove one from their file
 // once the daemon has started with it.
 std::string withoutComments(std::string_view text) {
@@ -162,11 +157,11 @@ ConfigResult withFragment(const Config& before, const std::string& file,
   auto at = std::ranges::lower_bound(fragments, file, {}, &ConfigText::file);
   if (at != fragments.end() && at->file == file) at = fragments.erase(at);
   if (text) fragments.insert(at, {file, *text});
-  return parseConfig(before.texts.main, before.path, withoutIdentity(options), fragments);
+  return parseConfig(before.texts.main, before.path, options, fragments);
 }
 
 std::string unappliedEdits(const Config& config, const LoadOptions& options) {
-  const ConfigResult disk = loadConfig(config.path, withoutIdentity(options));
+  const ConfigResult disk = loadConfig(config.path, options);
   if (const auto* errors = std::get_if<ConfigErrors>(&disk)) return errors->front().toString();
   if (withoutComments(std::get<Config>(disk).texts) == withoutComments(config.texts)) return {};
   return config.path + " or " + config.peersFolder + " was edited since it was read";

@@ -264,13 +264,11 @@ ConfigResult parseConfig(std::string_view text, const std::string& path,
                          const LoadOptions& options = {},
                          std::span<const ConfigText> fragments = {});
 /// The configuration `before` with another text of one fragment, or without that fragment when
-/// there is no text. Reads no configuration file, so what was edited since does not count, and does
-/// not check the identity.
+/// `text` is nullopt. Reads no configuration file, so what was edited since does not count.
 ConfigResult withFragment(const Config& before, const std::string& file,
                           const std::optional<std::string>& text, const LoadOptions& options);
-/// What is to be told of a configuration's files that are not any more what it was read from: that
-/// they were edited, or the first of their mistakes; empty: they are the same. Does not check the
-/// identity.
+/// Compares the files of a configuration with what it was read from. Returns that they were edited,
+/// or the first of their mistakes; empty: they are the same, but for comments.
 std::string unappliedEdits(const Config& config, const LoadOptions& options);
 
 }  // namespace braid

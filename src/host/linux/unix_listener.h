@@ -21,7 +21,7 @@ struct UnixListenerOptions {
 /// process answers there, or when the file is not a socket.
 void removeStaleSocket(const std::string& path, const UnixListenerOptions& options);
 
-/// A Unix socket that listens, for the user of this process and for one group (mode 0660).
+/// A listening Unix socket that the user of this process and one group may use (mode 0660).
 class UnixListener {
  public:
   /// `group`: empty for the process's own. Throws std::runtime_error with a remedy.
