@@ -33,7 +33,7 @@ void hide(Bytes& bytes) {
   (void)VALGRIND_MAKE_MEM_UNDEFINED(bytes.data(), bytes.size());
 }
 
-/// The verdict itself is no secret: the guesser is told.
+/// The guesser is told the verdict, so valgrind may see branches on it.
 void expect(bool verdict, bool wanted, const char* what) {
   (void)VALGRIND_MAKE_MEM_DEFINED(&verdict, sizeof verdict);
   if (verdict == wanted) return;

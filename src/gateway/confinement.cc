@@ -136,8 +136,13 @@ std::string becomeServiceUser(const Config& config) {
   return {};
 }
 
-// What a sanitizer does at the end of the process, tracing its threads, would be refused.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// What a sanitizer does at the end of the process, tracing its threads, would be refused. GCC
+// defines macros for its sanitizers, clang has __has_feature().
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr const char* kBuild = "this build has a sanitizer, which needs more";
 #else
 constexpr const char* kBuild = "";

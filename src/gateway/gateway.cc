@@ -81,14 +81,6 @@ void makeStateFolders(const Config& config) {
     (void)makeOwnFolder(std::filesystem::path(config.state).parent_path());
 }
 
-// familyLeftOut() for networks given as texts.
-std::string leftOut(const std::vector<std::string>& networks) {
-  std::vector<Prefix> routes;
-  for (const std::string& text : networks)
-    if (auto network = Prefix::parse(text)) routes.push_back(*network);
-  return familyLeftOut(routes);
-}
-
 void logWarnings(const Config& config) {
   for (const ConfigError& warning : config.warnings) spdlog::warn("{}", warning.toString());
 }
@@ -116,11 +108,12 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
       listeners_(pump_.sockets(), socketIds_),
       initiators_(tunnel_, listeners_, log_),
       joins_(
-          config_, identity_.pin, log_, [this] { return reload(); },
-          [] { return std::time(nullptr); },
-          [this] {
-            return networksOfHost(monitor_.table(), host_.network(), pump_.device().name());
-          }),
+          config_, identity_.pin, log_,
+          {[this](const std::string& file, const auto& text) { return applyFragment(file, text); },
+           [this] { return unappliedEdits(config_, loading_); }, [] { return std::time(nullptr); },
+           [this] {
+             return networksOfHost(monitor_.table(), host_.network(), pump_.device().name());
+           }}),
       meters_(tunnel_, log_),
       uplinks_(pump_.sockets(), host_.network(), socketIds_, numbers_),
       history_(
@@ -139,6 +132,7 @@ Gateway::Gateway(Config config, LoadOptions loading, Host& host)
   steering_.followMtu(now);
   steering_.apply(config_);
   listeners_.open(config_.listen);
+  tunnel_.setListening(!config_.listen.empty());
   updatePeers();
   meters_.setUp(config_);
   meters_.keep(config_.uplinks, now);
@@ -383,6 +377,13 @@ std::string Gateway::reload() {
   return problems;
 }
 
+std::string Gateway::applyFragment(const std::string& file,
+                                   const std::optional<std::string>& text) {
+  ConfigResult result = withFragment(config_, file, text, loading_);
+  if (auto* errors = std::get_if<ConfigErrors>(&result)) return errors->front().toString();
+  return apply(std::get<Config>(std::move(result)));
+}
+
 std::string Gateway::apply(Config next) {
   bool newTrace = next.trace != config_.trace;
   UniqueFd traceFile;
@@ -410,6 +411,7 @@ std::string Gateway::apply(Config next) {
       spdlog::error("{}", problem);
   }
   setLogLevel(config_.logLevel);
+  tunnel_.setListening(!config_.listen.empty());
   tunnel_.setTunables(tunnelOptions());
   updatePeers();
   meters_.keep(config_.uplinks, host_.clock().now());
@@ -434,11 +436,8 @@ InviteResult Gateway::invite(const InviteRequest& request) {
   } else {
     out.line = formatInvitation(std::get<Invitation>(made));
     if (request.addresses.empty()) out.note = std::move(own.note);
-    if (std::string left = leftOut(request.networks); !left.empty())
-      out.note +=
-          (out.note.empty() ? "" : "; ") + left +
-          " of that gateway leaves in clear, past the tunnel; '--network 0.0.0.0/0 --network ::/0' "
-          "takes both";
+    if (const std::string more = joins_.notesOn(request); !more.empty())
+      out.note += (out.note.empty() ? "" : "; ") + more;
   }
   return out;
 }

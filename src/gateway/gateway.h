@@ -32,6 +32,7 @@
 // (failed()).
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -120,6 +121,9 @@ class Gateway {
   std::string summary() const;
 
  private:
+  /// Puts one fragment into effect, or takes it away (no text), and nothing else that was edited
+  /// since the configuration was read. Returns what is wrong; empty: nothing.
+  std::string applyFragment(const std::string& file, const std::optional<std::string>& text);
   /// As reload(), which has read and checked `next`. Each line ends with '\n'.
   std::string apply(Config next);
   /// TunnelSteering::turn(), whose event is announced.

@@ -15,6 +15,9 @@ namespace braid {
 namespace {
 
 constexpr const char* kCannotChange = "the concentrator could not change its configuration: ";
+constexpr const char* kUnapplied =
+    "the concentrator's configuration was edited and is not applied yet; run 'braidctl reload' "
+    "there";
 
 JoinAnswer refusal(JoinCode code, std::string text = {}) {
   JoinAnswer out;
@@ -30,13 +33,8 @@ std::string firstLine(const std::string& text) {
 }  // namespace
 
 JoinService::JoinService(const Config& config, const Pin& own, LogLimiter& log,
-                         std::function<std::string()> reload, Wall wall, Reached reached)
-    : config_(config),
-      own_(own),
-      log_(log),
-      reload_(std::move(reload)),
-      wall_(std::move(wall)),
-      reached_(std::move(reached)) {}
+                         JoinEnvironment environment)
+    : config_(config), own_(own), log_(log), environment_(std::move(environment)) {}
 
 void JoinService::begin(Time now) {
   if (config_.listen.empty() || config_.state.empty() || config_.peersFolder.empty()) return;
@@ -114,12 +112,12 @@ std::variant<Invitation, std::string> JoinService::invite(const InviteRequest& r
     return std::string("there are more than 8 addresses");
   out.pin = own_;
   out.secret = InvitationSecret::draw();
-  out.expires =
-      wall_() + std::chrono::duration_cast<std::chrono::seconds>(request.lifetime).count();
+  out.expires = environment_.wall() +
+                std::chrono::duration_cast<std::chrono::seconds>(request.lifetime).count();
   kept.key = publicKeyOf(out.secret);
   kept.expires = out.expires;
   InvitationStore next = *book_;
-  if (!next.add(std::move(kept), wall_()))
+  if (!next.add(std::move(kept), environment_.wall()))
     return "there are " + std::to_string(InvitationStore::kMost) +
            " open invitations already; wait until some are used";
   // The fragment is removed first: without its record, it would be taken for another gateway's.
@@ -129,8 +127,27 @@ std::variant<Invitation, std::string> JoinService::invite(const InviteRequest& r
   }
   if (std::string problem = next.save(); !problem.empty()) return problem;
   *book_ = std::move(next);
+  std::erase_if(rations_, [&](const auto& entry) { return !book_->find(entry.first); });
   unsettled_.erase(request.name);
   spdlog::info("'{}' is invited until {}", request.name, formatUtc(out.expires));
+  return out;
+}
+
+std::string JoinService::notesOn(const InviteRequest& request) const {
+  std::vector<Prefix> routes;
+  for (const std::string& text : request.networks)
+    if (auto network = Prefix::parse(text)) routes.push_back(*network);
+  std::string out;
+  if (std::string left = familyLeftOut(routes); !left.empty())
+    out = left +
+          " of that gateway leaves in clear, past the tunnel; '--network 0.0.0.0/0 --network ::/0' "
+          "takes both";
+  if (std::string edits = environment_.unapplied(); !edits.empty())
+    out +=
+        (out.empty() ? "" : "; ") +
+        ("this gateway runs another configuration than its files hold, and a join does not apply "
+         "them: " +
+         edits);
   return out;
 }
 
@@ -144,18 +161,25 @@ std::optional<JoinMessage> JoinService::onRequest(const Pin& pin, const JoinBind
   if (std::ranges::any_of(waiting_, [&](const Waiting& w) { return w.binding == binding; }))
     return std::nullopt;
   std::optional<JoinRequest> read = readRequest(request);
-  if (!book_ || !read || !proofs_.take(kProofs, now)) return std::nullopt;
+  if (!book_ || !read) return std::nullopt;
+  const KeptInvitation* kept = book_->find(read->id);
+  if (kept && !rations_[read->id].proofs.take(kProofs, now)) return std::nullopt;
   JoinAnswer answer = check(pin, binding, *read);
   if (answer.code == JoinCode::kJoined) {
-    if (waiting_.size() < kMostWaiting && changes_.take(kChanges, now))
+    if (waiting_.size() < kMostWaiting && mayChange(*kept, now))
       waiting_.push_back({pin, binding, std::move(*read)});
     return std::nullopt;
   }
   if (answer.code == JoinCode::kUnknown)
     log_.warn(LogKind::kHandshake, now,
               "who has the pin " + formatPin(pin) + " wants to join with a wrong secret");
-  keepAnswer(binding, answer);
-  return answers_.back().second;
+  return writeAnswer(answer);
+}
+
+bool JoinService::mayChange(const KeptInvitation& invitation, Time now) {
+  TokenBucket& own = rations_[invitation.id()].changes;
+  return own.availableAt(kOwnChanges, 1) <= now &&
+         (!invitation.joined || changes_.take(kChanges, now)) && own.take(kOwnChanges, now);
 }
 
 void JoinService::keepAnswer(const JoinBinding& binding, const JoinAnswer& answer) {
@@ -172,7 +196,7 @@ JoinAnswer JoinService::check(const Pin& pin, const JoinBinding& binding,
   if (!kept || !verifyJoin(kept->key, request.signature, {binding, pin, own_, wish}))
     return refusal(JoinCode::kUnknown);
   if (kept->used) return refusal(JoinCode::kUsed);
-  if (kept->expires <= wall_()) return refusal(JoinCode::kExpired);
+  if (kept->expires <= environment_.wall()) return refusal(JoinCode::kExpired);
   return refusal(JoinCode::kJoined);
 }
 
@@ -194,19 +218,24 @@ JoinAnswer JoinService::join(const Waiting& waiting, Time now) {
   if (answer.code != JoinCode::kJoined) return answer;
   KeptInvitation& invitation = *book_->find(waiting.request.id);
   const std::string& name = invitation.name;
+  const std::string file = fragmentPath(config_.peersFolder, name);
   for (const PeerConfig& peer : config_.peers) {
     if (peer.options.pin == waiting.pin && peer.options.name != name)
       return refusal(JoinCode::kRefused,
                      "this gateway has joined as '" + peer.options.name + "' before");
-    bool isOurs = peer.file == fragmentPath(config_.peersFolder, name) && invitation.joined;
+    bool isOurs = peer.file == file && invitation.joined;
     if (peer.options.name == name && !isOurs)
       return refusal(JoinCode::kRefused,
                      "the name '" + name + "' was given to another gateway; invite again");
   }
+  if (!invitation.joined && readFragmentText(file))
+    return refusal(JoinCode::kRefused, "the concentrator has a file of that name, " + file +
+                                           ", which was not applied: reload or remove it there");
   if (waiting.pin == own_) return refusal(JoinCode::kRefused, "a gateway cannot join itself");
   const std::vector<Prefix>& wanted = waiting.request.networks;
   try {
-    std::string problem = refuseNetworks(wanted, invitation.networks, reached_(), config_, name);
+    std::string problem =
+        refuseNetworks(wanted, invitation.networks, environment_.reached(), config_, name);
     if (!problem.empty()) return refusal(JoinCode::kNetworks, std::move(problem));
   } catch (const SystemError& e) {
     spdlog::error("{}", e.what());
@@ -235,7 +264,7 @@ JoinAnswer JoinService::takeIn(KeptInvitation& invitation, const Pin& pin,
                         pin,
                         {},
                         networks,
-                        "Joined at " + formatUtc(wall_()) +
+                        "Joined at " + formatUtc(environment_.wall()) +
                             ". To forget this gateway, remove the file and run 'braidctl reload'."};
   for (const InterfaceAddress& edge : answer.edge)
     fragment.prefixes.push_back({edge.address, edge.address.bits()});
@@ -243,6 +272,10 @@ JoinAnswer JoinService::takeIn(KeptInvitation& invitation, const Pin& pin,
   if (std::string problem = record(invitation, pin, fragment); !problem.empty())
     return refusal(JoinCode::kRefused, std::move(problem));
   spdlog::info("'{}' joins with the pin {}", invitation.name, formatPin(pin));
+  if (std::string edits = environment_.unapplied(); !edits.empty()) {
+    spdlog::warn("'{}' has joined, and nothing else was applied: {}", invitation.name, edits);
+    answer.text = kUnapplied;
+  }
   return answer;
 }
 
@@ -252,7 +285,7 @@ std::string JoinService::record(KeptInvitation& invitation, const Pin& pin,
                                 const PeerFragment& fragment) {
   const KeptInvitation before = invitation;
   invitation.joined = pin;
-  invitation.joinedAt = wall_();
+  invitation.joinedAt = environment_.wall();
   if (std::string problem = book_->save(); !problem.empty()) {
     spdlog::error("{}", problem);
     invitation = before;
@@ -267,15 +300,15 @@ std::string JoinService::record(KeptInvitation& invitation, const Pin& pin,
   return problem;
 }
 
-// Writes or removes the fragment, and has the configuration read again. When that fails, restores
-// the file's earlier content.
+// Writes or removes the fragment, and puts that into effect. When that fails, restores the file's
+// earlier content.
 std::string JoinService::change(const std::string& path, const std::optional<std::string>& text) {
   std::optional<std::string> before = readFragmentText(path);
   auto put = [&](const std::optional<std::string>& content) {
     return content ? writeFragment(path, *content) : removeFragment(path);
   };
   std::string problem = put(text);
-  if (problem.empty()) problem = reload_();
+  if (problem.empty()) problem = environment_.apply(path, text);
   if (problem.empty()) return {};
   spdlog::error("the configuration with {} does not hold: {}", path, problem);
   if (readFragmentText(path) == before) return kCannotChange + firstLine(problem);

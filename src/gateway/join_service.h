@@ -14,19 +14,36 @@
 #include "gateway/config/config.h"
 #include "gateway/control/requests.h"
 #include "gateway/dtls/join.h"
+#include "gateway/join/invitation.h"
 #include "gateway/join/join_messages.h"
 #include "gateway/log/log.h"
 #include "gateway/state/invitations.h"
 
 namespace braid {
 
+/// What a JoinService asks its gateway and its host for.
+struct JoinEnvironment {
+  /// Puts the text of one fragment into effect, or its absence, and nothing else that was edited.
+  /// Returns what is wrong with it.
+  std::function<std::string(const std::string& file, const std::optional<std::string>& text)> apply;
+  std::function<std::string()> unapplied;  ///< unappliedEdits()
+  std::function<int64_t()> wall;           ///< seconds since 1970
+  /// networksOfHost(); may throw SystemError.
+  std::function<std::vector<Prefix>()> reached;
+};
+
 /// Lets invited gateways join: creates invitations, checks the gateways that show one, writes the
-/// new peer's fragment and has the configuration read again.
+/// new peer's fragment and puts it into effect. What an operator has edited and not applied yet
+/// stays so, and is named in the log and in the answer.
 ///
 /// 1. handshake -> onRequest(): checks proof and invitation at once; a valid request waits.
-/// 2. turn(): chooses addresses, writes the fragment, has the configuration read again.
+/// 2. turn(): chooses addresses, writes the fragment and puts it into effect.
 /// 3. handshake -> onRequest(): the repeated request gets the answer.
 /// 4. onPeers(): the new peer has come up; the invitation is used.
+///
+/// A holder of the pin alone has nothing to use up here: a request that names no invitation costs
+/// no signature and is not remembered. What a holder of an invitation may cause is rationed by
+/// invitation.
 ///
 /// Before step 4, a gateway that shows the secret replaces the one that showed it before. If none
 /// has come up kGrace after the last one, the fragment is removed again, so that an interrupted
@@ -37,10 +54,12 @@ class JoinService final : public JoinHandler {
  public:
   /// Most requests that wait for turn(), and most answers that are kept for repeated requests.
   static constexpr size_t kMostWaiting = 16, kMostAnswers = 64;
-  /// Rate limit of requests whose proof is checked. An honest gateway sends one request per
-  /// handshake, and the handshake repeats it.
-  static constexpr RateLimit kProofs{64, 20ms};
-  /// Rate limit of requests that change the configuration.
+  /// Rate limit of requests whose proof is checked, for each invitation. An honest gateway sends
+  /// one request per handshake, and the handshake repeats it.
+  static constexpr RateLimit kProofs{16, 100ms};
+  /// Rate limit of requests that change the configuration, for each invitation.
+  static constexpr RateLimit kOwnChanges{4, 8s};
+  /// Rate limit of such requests for all invitations together, the first of each not counted.
   static constexpr RateLimit kChanges{8, 2s};
   /// A gateway that has joined and not come up loses its place after this time, and the invitation
   /// is open again. Measured on the monotonic clock, from the start of the daemon at the earliest,
@@ -49,14 +68,8 @@ class JoinService final : public JoinHandler {
   /// Interval at which unsettled invitations are checked.
   static constexpr Duration kTick = 10s;
 
-  using Wall = std::function<int64_t()>;
-  using Reached = std::function<std::vector<Prefix>()>;
-
-  /// `config` is the gateway's present configuration. `reload` reads the configuration again and
-  /// returns what is wrong with it. `wall` returns seconds since 1970. `reached` returns
-  /// networksOfHost() and may throw SystemError. All must outlive this.
-  JoinService(const Config& config, const Pin& own, LogLimiter& log,
-              std::function<std::string()> reload, Wall wall, Reached reached);
+  /// `config` is the gateway's present configuration. `config` and `log` must outlive this.
+  JoinService(const Config& config, const Pin& own, LogLimiter& log, JoinEnvironment environment);
 
   /// Reads the invitations from the file. Call once the configuration is in effect.
   void begin(Time now);
@@ -65,7 +78,11 @@ class JoinService final : public JoinHandler {
   std::variant<Invitation, std::string> invite(const InviteRequest& request,
                                                std::vector<HostPort> addresses);
 
-  bool isOpen() const override { return book_ && book_->isOpen(wall_()); }
+  /// What is to be told with an invitation: the address family that it leaves in clear, and edits
+  /// of the configuration that a join does not apply. Empty: nothing.
+  std::string notesOn(const InviteRequest& request) const;
+
+  bool isOpen() const override { return book_ && book_->isOpen(environment_.wall()); }
   std::optional<JoinMessage> onRequest(const Pin& pin, const JoinBinding& binding, ByteView request,
                                        Time now) override;
   /// Processes the waiting requests. Must not be called from within the tunnel.
@@ -81,6 +98,10 @@ class JoinService final : public JoinHandler {
     JoinBinding binding{};
     JoinRequest request;
   };
+  struct Rations {
+    TokenBucket proofs, changes;
+  };
+  bool mayChange(const KeptInvitation& invitation, Time now);
   JoinAnswer check(const Pin& pin, const JoinBinding& binding, const JoinRequest& request);
   JoinAnswer join(const Waiting& waiting, Time now);
   JoinAnswer takeIn(KeptInvitation& invitation, const Pin& pin,
@@ -97,13 +118,12 @@ class JoinService final : public JoinHandler {
   const Config& config_;
   Pin own_;
   LogLimiter& log_;
-  std::function<std::string()> reload_;
-  Wall wall_;
-  Reached reached_;
+  JoinEnvironment environment_;
   std::optional<InvitationStore> book_;
   std::deque<Waiting> waiting_;
   std::deque<std::pair<JoinBinding, JoinMessage>> answers_;
-  TokenBucket proofs_, changes_;
+  TokenBucket changes_;
+  std::map<InvitationId, Rations> rations_;  ///< of invitations in the book
   Time tick_ = kNever;
   std::map<std::string, Time> unsettled_;  ///< by name, since when
   bool unsaved_ = false;                   ///< the invitations in memory are newer than the file

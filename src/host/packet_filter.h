@@ -49,9 +49,16 @@ struct FilterRules {
   std::vector<uint32_t> uplinkIndices{};
   /// Interfaces by which nothing guarded may leave but to what is at them.
   std::vector<Outward> outward{};
-  /// Indices, in ascending order. By interfaces with other ones nothing guarded may leave but to
+  /// An interface that is there. One that comes may get the index of one that has gone: from
+  /// another network namespace, or by choice. So the name counts as well, unless it is empty.
+  struct Known {
+    uint32_t index = 0;
+    std::string name{};
+    bool operator==(const Known&) const = default;
+  };
+  /// In ascending order of the indices. By other interfaces nothing guarded may leave but to
   /// `here`; nullopt: no such interface is looked for.
-  std::optional<std::vector<uint32_t>> known{};
+  std::optional<std::vector<Known>> known{};
   /// Packets may pass if their mark has this value in the bits of `outsideMask`.
   uint32_t outside = 0, outsideMask = 0;
   /// So may those that this host itself sends, with one of these marks.

@@ -72,6 +72,10 @@ void Tunnel::sendRestartNotices(std::vector<KnownInitiator> initiators, Time now
   parts_->restartNotices_.begin(std::move(initiators), parts_->forward(now));
 }
 
+void Tunnel::setListening(bool on) {
+  parts_->handshakeServer_.setListening(on);
+}
+
 void Tunnel::setUplinks(std::vector<UplinkSpec> uplinks, Time now) {
   parts_->uplinks_.set(std::move(uplinks));
   parts_->forward(now);

@@ -3,7 +3,7 @@
 // Tunnel is the interface of the protocol core to its drivers: the daemon, the tests and the
 // simulator. A driver calls its methods in this order, forever:
 //
-//     setters   setPeers, setUplinks, setTunables, ...     at start and on reload
+//     setters   setPeers, setListening, setUplinks, ...    at start and on reload
 //     on...     onInnerPacket, onDatagram, onTimer,        when something happened, with its time
 //               onSendError, onTooBig
 //     poll...   pollDatagram, pollInnerPacket, pollEvent,  after every batch of on... calls, each
@@ -20,9 +20,9 @@
 //                           +-> restart notice, key notice: the Peer whose session it ends
 //
 // Life: a new tunnel has no peers and sends nothing. It begins handshakes with every peer that has
-// endpoints, over all usable uplinks; a peer without endpoints must come to this gateway. Each peer
-// has at most one session that carries data. close() sends CLOSE to all peers; the destructor sends
-// nothing.
+// endpoints, over all usable uplinks; a peer without endpoints must come to this gateway, which it
+// can while this one listens. Each peer has at most one session that carries data. close() sends
+// CLOSE to all peers; the destructor sends nothing.
 //
 // Invariants: time never runs backwards inside the core (a `now` earlier than the previous one
 // counts as the previous one). Only the poll... methods hand out datagrams, inner packets and
@@ -65,6 +65,9 @@ class Tunnel final {
   /// Replaces the peers. A peer with the same pin and the same pre-shared key as before keeps its
   /// sessions; with another pre-shared key they end, and new ones begin.
   void setPeers(std::vector<PeerOptions> peers, Time now);
+  /// Whether other gateways may begin sessions with this one; at first they may. Otherwise it
+  /// answers no handshake that it has not begun itself.
+  void setListening(bool on);
   /// Replaces the uplinks. Subflows on sockets that stay are not interrupted.
   void setUplinks(std::vector<UplinkSpec> uplinks, Time now);
   /// Begins a new period of a metered uplink, of which `used` bytes are already used.

@@ -1,5 +1,10 @@
 #include "web/http_server.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -8,6 +13,7 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 #include <chrono>
+#include <cstring>
 #include <list>
 #include <optional>
 #include <stdexcept>
@@ -15,6 +21,7 @@
 #include <utility>
 
 #include "base/containers.h"
+#include "host/linux/unix_listener.h"
 #include "web/options.h"
 
 namespace braid {
@@ -25,6 +32,15 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
+using Socket = asio::generic::stream_protocol::socket;  // of TCP, or a Unix socket
+using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol>;
+using PlainStream = beast::basic_stream<asio::generic::stream_protocol>;
+
+constexpr int kBacklog = 64;
+constexpr UnixListenerOptions kUnixSocket{.title = "--listen unix:",
+                                          .setPath = "choose another path",
+                                          .setGroup = "name another one with --group",
+                                          .backlog = kBacklog};
 
 constexpr auto kAcceptPause =
     std::chrono::seconds(1);  // pause in accepting when descriptors or memory ran out
@@ -70,15 +86,15 @@ struct HttpConnections {
       waiting;  ///< those that wait for the other side, the longest wait first
 };
 
-/// One connection. Stream: beast::tcp_stream, or TLS over it.
+/// One connection. Stream: PlainStream, or TLS over it.
 template <typename Stream>
 class HttpClient : public HttpConnection, public std::enable_shared_from_this<HttpClient<Stream>> {
  public:
-  static constexpr bool kIsTls = !std::is_same_v<Stream, beast::tcp_stream>;
+  static constexpr bool kIsTls = !std::is_same_v<Stream, PlainStream>;
 
   template <typename... Context>
   HttpClient(std::shared_ptr<HttpConnections> all, Site& site, const HttpLimits& limits,
-             tcp::socket socket, Context&... tls)
+             Socket socket, Context&... tls)
       : all_(std::move(all)), site_(site), limits_(limits), stream_(std::move(socket), tls...) {
     ++all_->count;
   }
@@ -182,7 +198,7 @@ class HttpClient : public HttpConnection, public std::enable_shared_from_this<Ht
       stream_.async_shutdown([self = this->shared_from_this()](error_code) {});
     } else {
       error_code ignored;
-      stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+      stream_.socket().shutdown(Socket::shutdown_send, ignored);
     }
   }
 
@@ -200,9 +216,10 @@ class HttpClient : public HttpConnection, public std::enable_shared_from_this<Ht
 
 struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
   struct Listener {
-    Listener(tcp::acceptor a, asio::steady_timer p) : acceptor(std::move(a)), pause(std::move(p)) {}
-    tcp::acceptor acceptor;
+    explicit Listener(asio::io_context& loop) : acceptor(loop), pause(loop) {}
+    Acceptor acceptor;
     asio::steady_timer pause;
+    std::optional<UnixListener> unixSocket;  ///< nullopt: TCP
   };
 
   Impl(asio::io_context& eventLoop, std::shared_ptr<asio::ssl::context> context, Site& served,
@@ -212,23 +229,35 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
   void listen(const Endpoint& at) {
     tcp::endpoint endpoint(asio::ip::make_address(at.address.toString()), at.port);
     error_code error;
-    tcp::acceptor acceptor(loop);
+    Acceptor& acceptor = listeners.emplace_back(loop).acceptor;
     acceptor.open(endpoint.protocol(), error);
-    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);
     if (!error && at.address.isV6()) acceptor.set_option(asio::ip::v6_only(true), error);
     if (!error) acceptor.bind(endpoint, error);
-    if (!error) acceptor.listen(64, error);
+    if (!error) acceptor.listen(kBacklog, error);
     if (error)
       throw std::runtime_error("cannot listen at " + at.toString() + ": " + error.message() +
                                "; choose another address or port with --listen");
-    listeners.emplace_back(std::move(acceptor), asio::steady_timer(loop));
+  }
+
+  void listen(const std::string& path, const std::string& group) {
+    removeStaleSocket(path, kUnixSocket);
+    Listener& made = listeners.emplace_back(loop);
+    made.unixSocket.emplace(path, group, kUnixSocket);
+    // The acceptor closes its own descriptor.
+    const int copy = ::fcntl(made.unixSocket->get(), F_DUPFD_CLOEXEC, 0);
+    error_code error;
+    if (copy >= 0) made.acceptor.assign(asio::generic::stream_protocol(AF_UNIX, 0), copy, error);
+    if (copy < 0 || error)
+      throw std::runtime_error("cannot listen at unix:" + path +
+                               ": no descriptor is left; raise the limit of open files");
   }
 
   void accept(Listener& listener) {
     listener.acceptor.async_accept(
-        [self = shared_from_this(), &listener](error_code error, tcp::socket socket) {
+        [self = shared_from_this(), &listener](error_code error, Socket socket) {
           if (self->isClosed || error == asio::error::operation_aborted) return;
-          if (!error) self->welcome(std::move(socket));
+          if (!error) self->welcome(std::move(socket), !listener.unixSocket);
           if (!error || error == asio::error::connection_aborted) return self->accept(listener);
           // Descriptors or memory ran out, of this process or of the host: the connection stays in
           // the queue, and the next call would fail at once.
@@ -239,19 +268,18 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
         });
   }
 
-  void welcome(tcp::socket socket) {
+  void welcome(Socket socket, bool isTcp) {
     if (all->count >= limits.clients) {
       if (all->waiting.empty()) return;  // closes the new one
       all->waiting.front()->drop();
     }
     error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    if (tls) {
-      using Client = HttpClient<beast::ssl_stream<beast::tcp_stream>>;
+    if (isTcp) socket.set_option(tcp::no_delay(true), ignored);
+    if (isTcp && tls) {
+      using Client = HttpClient<beast::ssl_stream<PlainStream>>;
       std::make_shared<Client>(all, site, limits, std::move(socket), *tls)->start();
     } else {
-      std::make_shared<HttpClient<beast::tcp_stream>>(all, site, limits, std::move(socket))
-          ->start();
+      std::make_shared<HttpClient<PlainStream>>(all, site, limits, std::move(socket))->start();
     }
   }
 
@@ -261,6 +289,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
     for (Listener& listener : listeners) {
       listener.acceptor.close(ignored);
       listener.pause.cancel(ignored);
+      listener.unixSocket.reset();  // removes its file
     }
   }
 
@@ -273,11 +302,12 @@ struct HttpServer::Impl : std::enable_shared_from_this<Impl> {
   bool isClosed = false;
 };
 
-HttpServer::HttpServer(asio::io_context& loop, const std::vector<Endpoint>& listen,
+HttpServer::HttpServer(asio::io_context& loop, const HttpPlaces& places,
                        std::shared_ptr<asio::ssl::context> tls, Site& site,
                        const HttpLimits& limits)
     : impl_(std::make_shared<Impl>(loop, std::move(tls), site, limits)) {
-  for (const Endpoint& endpoint : listen) impl_->listen(endpoint);
+  for (const Endpoint& endpoint : places.tcp) impl_->listen(endpoint);
+  for (const std::string& path : places.sockets) impl_->listen(path, places.group);
   for (Impl::Listener& listener : impl_->listeners) impl_->accept(listener);
 }
 
@@ -287,8 +317,13 @@ HttpServer::~HttpServer() {
 
 std::vector<uint16_t> HttpServer::ports() const {
   std::vector<uint16_t> out;
-  for (const Impl::Listener& listener : impl_->listeners)
-    out.push_back(listener.acceptor.local_endpoint().port());
+  for (const Impl::Listener& listener : impl_->listeners) {
+    if (listener.unixSocket) continue;
+    tcp::endpoint at;
+    const auto own = listener.acceptor.local_endpoint();
+    std::memcpy(at.data(), own.data(), own.size());
+    out.push_back(at.port());
+  }
   return out;
 }
 

@@ -4,10 +4,11 @@
 #include <boost/asio/ssl/context.hpp>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/time.h"
-#include "inet/addresses.h"
+#include "web/options.h"
 #include "web/site.h"
 
 namespace braid {
@@ -23,20 +24,20 @@ struct HttpLimits {
   size_t header = 8192;      ///< bytes of a request's header
 };
 
-/// HTTP/1.1 over TCP or TLS, by Boost.Beast. Refuses requests with a body, because no request needs
-/// one.
+/// HTTP/1.1 over TCP, TLS or Unix sockets, by Boost.Beast. Refuses requests with a body, because no
+/// request needs one.
 class HttpServer {
  public:
-  /// `tls`: null for none. Throws std::runtime_error with a remedy. `loop` and `site` must outlive
-  /// the server.
-  HttpServer(boost::asio::io_context& loop, const std::vector<Endpoint>& listen,
+  /// `tls`: null for none; Unix sockets have none. Throws std::runtime_error with a remedy. `loop`
+  /// and `site` must outlive the server.
+  HttpServer(boost::asio::io_context& loop, const HttpPlaces& places,
              std::shared_ptr<boost::asio::ssl::context> tls, Site& site,
              const HttpLimits& limits = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// The ports listened on, in the order of the addresses.
+  /// The TCP ports listened on, in the order of the addresses.
   std::vector<uint16_t> ports() const;
   size_t clients() const;
 

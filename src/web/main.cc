@@ -42,9 +42,11 @@ int serve(int argc, char** argv) {
   std::shared_ptr<boost::asio::ssl::context> tls;
   if (!options->certificate.empty()) tls = braid::makeTls(options->certificate, options->key);
   braid::HttpServer server(loop, options->listen, tls, site);
-  for (const braid::Endpoint& at : options->listen)
+  for (const braid::Endpoint& at : options->listen.tcp)
     spdlog::info("serves {}://{}/ with what {} says", tls ? "https" : "http", at.toString(),
                  options->socket);
+  for (const std::string& path : options->listen.sockets)
+    spdlog::info("serves http at unix:{} with what {} says", path, options->socket);
   boost::asio::steady_timer looks(loop);
   lookForTheDay(site, looks);
   boost::asio::signal_set ends(loop, SIGTERM, SIGINT);

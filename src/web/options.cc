@@ -27,12 +27,22 @@ std::string credentialsFolder() {
   return folder ? folder : "";
 }
 
-// A bare address gets the usual port.
-Endpoint listenAddress(const std::string& text) {
-  if (auto endpoint = Endpoint::parse(text)) return *endpoint;
-  if (auto address = Address::parse(text)) return {*address, WebOptions::kPort};
-  throw std::runtime_error("--listen " + text +
-                           ": no address; use ADDRESS:PORT, such as 127.0.0.1:9380 or [::1]:9380");
+// Takes one --listen. A bare address gets the usual port.
+void addPlace(HttpPlaces& places, const std::string& text) {
+  constexpr std::string_view kUnix = "unix:";
+  if (text.starts_with(kUnix)) {
+    std::string path = text.substr(kUnix.size());
+    if (!path.starts_with('/'))
+      throw std::runtime_error("--listen " + text +
+                               ": no complete path; use one such as unix:/run/braid-web.sock");
+    return places.sockets.push_back(std::move(path));
+  }
+  if (auto endpoint = Endpoint::parse(text)) return places.tcp.push_back(*endpoint);
+  if (auto address = Address::parse(text))
+    return places.tcp.push_back({*address, WebOptions::kPort});
+  throw std::runtime_error(
+      "--listen " + text +
+      ": no address; use ADDRESS:PORT, such as 127.0.0.1:9380 or [::1]:9380, or unix:PATH");
 }
 
 bool isLoopback(const Address& address) {
@@ -82,8 +92,8 @@ std::string readSecretFile(const std::string& option, const std::string& path) {
 }
 
 std::string dangerOf(const WebOptions& options) {
-  bool open = std::any_of(options.listen.begin(), options.listen.end(),
-                          [](const Endpoint& e) { return !isLoopback(e.address); });
+  bool open = std::ranges::any_of(options.listen.tcp,
+                                  [](const Endpoint& e) { return !isLoopback(e.address); });
   bool hasTls = !options.certificate.empty() && !options.key.empty();
   if (options.certificate.empty() != options.key.empty())
     return "--certificate and --key go together";
@@ -106,8 +116,12 @@ std::optional<WebOptions> readWebOptions(int argc, const char* const* argv, int&
   app.add_option("SOCKET,--socket", socket,
                  "Control socket of the daemon: a path, or NAME for /run/braid/NAME.sock")
       ->type_name("SOCKET");
-  app.add_option("--listen", listen, "ADDRESS:PORT to serve at, again for more; 127.0.0.1:9380")
-      ->type_name("ADDRESS:PORT");
+  app.add_option("--listen", listen,
+                 "ADDRESS:PORT or unix:PATH to serve at, again for more; 127.0.0.1:9380")
+      ->type_name("PLACE");
+  app.add_option("--group", options.listen.group,
+                 "Group whose members may use the Unix sockets of --listen")
+      ->type_name("GROUP");
   app.add_option("--host", options.hosts,
                  "Name of this host in browsers, again for more; its addresses are known")
       ->type_name("NAME");
@@ -126,7 +140,9 @@ std::optional<WebOptions> readWebOptions(int argc, const char* const* argv, int&
     return std::nullopt;
   }
   if (listen.empty()) listen = {"127.0.0.1"};
-  for (const std::string& each : listen) options.listen.push_back(listenAddress(each));
+  for (const std::string& each : listen) addPlace(options.listen, each);
+  if (!options.listen.group.empty() && options.listen.sockets.empty())
+    throw std::runtime_error("--group needs a Unix socket: --listen unix:PATH");
   options.certificate = credential(options.certificate);
   options.key = credential(options.key);
   if (!tokenFile.empty()) options.token = readToken(credential(tokenFile));

@@ -38,7 +38,7 @@ class Confinement(EdgeStartsCase):
         self.addCleanup(self.gateway.config.__setitem__, section, before)
         self.gateway.config[section] = {**before, **values}
 
-    # ---- as root, where there is no user of its own
+    # ---- as root, without a user `braid`
 
     def test_root_without_a_user_of_its_own_is_left_little(self):
         self.changed("recovery", trace=str(self.lab.directory / "edge.trace"))

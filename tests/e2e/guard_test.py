@@ -156,6 +156,13 @@ class Block(GuardCase):
         self.assertEqual(self.seen(self.up), [0, 0])
         self.assertEqual([self.passes(name) for name in ("lan0", *late)], [True, True, True],
                          "the daemon sees that they are not")
+        self.gateway.stop(signal.SIGKILL)
+        self.edge.ip("link", "del", "late0")
+        self.edge.ip("link", "add", "other0", "index", late["late0"], "type", "bridge")
+        self.edge.address("other0", "172.31.0.1/24")
+        self.assertEqual([self.passes(name) for name in ("lan0", "moved0", "other0")], [True, True, False],
+                         "an index that is used again is no interface that was known")
+        self.edge.ip("link", "set", "other0", "down", "name", "late0")
 
     def use(self, *uplinks):
         """Takes these of the configured uplinks until the test ends."""

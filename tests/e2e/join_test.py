@@ -125,6 +125,24 @@ class Joining(JoinCase):
                       told.stdout)
         self.assertEqual(self.edge.files("/etc/braid"), [])
 
+    def test_a_join_applies_nothing_that_was_only_saved(self):
+        line, file = self.invite("van"), "/etc/braid/concentrator.yaml"
+        self.hub.call("sh", "-c", f"cp {file} {file}.kept; echo 'half: [' >>{file}")
+        told = self.join(line)
+        self.hub.call("mv", f"{file}.kept", file)
+        self.assertIn("is not applied yet; run 'braidctl reload' there", told)
+        self.assertIn("the first packet went through", told)
+        self.assertIn("nothing else was applied: /etc/braid/concentrator.yaml:", self.lab.log("hub").read_text())
+
+    def test_a_comment_in_the_configuration_is_no_edit(self):
+        """`setup` removes one from its file once the daemon has started with it."""
+        line, file = self.invite("van"), "/etc/braid/concentrator.yaml"
+        self.hub.call("sh", "-c", f"cp {file} {file}.kept; printf '\\n# a remark\\n' >>{file}")
+        told = self.join(line)
+        self.hub.call("mv", f"{file}.kept", file)
+        self.assertNotIn("not applied", told)
+        self.assertNotIn("nothing else was applied", self.lab.log("hub").read_text())
+
     def test_what_is_wrong_is_one_line_and_leaves_nothing(self):
         line = self.invite("van")
         self.assertIn("not whole", self.refused(line[:-5]))

@@ -156,6 +156,25 @@ class Web(WebCase):
         self.assertIn("default-src 'none'; script-src 'self'", head)
         self.assertRegex(head, r"Content-Length: [1-9]\d+")
 
+    def test_a_unix_socket_is_for_its_user_and_group(self):
+        self.lab.directory.chmod(0o755)
+        socket = self.lab.directory / "web.sock"
+        web = self.start_web("unix", "--listen", f"unix:{socket}", "--group", "nogroup")
+        self.lab.wait_for_line("unix", f"serves http at unix:{socket}")
+
+        def asked(*user):
+            words = self.lab.edge.words(*user, "curl", "-s", "-m", "5", "--unix-socket", str(socket),
+                                        "http://localhost/metrics")
+            done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False, timeout=20)
+            return "\nbraid_up 1\n" in done.stdout
+
+        nobody = ["setpriv", "--reuid=nobody", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+        self.assertTrue(asked())
+        self.assertTrue(asked(*nobody, "--regid=nogroup"))
+        self.assertFalse(asked(*nobody, "--regid=daemon"))
+        self.lab.stop(web)
+        self.assertFalse(socket.exists())
+
     def test_zz_survives_a_restart_of_the_daemon(self):
         self.carry()
         self.lab.edge_gateway.stop(signal.SIGKILL)

@@ -212,6 +212,45 @@ TEST_F(Hostile, AFloodOfHellosCostsNothingAndBlocksNobody) {
   ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 2s));
 }
 
+// An edge that only begins sessions itself is silent to an attacker with its pin, and misses
+// nothing: its keys are renewed, and it comes back after a restart of either side.
+TEST(HostileToAnEdge, WhoKnowsThePinGetsNoAnswerWhereNobodyListens) {
+  TunnelOptions options;
+  options.rekeyAfter = 10s;
+  Scenario s(3, options);
+  s.path("dsl", kDsl);
+  s.hub.callsBack = true;
+  s.start();
+  s.edge.tunnel().setListening(false);
+  FakeHandshakeProvider attacker(pinOf(66), 66);
+  SecretRandom drawn(knownKey(66));
+  PacketPool pool(2048, 16);
+  Route from{s.world.path("dsl").near().socket, {}, *Endpoint::parse("192.0.2.66:6666")};
+  auto knock = [&](uint16_t times) {
+    for (uint16_t i = 0; i < times; ++i) {
+      ClientHandshake h(attacker, drawn, pinOf(1), s.world.now());
+      Packet hello = pool.allocate();
+      ASSERT_TRUE(h.pollDatagram(hello));
+      s.world.inject(s.edge, from, hello.view());
+      s.run(10ms);
+    }
+  };
+  knock(100);
+  EXPECT_EQ(s.edge.drops(Drop::kHandshakeGarbage), 100u);
+  EXPECT_EQ(s.world.unroutable(), 0u) << "datagrams to the attacker";
+  s.run(25s);
+  EXPECT_GE(s.edge.status().peers.at(0).keyGeneration, 2u);
+  EXPECT_TRUE(s.hub.stop());
+  s.run(2s);
+  s.hub.start();
+  ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 2s)) << s.report();
+  EXPECT_TRUE(s.edge.stop());
+  s.edge.start();
+  s.edge.tunnel().setListening(false);
+  ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 2s)) << s.report();
+  EXPECT_EQ(s.world.unroutable(), 0u);
+}
+
 // An attacker that does not know the pin never gets an answer, whether it sends noise, recorded
 // datagrams or changed ones.
 TEST_F(Hostile, AStrangerGetsNoAnswer) {

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
 
+#include "inet/ip.h"
 #include "simnet/tcp/tcp_flow.h"
 #include "simnet/world.h"
 
@@ -14,6 +19,8 @@ constexpr uint64_t kTransfer = 100'000'000;  // bytes
 constexpr Duration kRekey = 60s, kFlapEvery = 47s, kMoveEvery = 5min + 13s,
                    kReloadEvery = 5min + 3s;
 constexpr Duration kStill = 60s;
+// After this time nothing of a complete transfer is under way, and none of its timers is armed.
+constexpr Duration kOver = 10min;
 
 class Soak {
  public:
@@ -32,14 +39,22 @@ class Soak {
   void reload();
   void look(size_t which);
   void takeEvents();
+  void forgetTransfers();
+
+  struct Transfer {
+    std::unique_ptr<TcpFlow> flow;
+    uint16_t port = 0;
+  };
 
   Random random_;
   World world_;
   Node& edge_;
   Node& hub_;
-  std::array<TcpFlow*, 2> flows_{};  // one each way
+  std::array<Transfer, 2> transfers_;            // one each way
+  std::deque<std::pair<Time, Transfer>> ended_;  // those before, and when they ended
   uint16_t nextPort_ = 1000;
   bool ending_ = false;
+  std::vector<std::unique_ptr<TcpFlow>> unfinished_;
   SoakResult result_;
 };
 
@@ -49,12 +64,15 @@ void Soak::transfer(size_t which) {
   o.v6 = random_.chance(0.3);
   o.ecn = random_.chance(0.3);
   nextPort_ = static_cast<uint16_t>(nextPort_ < 60000 ? nextPort_ + 1 : 1000);
-  flows_[which] = &world_.add<TcpFlow>(which ? edge_ : hub_, which ? hub_ : edge_, nextPort_, o);
+  if (transfers_[which].flow) ended_.emplace_back(world_.now(), std::move(transfers_[which]));
+  transfers_[which] = {
+      std::make_unique<TcpFlow>(world_, which ? edge_ : hub_, which ? hub_ : edge_, nextPort_, o),
+      nextPort_};
 }
 
 // Runs every second: starts the next transfer when the last one is complete.
 void Soak::look(size_t which) {
-  TcpFlow& flow = *flows_[which];
+  const TcpFlow& flow = *transfers_[which].flow;
   bool still = world_.now() - flow.finishedAt() > kStill;
   if (flow.done() || still) {
     result_.resets += !flow.done();
@@ -103,6 +121,20 @@ void Soak::reload() {
   world_.after(kReloadEvery, [this] { reload(); });
 }
 
+// Otherwise the simulated hosts' memory would grow with every transfer, beside that of the
+// gateways.
+void Soak::forgetTransfers() {
+  for (; !ended_.empty() && world_.now() - ended_.front().first > kOver; ended_.pop_front()) {
+    Transfer& transfer = ended_.front().second;
+    if (!transfer.flow->done()) {  // its sender goes on
+      unfinished_.push_back(std::move(transfer.flow));
+      continue;
+    }
+    for (Node* node : {&edge_, &hub_})
+      node->listen(ip::kTcp, transfer.port, [](ByteView, const InnerPacket&) {});
+  }
+}
+
 void Soak::takeEvents() {
   for (Node* node : {&edge_, &hub_}) {
     result_.rekeys += node->countEvents(Event::Kind::kRekeyed);
@@ -135,11 +167,14 @@ SoakResult Soak::run(Duration length, const std::function<void()>& eachMinute) {
     world_.run(part);
     gone += part;
     takeEvents();
+    forgetTransfers();
     for (Node* node : {&edge_, &hub_}) node->pool().shrink();  // as the gateway does
     if (eachMinute) eachMinute();
   }
-  for (TcpFlow* flow : flows_)
-    result_.wrongBytes += flow->wrongBytes(), result_.transferred += flow->received();
+  for (const Transfer& transfer : transfers_) {
+    result_.wrongBytes += transfer.flow->wrongBytes();
+    result_.transferred += transfer.flow->received();
+  }
   ending_ = true;
   result_.datagrams = edge_.sentDatagrams + hub_.sentDatagrams;
   result_.broken = world_.failure();

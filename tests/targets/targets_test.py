@@ -23,9 +23,9 @@ from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
 from targets import (MISSING, Target, __main__, _page_tour, _simulate, _stand_in, _strangers, _syn_flood, aid,
-                     aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_rights, house,
-                     operate_packages, option, order, order_shim, rate, recovery, router, see_packages, shield,
-                     shield_protocol, shim, shim_racks, speed, speed_load)
+                     aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_attacks,
+                     guard_rights, house, operate_packages, option, order, order_shim, rate, recovery, router,
+                     see_packages, shield, shield_protocol, shim, shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -927,6 +927,72 @@ class ManyAddresses(unittest.TestCase):
                              ({"limited a second": 10}, "were not used up")):
             with self.subTest(said):
                 self.assertIn(said, self.verdict(**change)[1][MISSING])
+
+
+class Attacks(unittest.TestCase):
+    """The verdict of guard.1."""
+
+    TURNS = {"mbit": 500.0, "pings": [5.0] * 90 + [20.0] * 10, "attack mbit": 4.9, "sent": 1000}
+
+    def verdict(self, *changes, attacks=10, alive=True, counted=30000):
+        """`changes`: of one of the attacks, by round, each of the daemon's turns and of the sink's."""
+        def runs(changes):
+            return [{"daemon": self.TURNS | daemon, "sink": self.TURNS | sink, "drops": {}, "alive": True}
+                    for daemon, sink in changes]
+        bad = runs(changes or [({}, {})] * 3)
+        bad[1]["alive"] = alive
+        return guard_attacks.verdict({f"attack{i}": runs([({}, {})] * 3) for i in range(attacks - 1)} | {"flows": bad},
+                                     counted)
+
+    def test_the_worst_attack_counts_by_the_median_of_its_rounds(self):
+        value, detail = self.verdict(({"mbit": 450.0}, {}), ({"mbit": 100.0}, {}), ({"mbit": 300.0}, {"mbit": 400.0}))
+        self.assertEqual(value, 0.75)
+        self.assertEqual(detail["flows"]["ratios"], [0.9, 0.2, 0.75])
+        self.assertNotIn(MISSING, detail)
+        self.assertEqual(self.verdict()[0], 1)
+
+    def test_what_makes_no_verdict(self):
+        def late(most):
+            return [({"pings": [5.0] * 90 + [most] * 10}, {})] * 3
+
+        for changes, more, said in ((late(71.0), {}, "flows: ping p99 71 ms instead of 20 ms"),
+                                    ([({}, {}), ({"attack mbit": 4.4}, {}), ({}, {})], {}, "flows: 4.40 Mbit/s of 5"),
+                                    ([({}, {}), ({}, {"attack mbit": 4.4}), ({}, {})], {}, "flows: 4.40 Mbit/s of 5"),
+                                    ([], {"alive": False}, "flows: the session ended early"),
+                                    ([], {"counted": 26999}, "the sink counted 26999 of 30000"),
+                                    ([], {"attacks": 9}, "9 of at least 10 attacks")):
+            with self.subTest(said):
+                self.assertIn(said, self.verdict(*changes, **more)[1][MISSING])
+        self.assertNotIn(MISSING, self.verdict(*late(70.0), counted=27000)[1])
+
+    def test_the_turns_of_a_place(self):
+        download = mock.Mock(size=lambda begin, end: (end - begin) * 1e6)
+        slices = [{"to": to, "from": 2.0 * i, "until": 2.0 * i + 2, "mbit": 5 - i / 10, "sent": 10 + i}
+                  for i, to in enumerate(["daemon", "sink"] * 2)]
+        got = guard_attacks.turns(slices, "sink", download, [(2.1, 1.0), (2.3, 2.0), (4.1, 3.0), (7.9, 4.0)])
+        self.assertEqual(got, {"mbit": 8.0, "pings": [2.0, 4.0], "attack mbit": 4.7, "sent": 24})
+
+    def test_pings_without_an_answer_are_late(self):
+        text = "".join(f"[{1000.5 + number / 50}] 64 bytes from 192.0.2.1: icmp_seq={number} ttl=62 time=500 ms\n"
+                       for number in (1, 2, 4))
+        got = guard_attacks.sent_and_answered(text, 900)
+        self.assertEqual([(round(at, 3), took) for at, took in got],
+                         [(100.02, 500), (100.04, 500), (100.06, guard_attacks.LATEST_MS), (100.08, 500)])
+        self.assertEqual(guard_attacks.sent_and_answered("no answer", 0), [])
+
+    def test_a_row_is_whole_and_there_once(self):
+        row = "- {id: a, by: peer, does: x, aims: y}\n"
+        self.assertEqual(list(guard_attacks.read("attacks:\n" + row)), ["a"])
+        for rows in (row + row, "- {id: a, by: peer, does: x}\n"):
+            with self.assertRaises(ValueError):
+                guard_attacks.read("attacks:\n" + rows)
+
+    def test_the_table(self):
+        rows = guard_attacks.read(guard_attacks.TABLE.read_text(encoding="utf-8"))
+        self.assertGreaterEqual(len(rows), guard_attacks.ATTACKS)
+        made = (guard_attacks.ROOT / "tests/second/attacks.py").read_text(encoding="utf-8")
+        for name in rows:
+            self.assertIn(f"@attack\ndef {name}(", made)
 
 
 class Alerts(unittest.TestCase):

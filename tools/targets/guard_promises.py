@@ -2,8 +2,6 @@
 
 import concurrent.futures
 import importlib.util
-import json
-import pathlib
 import re
 import subprocess
 import sys
@@ -11,6 +9,7 @@ import tempfile
 
 from . import MISSING, target
 from ._builds import ROOT, build, build_tests
+from ._gtest import cases
 
 RULES = ROOT / "tests" / "rules"
 SANITIZED = ["unit_tests", "sim_scarce", "sim_scenarios", "sim_stream_scenarios", "sim_wraps"]  # programs to build
@@ -43,17 +42,12 @@ def _plain(name):
 
 def _run(program, wanted, folder):
     """{plain name: passed} of the wanted tests in this program."""
-    report = pathlib.Path(folder) / f"{program.parent.parent.name}-{program.name}.json"
-    filters = ":".join(f"{name}:*/{name}:{name}/*:*/{name}/*" for name in sorted(wanted))
-    subprocess.run([program, "--gtest_brief=1", f"--gtest_filter={filters}", f"--gtest_output=json:{report}"],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, check=False)
-    if not report.exists():
+    ran = cases(program, ":".join(f"{name}:*/{name}:{name}/*:*/{name}/*" for name in sorted(wanted)), folder)
+    if ran is None:
         return {name: False for name in wanted}
     passed = {}
-    for suite in json.loads(report.read_text(encoding="utf-8"))["testsuites"]:
-        for case in suite["testsuite"]:
-            name = _plain(f"{suite['name']}.{case['name']}")
-            passed[name] = passed.get(name, True) and case["result"] == "COMPLETED" and not case.get("failures")
+    for each in ran:
+        passed[_plain(each.name)] = passed.get(_plain(each.name), True) and each.passed
     return passed
 
 

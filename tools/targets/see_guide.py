@@ -30,7 +30,8 @@ _APT_OWN = re.compile(r"(Get|Hit|Ign|Err):\d+ |(Preparing to unpack|Unpacking|Se
 _SIZE = re.compile(r"Need to get [^\n]*of archives|After this operation, [^\n]*used|"
                    r"(?:Download size|Space needed): [^\n]*")
 # Warnings that say something of these machines and nothing of Braid: (pattern, why).
-EXPLAINED = []
+EXPLAINED = [(re.compile(r"dbus-daemon.*Failed to set fd limit"),
+              "a machine in a container may not raise its limits")]
 
 
 def answer_with(invitation):

@@ -1,14 +1,12 @@
 """Target of docs/protocol.md: tests must cover its rules and vectors."""
 
 import concurrent.futures
-import json
-import pathlib
 import re
-import subprocess
 import tempfile
 
 from . import MISSING, target
 from ._builds import ROOT, build_tests
+from ._gtest import cases
 
 DOCUMENT = ROOT / "docs" / "protocol.md"
 # Where the tests of rules and vectors are: program, and which of its tests.
@@ -31,22 +29,11 @@ def _documented():
 
 def _run(program, tests, folder):
     """[(name, passed, {property: set of ids})] of the tests with such a property, or None: it crashed, or leaked."""
-    report = pathlib.Path(folder) / f"{program.name}.json"
-    done = subprocess.run([program, "--gtest_brief=1", f"--gtest_filter={tests}", f"--gtest_output=json:{report}"],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
-    if not report.exists():
+    ran = cases(program, tests, folder)
+    if ran is None:
         return None
-    told = json.loads(report.read_text(encoding="utf-8"))
-    if done.returncode != bool(told["failures"]):
-        return None
-    out = []
-    for suite in told["testsuites"]:
-        for case in suite["testsuite"]:
-            named = {kind: set(case.get(kind, "").split()) for kind in ("vector", "rule")}
-            passed = case["result"] == "COMPLETED" and not case.get("failures")
-            if any(named.values()):
-                out.append((f"{suite['name']}.{case['name']}", passed, named))
-    return out
+    named = [(each, {kind: set(each.properties.get(kind, "").split()) for kind in ("vector", "rule")}) for each in ran]
+    return [(each.name, each.passed, ids) for each, ids in named if any(ids.values())]
 
 
 @target("shield.10", "test vectors of docs/protocol.md that the code does not reproduce, and rules of its field table "

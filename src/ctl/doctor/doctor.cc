@@ -198,7 +198,7 @@ int doctor(const std::string& file, const std::string& socket, bool json, std::o
     out << (json ? prettyJson(report.toJson()) : report.toText());
     return statusOf(report);
   } catch (const std::runtime_error& e) {
-    err << e.what() << '\n';
+    err << printableLines(e.what()) << '\n';
     return kExitUnknown;
   }
 }

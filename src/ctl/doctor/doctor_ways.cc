@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "ctl/client/service.h"
 #include "ctl/doctor/doctor.h"
 

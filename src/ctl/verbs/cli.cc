@@ -1,6 +1,7 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "base/printable.h"
 #include "ctl/client/client.h"
 #include "ctl/doctor/doctor.h"
 #include "ctl/join/guard.h"
@@ -57,7 +58,7 @@ class CommandLine {
       if (!out_.flush()) throw std::runtime_error("cannot write the result; is the disk full?");
       return status_;
     } catch (const std::exception& error) {
-      err_ << error.what() << '\n';
+      err_ << printableLines(error.what()) << '\n';
       return kExitFailure;
     }
   }

@@ -320,6 +320,7 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   steps << "joined as '" << plan.answer.name << "'; the configuration is " << plan.files.yaml()
         << "\n"
         << std::flush;
+  if (!plan.answer.text.empty()) steps << "note: " << printable(plan.answer.text) << "\n";
   if (std::string left = familyLeftOut(plan.answer.networks);
       left == "IPv4" || (left == "IPv6" && hasIpv6()))
     steps << "note: " << left

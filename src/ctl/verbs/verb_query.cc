@@ -60,7 +60,7 @@ void version(const std::string& socket, bool json, std::ostream& out) {
   if (json) {
     out << prettyJson(versions);
   } else if (!socket.empty()) {
-    out << "braidd " << versions["braidd"].get<std::string>() << '\n';
+    out << "braidd " << textOf(versions, "braidd") << '\n';
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/field.h"
+#include "base/printable.h"
 
 namespace braid {
 
@@ -34,8 +35,6 @@ std::string formatAvailability(double fraction);
 std::string formatNumber(double v);
 /// `part` as a share of `whole`: "0 %", "0.02 %", "12.5 %"; "-" when `whole` is 0.
 std::string formatShare(uint64_t part, uint64_t whole);
-/// Replaces control characters by '?', because foreign text must not control a terminal.
-std::string printable(std::string_view text);
 
 /// Text in columns, two spaces apart. A column whose title starts with '>' (not printed) is aligned
 /// to the right, for numbers.
@@ -93,9 +92,10 @@ inline bool flagOf(const nlohmann::json& object, const char* key) {
   return fieldOf(object, key) == true;
 }
 
-/// The output of a verb with --json. Bytes that are not UTF-8 are replaced.
+/// The output of a verb with --json, in ASCII: what a terminal might obey is escaped, as other
+/// characters are. Bytes that are not UTF-8 are replaced.
 inline std::string prettyJson(const nlohmann::json& value) {
-  return value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return value.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 /// Converts addresses, networks, ... to a list of texts.

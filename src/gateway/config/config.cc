@@ -1,5 +1,6 @@
 #include "gateway/config/config.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
@@ -86,7 +87,7 @@ ConfigErrors oneError(const std::string& path, unsigned line, unsigned column, s
 }
 
 using FragmentSource =
-    std::function<ConfigFragments(const std::string& folder, ConfigDiagnostics& out)>;
+    std::function<std::vector<ConfigText>(const std::string& folder, ConfigDiagnostics& out)>;
 
 ConfigResult parseWith(std::string_view text, const std::string& path, const LoadOptions& options,
                        const FragmentSource& source, ConfigNode* kept = nullptr) {
@@ -107,7 +108,10 @@ ConfigResult parseWith(std::string_view text, const std::string& path, const Loa
   readSection(places.root, &config, out);
   std::optional<Pin> ownPin =
       completeIdentity(childOf(places.root, "identity"), options, config, out);
-  ConfigFragments fragments = source(config.peersFolder, out);
+  config.texts = {std::string(text), source(config.peersFolder, out)};
+  ConfigFragments fragments;
+  for (const ConfigText& each : config.texts.fragments)
+    parseFragment(each.file, each.text, fragments, out);
   readPeers(childOf(places.root, "peers"), fragments, config, places, out);
   completePresharedKeys(places, options, config, out);
   // A comparison of half-read sections would report consequences of mistakes that were reported
@@ -138,11 +142,48 @@ ConfigResult loadConfig(const std::string& path, const LoadOptions& options, Con
 
 ConfigResult parseConfig(std::string_view text, const std::string& path, const LoadOptions& options,
                          std::span<const ConfigText> fragments) {
-  return parseWith(text, path, options, [&](const std::string&, ConfigDiagnostics& out) {
-    ConfigFragments parsed;
-    for (const ConfigText& each : fragments) parseFragment(each.file, each.text, parsed, out);
-    return parsed;
+  return parseWith(text, path, options, [&](const std::string&, ConfigDiagnostics&) {
+    return std::vector<ConfigText>(fragments.begin(), fragments.end());
   });
+}
+
+namespace {
+
+// Without lines that are empty or only a comment: `setup` and `join` remove one from their file
+// once the daemon has started with it.
+std::string withoutComments(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const size_t begin = line.find_first_not_of(" \t\r");
+    if (begin != line.npos && line[begin] != '#') out.append(line).append("\n");
+  }
+  return out;
+}
+
+ConfigTexts withoutComments(ConfigTexts texts) {
+  texts.main = withoutComments(std::string_view(texts.main));
+  for (ConfigText& each : texts.fragments) each.text = withoutComments(std::string_view(each.text));
+  return texts;
+}
+
+}  // namespace
+
+ConfigResult withFragment(const Config& before, const std::string& file,
+                          const std::optional<std::string>& text, const LoadOptions& options) {
+  std::vector<ConfigText> fragments = before.texts.fragments;
+  auto at = std::ranges::lower_bound(fragments, file, {}, &ConfigText::file);
+  if (at != fragments.end() && at->file == file) at = fragments.erase(at);
+  if (text) fragments.insert(at, {file, *text});
+  return parseConfig(before.texts.main, before.path, options, fragments);
+}
+
+std::string unappliedEdits(const Config& config, const LoadOptions& options) {
+  const ConfigResult disk = loadConfig(config.path, options);
+  if (const auto* errors = std::get_if<ConfigErrors>(&disk)) return errors->front().toString();
+  if (withoutComments(std::get<Config>(disk).texts) == withoutComments(config.texts)) return {};
+  return config.path + " or " + config.peersFolder + " was edited since it was read";
 }
 
 }  // namespace braid

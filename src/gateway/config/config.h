@@ -186,9 +186,24 @@ struct ConfigError {
 };
 using ConfigErrors = std::vector<ConfigError>;
 
+/// The text of a file.
+struct ConfigText {
+  std::string file, text;
+  bool operator==(const ConfigText&) const = default;
+};
+
+/// What a configuration was read from: the main file, and the fragments in the order of their
+/// names.
+struct ConfigTexts {
+  std::string main;
+  std::vector<ConfigText> fragments;
+  bool operator==(const ConfigTexts&) const = default;
+};
+
 /// A whole, valid configuration.
 struct Config {
-  std::string path;  ///< the file it came from
+  std::string path;   ///< the file it came from
+  ConfigTexts texts;  ///< what was read
   IdentityConfig identity;
   DeviceConfig device;
   OffloadsConfig offloads;
@@ -244,14 +259,17 @@ using ConfigResult = std::variant<Config, ConfigErrors>;
 /// look up places.
 ConfigResult loadConfig(const std::string& path, const LoadOptions& options = {},
                         ConfigNode* tree = nullptr);
-/// The text of a file that was read already.
-struct ConfigText {
-  std::string file, text;
-};
 /// Checks the text of a file and of these fragments; reads no further fragments. `path` is used in
 /// messages, and relative paths start from its folder.
 ConfigResult parseConfig(std::string_view text, const std::string& path,
                          const LoadOptions& options = {},
                          std::span<const ConfigText> fragments = {});
+/// The configuration `before` with another text of one fragment, or without that fragment when
+/// `text` is nullopt. Reads no configuration file, so what was edited since does not count.
+ConfigResult withFragment(const Config& before, const std::string& file,
+                          const std::optional<std::string>& text, const LoadOptions& options);
+/// Compares the files of a configuration with what it was read from. Returns that they were edited,
+/// or the first of their mistakes; empty: they are the same, but for comments.
+std::string unappliedEdits(const Config& config, const LoadOptions& options);
 
 }  // namespace braid

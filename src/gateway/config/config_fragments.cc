@@ -78,15 +78,15 @@ void parseFragment(const std::string& file, std::string_view text, ConfigFragmen
   }
 }
 
-ConfigFragments readFragments(const std::string& folder, ConfigDiagnostics& out) {
-  ConfigFragments fragments;
+std::vector<ConfigText> readFragments(const std::string& folder, ConfigDiagnostics& out) {
+  std::vector<ConfigText> fragments;
   if (folder.empty()) return fragments;
   for (const std::string& file : filesOf(folder, out)) {
     auto text = readConfigText(file, kMaxFragmentBytes, false);
     if (auto* error = std::get_if<ConfigError>(&text)) {
       out.add(std::move(*error));
     } else {
-      parseFragment(file, std::get<std::string>(text), fragments, out);
+      fragments.push_back({file, std::move(std::get<std::string>(text))});
     }
   }
   return fragments;

@@ -8,6 +8,7 @@
 #include <deque>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "gateway/config/config.h"
 #include "gateway/config/config_node.h"
@@ -35,6 +36,6 @@ void parseFragment(const std::string& file, std::string_view text, ConfigFragmen
 /// Reads the files *.yaml of the folder in the order of their names, except those that begin with a
 /// dot. A missing folder has none. Symbolic links are refused, because the daemon may write to the
 /// folder and root reads from it.
-ConfigFragments readFragments(const std::string& folder, ConfigDiagnostics& out);
+std::vector<ConfigText> readFragments(const std::string& folder, ConfigDiagnostics& out);
 
 }  // namespace braid

@@ -9,6 +9,7 @@
 
 #include "base/name.h"
 #include "base/nearest_word.h"
+#include "base/printable.h"
 #include "gateway/config/settings.h"
 #include "gateway/config/units.h"
 
@@ -97,10 +98,7 @@ std::string childKey(const ConfigValue& map, std::string_view name) {
 
 std::string inQuotes(std::string_view text) {
   constexpr size_t kLongest = 60;
-  std::string out = "'";
-  for (char c : text.substr(0, kLongest))
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (text.size() > kLongest ? "...'" : "'");
+  return "'" + printable(text.substr(0, kLongest)) + (text.size() > kLongest ? "...'" : "'");
 }
 
 void ConfigDiagnostics::add(const ConfigValue& at, std::string problem, std::string remedy) {

@@ -1,118 +1,28 @@
 #include "gateway/control/control.h"
 
-#include <fcntl.h>
-#include <grp.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <list>
 #include <span>
-#include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "host/linux/loop.h"
+#include "host/linux/unix_listener.h"
 #include "host/system.h"
 
 namespace braid {
 namespace {
 
-constexpr int kBacklog = 16;
 constexpr ev_tstamp kAcceptPause = 1.0;  // seconds without accepting when file descriptors ran out
 constexpr size_t kReadSize = 4096;
 
-[[noreturn]] void fail(const std::string& path, const std::string& problem,
-                       const std::string& remedy) {
-  throw std::runtime_error("control socket " + path + ": " + problem + "; " + remedy);
-}
-
-UniqueFd unixSocket(const std::string& path) {
-  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) fail(path, std::strerror(errno), "raise the limit of open files, or free memory");
-  return fd;
-}
-
-// Retries a refusal that may pass: a file that is left here is still there after the daemon has
-// ended.
-bool removeFile(const std::string& path) {
-  for (int tries = 0; tries < 3; ++tries) {
-    if (unlink(path.c_str()) == 0 || errno == ENOENT) return true;
-  }
-  return false;
-}
-
-sockaddr_un socketAddress(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path)
-    fail(path, "bad path", "use 1 to 107 bytes");
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
-
-const sockaddr* generic(const sockaddr_un& address) {
-  return reinterpret_cast<const sockaddr*>(&address);
-}
-
-// Removes the socket of a daemon that died. Throws when a daemon answers there, or when the file is
-// not a socket.
-void removeStale(const std::string& path, const sockaddr_un& address) {
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) {
-    if (errno == ENOENT) return;
-    fail(path, std::strerror(errno), "check the folder's permissions");
-  }
-  if (!S_ISSOCK(info.st_mode))
-    fail(path, "something that is no socket is there", "remove it, or set control.socket");
-  UniqueFd probe = unixSocket(path);
-  if (connect(probe.get(), generic(address), sizeof address) == 0 || errno == EAGAIN) {
-    fail(path, "another daemon answers there", "stop it first, or set control.socket");
-  }
-  if (errno != ECONNREFUSED)
-    fail(path, std::strerror(errno), "remove it, or check its permissions");
-  if (!removeFile(path))
-    fail(path, std::strerror(errno), "remove it, or check the folder's permissions");
-}
-
-gid_t groupId(const std::string& path, const std::string& name) {
-  group entry{};
-  group* found = nullptr;
-  std::vector<char> room(1 << 16);
-  getgrnam_r(name.c_str(), &entry, room.data(), room.size(), &found);
-  if (found == nullptr) fail(path, "no group '" + name + "'", "create it, or change control.group");
-  return found->gr_gid;
-}
-
-// Binds and listens; `made` is the file status of the new socket.
-UniqueFd listenAt(const std::string& path, const std::string& group, struct stat& made) {
-  sockaddr_un address = socketAddress(path);
-  UniqueFd fd = unixSocket(path);
-  mode_t before = umask(0177);  // nobody else can connect before group and mode are set
-  int bound = bind(fd.get(), generic(address), sizeof address);
-  int error = errno;
-  umask(before);
-  if (bound != 0) fail(path, std::strerror(error), "check the folder's permissions");
-  try {
-    if (!group.empty() && chown(path.c_str(), static_cast<uid_t>(-1), groupId(path, group)) != 0) {
-      fail(path, "cannot give it to group '" + group + "': " + std::strerror(errno),
-           "make the daemon's user a member");
-    }
-    if (chmod(path.c_str(), 0660) != 0 || listen(fd.get(), kBacklog) != 0 ||
-        lstat(path.c_str(), &made) != 0) {
-      fail(path, std::strerror(errno), "check the folder's permissions");
-    }
-  } catch (...) {
-    removeFile(path);
-    throw;
-  }
-  return fd;
-}
+constexpr UnixListenerOptions kSocket{.title = "control socket ",
+                                      .setPath = "set control.socket",
+                                      .setGroup = "change control.group"};
 
 // recv() that also returns the descriptor that came along, if any. Of several, it returns the last
 // and closes the others.
@@ -171,10 +81,7 @@ struct ControlServer::Impl {
 
   Impl(struct ev_loop* eventLoop, std::string socketPath, const std::string& group,
        ControlHandler& controlHandler)
-      : loop(eventLoop),
-        handler(controlHandler),
-        path(std::move(socketPath)),
-        listener(listenAt(path, group, made)) {
+      : loop(eventLoop), handler(controlHandler), listener(std::move(socketPath), group, kSocket) {
     ev_io_init(&io, onAccept, listener.get(), EV_READ);
     ev_timer_init(&resume, onResume, kAcceptPause, 0);
     io.data = resume.data = this;
@@ -184,10 +91,6 @@ struct ControlServer::Impl {
     clients.clear();
     ev_io_stop(loop, &io);
     ev_timer_stop(loop, &resume);
-    struct stat info {};
-    int found = -1;
-    for (int tries = 0; tries < 3 && found != 0; ++tries) found = lstat(path.c_str(), &info);
-    if (found == 0 && info.st_dev == made.st_dev && info.st_ino == made.st_ino) removeFile(path);
   }
 
   static void onAccept(struct ev_loop* l, ev_io* watcher, int events) {
@@ -278,9 +181,7 @@ struct ControlServer::Impl {
 
   struct ev_loop* loop;
   ControlHandler& handler;
-  std::string path;
-  struct stat made {};  // file status of the socket
-  UniqueFd listener;
+  UnixListener listener;
   ev_io io{};
   ev_timer resume{};
   std::list<Client> clients;
@@ -291,7 +192,7 @@ ControlPath::ControlPath(std::string path)
     : path_(std::move(path)),
       lock_(lockOf(path_), "another daemon has the control socket " + path_ +
                                ": stop it first, or set control.socket") {
-  removeStale(path_, socketAddress(path_));
+  removeStaleSocket(path_, kSocket);
 }
 
 ControlServer::ControlServer(struct ev_loop* loop, const ControlPath& path,
@@ -299,7 +200,7 @@ ControlServer::ControlServer(struct ev_loop* loop, const ControlPath& path,
     : impl_(std::make_unique<Impl>(loop, path.text(), group, handler)) {}
 ControlServer::~ControlServer() = default;
 const std::string& ControlServer::path() const {
-  return impl_->path;
+  return impl_->listener.path();
 }
 size_t ControlServer::clients() const {
   return impl_->clients.size();

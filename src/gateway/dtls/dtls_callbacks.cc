@@ -2,6 +2,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/printable.h"
 #include "gateway/dtls/dtls_handshake.h"
 
 // What OpenSSL asks during a handshake: which hello, protocol and certificate are accepted, and
@@ -11,12 +12,10 @@ namespace braid {
 
 namespace {
 
-// An unknown peer's text, made safe for a log line.
-std::string printable(ByteView bytes) {
-  std::string text;
-  for (uint8_t b : bytes.first(std::min<size_t>(bytes.size(), 40)))
-    text += b > 32 && b < 127 ? static_cast<char>(b) : '.';
-  return text;
+// The beginning of a name that an unknown peer gives, for a log line.
+std::string shown(ByteView name) {
+  constexpr size_t kLongest = 40;
+  return printable({reinterpret_cast<const char*>(name.data()), std::min(name.size(), kLongest)});
 }
 
 // Whether a name is a GREASE name: one that will never get a meaning (RFC 8701 section 2).
@@ -174,7 +173,7 @@ int DtlsHandshake::onAlpn(const unsigned char** out, unsigned char* outSize, Byt
       *out = name.data();
       *outSize = static_cast<unsigned char>(name.size());
     }
-    if (offered.size() < 80 && !isGreaseName(name)) offered += " " + printable(name);
+    if (offered.size() < 80 && !isGreaseName(name)) offered += " " + shown(name);
   }
   if (best != own.end()) joining_ = false;
   if (best != own.end() || joining_) return SSL_TLSEXT_ERR_OK;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/printable.h"
 #include "gateway/config/config_fragments.h"
 #include "host/linux/files.h"
 #include "tunnel/wire/handshake_envelope.h"
@@ -58,10 +59,7 @@ class Fields {
   }
   std::string text() {
     ByteView bytes = in_.take(in_.u8());
-    std::string text(bytes.begin(), bytes.end());
-    std::ranges::replace_if(
-        text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, '?');
-    return text;
+    return printable({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   size_t count(size_t most) {
     size_t count = in_.u8();

@@ -39,7 +39,7 @@ enum class JoinCode : uint8_t {
 
 struct JoinAnswer {
   JoinCode code = JoinCode::kRefused;
-  std::string text;  ///< for people; with kNetworks and kRefused
+  std::string text;  ///< for people; with kNetworks and kRefused, or a note with kJoined
   /// With kJoined: the name that the concentrator has for the edge, the concentrator's addresses in
   /// the tunnel, the edge's addresses, and the networks that are reached through the concentrator.
   std::string name;
@@ -57,7 +57,7 @@ JoinMessage writeAnswer(const JoinAnswer& answer);
 /// which the first is neither dot nor dash. The name becomes part of file names and of the other
 /// side's configuration.
 bool isJoinName(std::string_view name);
-/// nullopt: malformed. In texts, control characters are replaced by '?'.
+/// nullopt: malformed. Texts are printable().
 std::optional<JoinRequest> readRequest(ByteView bytes);
 std::optional<JoinAnswer> readAnswer(ByteView bytes);
 

@@ -18,6 +18,8 @@
 #include <string>
 #include <utility>
 
+#include "base/printable.h"
+
 namespace braid {
 
 namespace {
@@ -89,7 +91,8 @@ class PriorityFlag : public spdlog::custom_flag_formatter {
 
 uint64_t lostLines = 0;  // in this process
 
-// Writes lines to stderr. The number of lost lines is reported with the next line that is written.
+// Writes lines to stderr. Texts from outside may be in them (DNS, portals, peers), so they are made
+// printable. The number of lost lines is reported with the next line that is written.
 class StderrSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -103,7 +106,9 @@ class StderrSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> 
   void flush_() override {}
 
  private:
-  bool put(const spdlog::details::log_msg& message) {
+  bool put(spdlog::details::log_msg message) {
+    const std::string text = printableLines({message.payload.data(), message.payload.size()}, "  ");
+    message.payload = text;
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     return writer_.write({line.data(), line.size()});

@@ -173,7 +173,8 @@ std::vector<AddressRange> rangesWithin(const std::vector<Prefix>& guarded,
 /// the time in which no daemon is there to follow. An uplink that is there may be renamed, so its
 /// index counts, too. One that comes has an index that none of those has that are there, and may
 /// have any name. `isEarly`: no daemon has followed the host yet, so a configured name that no
-/// interface has may become a further name of one that is there.
+/// interface has may become a further name of one that is there, and the host may rename those that
+/// are there.
 void addInterfaces(const Config& config, const NetworkTable& host, const std::string& device,
                    bool isEarly, FilterRules& out) {
   out.uplinks = interfacesOf(config.uplinks, host);
@@ -191,7 +192,8 @@ void addInterfaces(const Config& config, const NetworkTable& host, const std::st
   if (!mayCome) return;
   out.known.emplace();
   for (const auto& [index, link] : host.links())
-    if (link.master == 0 && !mayBeThere) out.known->push_back(static_cast<uint32_t>(index));
+    if (link.master == 0 && !mayBeThere)
+      out.known->push_back({static_cast<uint32_t>(index), isEarly ? "" : link.name});
 }
 
 void addGuard(const Config& config, const NetworkTable& host, const RouteSituation& situation,

@@ -208,8 +208,9 @@ uint64_t MeterTracker::uncounted(const UplinkBytes& now) const {
 void MeterTracker::count() {
   for (const MeterStatus& m : tunnel_.meters()) book_->note(m.uplink, m.used);
   for (const UplinkBytes& now : tunnel_.carried()) {
-    book_->add(today(now.uplink), uncounted(now));
-    book_->add(month(now.uplink), uncounted(now));
+    const uint64_t grown = uncounted(now);
+    book_->add(today(now.uplink), grown);
+    book_->add(month(now.uplink), grown);
     counted_[now.uplink] = now.bytes;
   }
 }

@@ -165,8 +165,12 @@ void putGuard(NftBatch& batch, const std::string& table, const FilterRules& rule
   at(kOthers, kOwnSets, NF_DROP);
   NftRule(batch, table, kOthers).verdict(NF_ACCEPT);
   if (rules.known) {
-    for (uint32_t index : *rules.known)
-      NftRule(batch, table, kNew).outIndexIs(index).verdict(NFT_RETURN);
+    for (const FilterRules::Known& each : *rules.known) {
+      NftRule rule(batch, table, kNew);
+      rule.outIndexIs(each.index);
+      if (!each.name.empty()) rule.outInterfaceIs(each.name);
+      rule.verdict(NFT_RETURN);
+    }
     NftRule(batch, table, kNew).verdict(NFT_JUMP, kUplink);
   }
   uint32_t number = 0;

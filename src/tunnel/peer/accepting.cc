@@ -39,7 +39,17 @@ HandshakeServer::HandshakeServer(PacketPool& pool, HandshakeProvider& handshakes
       seal_(HandshakeEnvelope::Side::kResponder, handshakes.ownPin()),
       limiter_(random.next()) {}
 
+void HandshakeServer::setListening(bool on) {
+  listens_ = on;
+  if (on) return;
+  handshakeServer_.clear();
+  done_ = 0;
+  next_ = kNever;
+  replies_.clear();
+}
+
 std::optional<Drop> HandshakeServer::onDatagram(const Route& from, ByteSpan bytes, Time now) {
+  if (!listens_) return Drop::kHandshakeGarbage;
   // Other kinds answer a handshake that this side began and that is over.
   if (bytes.empty() || bytes[0] != static_cast<uint8_t>(HandshakeKind::kInitiator))
     return Drop::kHandshakeGarbage;

@@ -3,6 +3,7 @@
 // Handshakes that others begin. Here strangers reach the gateway, so that all work and memory is
 // limited. A handshake datagram is handled as follows:
 //
+//     while nobody may begin                  dropped, whatever it is (setListening)
 //     not sealed with our pin                 dropped: strangers get no answer
 //     sealed, but seen before                 dropped: it is a replay
 //     sealed, without a cookie for its        answered by a cookie request, which is shorter than
@@ -86,6 +87,9 @@ class HandshakeServer {
   /// All of the parameters must outlive this object.
   HandshakeServer(PacketPool& pool, HandshakeProvider& handshakes, SecretRandom& random);
 
+  /// Whether others may begin handshakes; at first they may. When they may not any more, those that
+  /// run are forgotten, and nothing is sent.
+  void setListening(bool on);
   /// A handshake datagram, which is decrypted in place. Returns nullopt when it was used, else why
   /// not.
   std::optional<Drop> onDatagram(const Route& from, ByteSpan bytes, Time now);
@@ -151,6 +155,7 @@ class HandshakeServer {
   Cookies cookies_;
   SeenNonces seen_;
   HandshakeLimiter limiter_;
+  bool listens_ = true;
   Table handshakeServer_;
   size_t done_ = 0;               ///< finished ones in responders_
   Time next_ = kNever;            ///< no deadline in responders_ is earlier

@@ -109,7 +109,8 @@ HandshakeCookie Cookies::make(const Secret& secret, const Endpoint& from) {
 }
 
 bool Cookies::check(const Endpoint& from, const HandshakeCookie& cookie) const {
-  // Both are compared whatever the first gives, so that the time depends on neither.
+  // The cookie is compared with the cookies of both secrets, also when the first is equal: the time
+  // must not tell which secret it was made under.
   auto equals = [&](const HandshakeCookie& expected) -> unsigned {
     return CRYPTO_memcmp(expected.data(), cookie.data(), expected.size()) == 0;
   };

@@ -7,7 +7,7 @@ import struct
 from .. import crypto, dtls, inner
 from .. import frames as f
 from ..envelope import RESPONDER, notice
-from ..handshake import SILENCE
+from ..handshake import SILENCE, Handshake
 from ..responder import Responder, no_cookie
 from . import check, expect
 from .flows import TIMELY
@@ -80,6 +80,17 @@ def initiator_cookie(place, _):
         expect(no_cookie(first) and len(mine) >= 3, f"{len(mine)} datagrams")
         expect(all(opened.cookie == responder.cookie(address) for opened in mine[1:]), "without the cookie")
         expect(mine[1].body[25:] == first.body[25:], "another ClientHello")
+
+
+@check
+def initiator_listen(place, _):
+    with edge(place, answers=False) as responder:
+        address, _ = first_datagram(responder)
+        handshake = Handshake(responder.socket, address, place.identity.pin, dtls.Client(place.second, (b"braid/2",)))
+        with place.counts("handshake_unexpected", 3, daemon=place.edge_gateway):
+            for _ in range(3):
+                handshake.send(handshake.client.hello())
+            expect(not handshake.receive(timeout=SILENCE), "an answer")
 
 
 @check

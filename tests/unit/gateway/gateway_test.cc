@@ -18,6 +18,7 @@
 #include "inet/ip.h"
 #include "simnet/inner_packets.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
+#include "tunnel/peer/dialing.h"
 #include "tunnel/wire/handshake_envelope.h"
 
 namespace braid::gateway_test {
@@ -1084,6 +1085,58 @@ TEST_F(GatewayTest, AReloadTurnsRoutesGuardAndNamesWithIt) {
   run(TunnelWatch::kPatience + 100ms);
   EXPECT_FALSE(isConfigured(rule)) << "without an uplink nobody answers";
   EXPECT_THAT(edge_.host.translation()->uplinks, ElementsAre("eth9"));
+}
+
+// A stranger that knows the edge's pin and the port of its uplink.
+TEST_F(GatewayTest, WhetherItAnswersFollowsItsConfiguration) {
+  auto write = [&](const std::string& listen) {
+    std::ofstream(edge_.folder.file("edge.yaml"))
+        << "identity: {key: " << edge_.config.identity.key
+        << ", certificate: " << edge_.config.identity.certificate << "}\n"
+        << listen << "state: " << edge_.folder.file("state")
+        << "\nuplinks: [{name: dsl, interface: eth1}]\npeers: [{name: hub, pin: '"
+        << formatPin(edge_.config.peers.at(0).options.pin)
+        << "', endpoints: ['203.0.113.1:4433'], prefixes: [10.2.0.0/16]}]\n";
+  };
+  write("");
+  ConfigResult first = loadConfig(edge_.folder.file("edge.yaml"));
+  ASSERT_TRUE(std::holds_alternative<Config>(first))
+      << std::get<ConfigErrors>(first).at(0).toString();
+  edge_.config = std::get<Config>(first);
+  edge_.setUp();
+  while (edge_.gateway->runOnce()) {
+  }
+  const std::vector<FakeDatagram> own = edge_.host.takeSent();
+  ASSERT_FALSE(own.empty());
+  const Endpoint uplink = own[0].from, stranger{sim::address("198.51.100.66"), 6666};
+  DtlsProvider provider(mallory(), DtlsPair::quick());
+  SecretRandom random(knownKey(66));
+  PacketPool pool(2048, 4);
+  const Pin pin = readPin(edge_.config.identity.certificate);
+  auto isAnswered = [&] {
+    ClientHandshake knock(provider, random, pin, clock_.now());
+    Packet hello = pool.allocate();
+    EXPECT_TRUE(knock.pollDatagram(hello));
+    EXPECT_TRUE(edge_.host.deliver(
+        {stranger, uplink, Ecn::kNotEct, {hello.view().begin(), hello.view().end()}}));
+    while (edge_.gateway->runOnce()) {
+    }
+    const std::vector<FakeDatagram> sent = edge_.host.takeSent();
+    return std::ranges::any_of(sent, [&](const FakeDatagram& d) { return d.to == stranger; });
+  };
+  auto unexpected = [&] {
+    return edge_.gateway->tunnelStatus().drops[static_cast<size_t>(Drop::kHandshakeGarbage)];
+  };
+  EXPECT_FALSE(isAnswered());
+  EXPECT_EQ(unexpected(), 1u);
+  write("listen: ['0.0.0.0:4433']\n");
+  ASSERT_EQ(edge_.gateway->reload(), "");
+  EXPECT_TRUE(isAnswered());
+  EXPECT_EQ(unexpected(), 1u);
+  write("");
+  ASSERT_EQ(edge_.gateway->reload(), "");
+  EXPECT_FALSE(isAnswered());
+  EXPECT_EQ(unexpected(), 2u);
 }
 
 // The event queue is limited; here a thousand other events are reported first.

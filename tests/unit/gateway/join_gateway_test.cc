@@ -359,15 +359,67 @@ TEST_F(JoinGatewayTest, WhoNeverComesIsForgottenAndTheInvitationIsOpenAgain) {
   EXPECT_EQ(ask(line, mallory()).code, JoinCode::kJoined);
 }
 
-TEST_F(JoinGatewayTest, AConfigurationThatCannotBeReadRefusesAndStaysAsItWas) {
-  std::string line = hub.invite("van-7");
-  hub.writeConfig("peers: [{name: x}]\n");
+// An operator has saved half of an edit, which would take networks and peers away.
+TEST_F(JoinGatewayTest, WhatAPersonHasNotAppliedStaysSo) {
+  std::string line = hub.invite("van-7"), other = hub.invite("van-8");
+  hub.writeConfig("peers: [{name: half, pin: \"" + formatPin(mallory().pin) +
+                  "\", prefixes: [10.99.0.9/32]}]\n");
   JoinAnswer answer = ask(line);
+  ASSERT_EQ(answer.code, JoinCode::kJoined) << answer.text << lastError;
+  EXPECT_THAT(answer.text, HasSubstr("not applied yet"));
+  EXPECT_THAT(hub.peers(), ElementsAre("van-7"));
+  InviteRequest request;
+  request.name = "van-9";
+  EXPECT_THAT(hub.gateway->invite(request).note, HasSubstr("hub.yaml or"));
+  hub.writeConfig("peers: [{name: x}]\n");  // nor does a mistake matter
+  answer = ask(other, bob());
+  ASSERT_EQ(answer.code, JoinCode::kJoined) << answer.text << lastError;
+  EXPECT_THAT(answer.text, HasSubstr("not applied yet"));
+  EXPECT_THAT(hub.peers(), ElementsAre("van-7", "van-8"));
+  EXPECT_THAT(hub.gateway->invite(request).note, HasSubstr("hub.yaml:"));
+  EXPECT_THAT(hub.gateway->reload(), HasSubstr("hub.yaml:"));
+  hub.writeConfig("peers: [{name: half, pin: \"" + formatPin(mallory().pin) +
+                  "\", prefixes: [10.99.0.9/32]}]\n");
+  ASSERT_EQ(hub.gateway->reload(), "");
+  EXPECT_THAT(hub.peers(), ElementsAre("half", "van-7", "van-8"));
+  EXPECT_THAT(hub.gateway->invite(request).note, Not(HasSubstr("hub.yaml")));
+}
+
+// Fragments are edited by hand, too: one is taken away and one is changed.
+TEST_F(JoinGatewayTest, WhoIsForgottenTakesNoEditsOfOtherFragmentsAlong) {
+  ASSERT_EQ(ask(hub.invite("van-7")).code, JoinCode::kJoined);
+  comesUp(alice());
+  ASSERT_EQ(ask(hub.invite("van-8"), bob()).code, JoinCode::kJoined);
+  fs::remove(fragmentPath(hub.folder.file("peers.d"), "van-7"));
+  clock.advance(JoinService::kGrace + 11s);
+  hub.gateway->runOnce();
+  EXPECT_THAT(hub.peers(), ElementsAre("van-7"));
+  EXPECT_EQ(hub.fragment("van-8"), "");
+  ASSERT_EQ(hub.gateway->reload(), "");
+  EXPECT_THAT(hub.peers(), IsEmpty());
+}
+
+TEST_F(JoinGatewayTest, AFileThatAPersonHasNotAppliedIsNotReplaced) {
+  std::string line = hub.invite("van-7");
+  const std::string file = fragmentPath(hub.folder.file("peers.d"), "van-7"), mine = "# mine\n";
+  std::ofstream(file) << mine;
+  JoinAnswer answer = ask(line);
+  EXPECT_EQ(answer.code, JoinCode::kRefused);
+  EXPECT_THAT(answer.text, HasSubstr("which was not applied"));
+  EXPECT_EQ(hub.fragment("van-7"), mine);
+  fs::remove(file);
+  EXPECT_EQ(ask(line).code, JoinCode::kJoined);
+}
+
+TEST_F(JoinGatewayTest, WhatTheHostRefusesRefusesTheJoinAndLeavesNothing) {
+  std::string line = hub.invite("van-7");
+  hub.host.net().refuse(true);
+  JoinAnswer answer = ask(line, alice(), {*Prefix::parse("192.168.7.0/24")});
   EXPECT_EQ(answer.code, JoinCode::kRefused);
   EXPECT_THAT(answer.text, HasSubstr("could not change its configuration"));
   EXPECT_EQ(hub.fragment("van-7"), "");
   EXPECT_THAT(hub.peers(), IsEmpty());
-  hub.writeConfig("");
+  hub.host.net().refuse(false);
   EXPECT_EQ(ask(line).code, JoinCode::kJoined);
 }
 

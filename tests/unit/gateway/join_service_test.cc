@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "gateway/join/join_messages.h"
 #include "host/system.h"
@@ -17,6 +18,7 @@ namespace braid::join_keeper_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 struct JoinKeeperTest : testing::Test {
   JoinKeeperTest() {
@@ -68,58 +70,111 @@ struct JoinKeeperTest : testing::Test {
   Config config;
   Pin own{1}, pin{2};
   LogLimiter log;
-  int reloads = 0;
-  std::function<std::string()> onReload;
+  int changes = 0;
+  std::function<std::string()> onChange;
   std::function<std::vector<Prefix>()> reached = [] { return std::vector<Prefix>{}; };
   int64_t wall = 1'800'000'000;
   Time now{1h};
-  JoinService keeper{config,
-                     own,
-                     log,
-                     [this] { return ++reloads, onReload ? onReload() : std::string(); },
-                     [this] { return wall; },
-                     [this] { return reached(); }};
+  std::string unapplied;
+  JoinService keeper{
+      config,
+      own,
+      log,
+      {.apply = [this](const std::string&,
+                       const auto&) { return ++changes, onChange ? onChange() : std::string(); },
+       .unapplied = [this] { return unapplied; },
+       .wall = [this] { return wall; },
+       .reached = [this] { return reached(); }}};
 };
 
 TEST_F(JoinKeeperTest, DecidesBetweenTwoTurnsAndAnswersTheRepeatedRequest) {
   Invitation invitation = invite("van");
   EXPECT_EQ(ask(invitation, 1), std::nullopt);
-  EXPECT_EQ(reloads, 0) << "nothing changes from inside of the tunnel";
+  EXPECT_EQ(changes, 0) << "nothing changes from inside of the tunnel";
   EXPECT_LE(keeper.deadline(), now);
   keeper.turn(now);
-  EXPECT_EQ(reloads, 1);
+  EXPECT_EQ(changes, 1);
   EXPECT_EQ(codeOf(ask(invitation, 1)), JoinCode::kJoined);
   keeper.turn(now);
-  EXPECT_EQ(reloads, 1) << "the answer is kept";
+  EXPECT_EQ(changes, 1) << "the answer is kept";
   EXPECT_THAT(readFragmentText(fragmentPath(config.peersFolder, "van")).value_or(""),
               HasSubstr("10.99.0.2/32"));
 }
 
-TEST_F(JoinKeeperTest, LooksAtABoundedNumberOfProofsASecond) {
+TEST_F(JoinKeeperTest, LooksAtABoundedNumberOfProofsOfAnInvitationASecond) {
   Invitation invitation = invite("van");
-  for (uint16_t i = 0; i < 64; ++i)
+  for (uint16_t i = 0; i < 16; ++i)
     EXPECT_EQ(codeOf(ask(invitation, i, false)), JoinCode::kUnknown) << i;
-  EXPECT_EQ(ask(invitation, 64, false), std::nullopt);
-  EXPECT_EQ(ask(invitation, 65), std::nullopt);
+  EXPECT_EQ(ask(invitation, 16, false), std::nullopt);
+  EXPECT_EQ(ask(invitation, 17), std::nullopt);
   keeper.turn(now);
-  EXPECT_EQ(reloads, 0) << "nor at a good one";
+  EXPECT_EQ(changes, 0) << "nor at a good one";
   now += 1s;
-  EXPECT_EQ(ask(invitation, 65), std::nullopt);
+  EXPECT_EQ(ask(invitation, 17), std::nullopt);
   keeper.turn(now);
-  EXPECT_EQ(codeOf(ask(invitation, 65)), JoinCode::kJoined);
+  EXPECT_EQ(codeOf(ask(invitation, 17)), JoinCode::kJoined);
 }
 
 TEST_F(JoinKeeperTest, ChangesTheConfigurationAtABoundedRate) {
   Invitation invitation = invite("van");
-  for (uint16_t i = 0; i < 20; ++i) {
-    ask(invitation, i);
-    keeper.turn(now);
-  }
-  EXPECT_EQ(reloads, 8);
-  now += 2s;
-  ask(invitation, 19);
+  auto try10 = [&](uint16_t first) {
+    for (uint16_t i = 0; i < 10; ++i) {
+      ask(invitation, static_cast<uint16_t>(first + i));
+      keeper.turn(now);
+    }
+  };
+  try10(0);
+  EXPECT_EQ(changes, 4);
+  now += 8s;
+  try10(100);
+  EXPECT_EQ(changes, 5);
+}
+
+// The handshakes of strangers are rationed by their networks (HandshakeLimiter), so that these are
+// as many as all networks together, or as a known host, may begin. Each asks once.
+TEST_F(JoinKeeperTest, StrangersWithoutAnInvitationKeepNobodyOut) {
+  Invitation invitation = invite("van"), unknown = invitation;
+  uint16_t handshake = 0;
+  auto flood = [&](Duration time) {
+    for (Time end = now + time; now < end; now += 1ms) {
+      unknown.secret = InvitationSecret::draw();
+      EXPECT_EQ(codeOf(ask(unknown, ++handshake)), JoinCode::kUnknown);
+      keeper.turn(now);
+    }
+  };
+  flood(5s);
+  const Time begun = now;
+  ASSERT_EQ(ask(invitation, 60000), std::nullopt);
+  flood(100ms);  // until the request is repeated
+  EXPECT_EQ(codeOf(ask(invitation, 60000)), JoinCode::kJoined);
+  EXPECT_LE(now - begun, 101ms);
+  EXPECT_EQ(changes, 1);
+}
+
+// Each holder alternates between two keys, so that each request changes the configuration.
+TEST_F(JoinKeeperTest, HoldersOfOtherInvitationsKeepNobodyOut) {
+  std::vector<Invitation> hostile;
+  for (int i = 0; i < 40; ++i) hostile.push_back(invite("hostile" + std::to_string(i)));
+  Invitation invitation = invite("van");
+  const Pin honest = pin;
+  uint16_t handshake = 0;
+  auto flood = [&](Duration time) {
+    for (Time end = now + time; now < end; now += 2ms) {
+      pin = Pin{static_cast<uint8_t>(3 + handshake / hostile.size() % 2)};
+      ask(hostile[handshake % hostile.size()], handshake);
+      ++handshake;
+      keeper.turn(now);
+    }
+    pin = honest;
+  };
+  flood(21s);
+  const int before = changes;
+  EXPECT_LE(before, 40 + 8 + 10) << "one of each, and the ration of all together";
+  ASSERT_EQ(ask(invitation, 60000), std::nullopt);
   keeper.turn(now);
-  EXPECT_EQ(reloads, 9);
+  EXPECT_EQ(changes, before + 1);
+  flood(1s);  // until the request is repeated, if not before
+  EXPECT_EQ(codeOf(ask(invitation, 60000)), JoinCode::kJoined);
 }
 
 TEST_F(JoinKeeperTest, AnInvitationEndsAtItsTime) {
@@ -172,7 +227,7 @@ TEST_F(JoinKeeperTest, NetworksAndAddressesOfAnInvitationAreChecked) {
 TEST_F(JoinKeeperTest, WhoJoinsIsInTheBookBeforeThereIsAFragment) {
   Invitation invitation = invite("van");
   std::string known;
-  onReload = [&] { return known = book(), std::string(); };
+  onChange = [&] { return known = book(), std::string(); };
   ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
   EXPECT_THAT(known, HasSubstr(formatPin(pin)))
       << "killed here, the next daemon knows whose the fragment is";
@@ -182,7 +237,7 @@ TEST_F(JoinKeeperTest, ABookThatCannotBeWrittenRefusesAndLeavesNothing) {
   Invitation invitation = invite("van");
   block(config.state + ".invitations");
   EXPECT_EQ(join(invitation, 1), JoinCode::kRefused);
-  EXPECT_EQ(reloads, 0);
+  EXPECT_EQ(changes, 0);
   EXPECT_EQ(fragment(), "");
   block(config.state + ".invitations", false);
   EXPECT_EQ(join(invitation, 2), JoinCode::kJoined);
@@ -203,7 +258,7 @@ TEST_F(JoinKeeperTest, WhatDoesNotHoldAndCannotBeTakenBackGoes) {
   Invitation invitation = invite("van");
   ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
   pin = Pin{7};
-  onReload = [&] { return block(fragmentPath(config.peersFolder, "van")), std::string("no"); };
+  onChange = [&] { return block(fragmentPath(config.peersFolder, "van")), std::string("no"); };
   EXPECT_EQ(join(invitation, 2), JoinCode::kRefused);
   EXPECT_EQ(fragment(), "") << "else no daemon would start any more";
 }
@@ -246,14 +301,22 @@ TEST_F(JoinKeeperTest, ADaemonThatStartsGivesTimeToCome) {
 TEST_F(JoinKeeperTest, AnInvitationStaysGoodWhenItsPeerCannotBeRemovedForAnotherOne) {
   Invitation invitation = invite("van");
   ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
-  onReload = [] { return std::string("hub.yaml:1:1: broken"); };
+  onChange = [] { return std::string("refused route"); };
   InviteRequest request;
   request.name = "van";
   auto made = keeper.invite(request, {{"192.0.2.1", 4433}});
   ASSERT_TRUE(std::holds_alternative<std::string>(made));
-  EXPECT_THAT(std::get<std::string>(made), HasSubstr("hub.yaml:1:1: broken"));
-  onReload = nullptr;
+  EXPECT_THAT(std::get<std::string>(made), HasSubstr("refused route"));
+  onChange = nullptr;
   EXPECT_EQ(join(invitation, 2), JoinCode::kJoined);
+}
+
+TEST_F(JoinKeeperTest, WhoJoinsIsToldOfEditsThatAreNotApplied) {
+  Invitation invitation = invite("van");
+  unapplied = "/etc/braid/secret.yaml was edited since it was read";
+  ASSERT_EQ(join(invitation, 1), JoinCode::kJoined);
+  EXPECT_THAT(readAnswer(*ask(invitation, 1))->text, HasSubstr("is not applied yet"));
+  EXPECT_THAT(readAnswer(*ask(invitation, 1))->text, Not(HasSubstr("secret.yaml")));
 }
 
 TEST_F(JoinKeeperTest, NobodyJoinsWhileTheHostsOwnNetworksCannotBeRead) {

@@ -49,6 +49,31 @@ TEST_F(TunnelTest, OneStrangerDoesNotTakeAllHandshakes) {
   EXPECT_EQ(tunnel.status(now).handshakes, before + 2);
 }
 
+// A stranger that knows the pin of an edge must not learn where the edge is.
+TEST_F(TunnelTest, AGatewayThatDoesNotListenAnswersNoHandshake) {
+  RecordProperty("rule", "handshake.listen");
+  Route route{1, {}, {*Address::parse("192.0.2.66"), 1}};
+  auto unexpected = [&] {
+    return tunnel.status(now).drops[static_cast<size_t>(Drop::kHandshakeGarbage)];
+  };
+  tunnel.setListening(false);
+  put(route, knocker.datagram(test::Knocker::hello()));
+  EXPECT_EQ(drain(), 0u);
+  EXPECT_EQ(unexpected(), 1u);
+  tunnel.setListening(true);
+  hello("192.0.2.66", 1);
+  EXPECT_EQ(handshakes.made.size(), 1u);
+  EXPECT_EQ(tunnel.status(now).handshakes, 1u);
+  tunnel.setListening(false);
+  EXPECT_EQ(drain(), 0u) << "not even what was to be sent";
+  EXPECT_EQ(tunnel.status(now).handshakes, 0u);
+  put(route, knocker.datagram(test::Knocker::record(16)));
+  put(route, knocker.datagram(test::Knocker::hello()));
+  EXPECT_EQ(unexpected(), 3u) << "neither a handshake that ran, nor one with a good cookie";
+  tunnel.onTimer(now += 1min);
+  EXPECT_EQ(drain(), 0u);
+}
+
 // The file of known initiators may come from another configuration, so its entries are checked.
 TEST_F(TunnelTest, OnlyPeersThatMustComeToUsAreCalledBack) {
   std::vector<PeerOptions> peers(2);

@@ -1,12 +1,16 @@
 #include "web/http_server.h"
 
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -16,6 +20,7 @@
 #include <list>
 
 #include "gateway/dtls/identity.h"
+#include "tests/temporary_folder.h"
 #include "tests/unit/web/fake_daemon.h"
 
 namespace braid::http_server_test {
@@ -34,7 +39,7 @@ const Endpoint kAnyPort{*Address::parse("127.0.0.1"), 0};
 struct HttpServerTest : testing::Test {
   HttpServerTest() { daemon.sayAll(); }
   void start(const HttpLimits& limits = {}) {
-    server.emplace(loop, std::vector{kAnyPort}, nullptr, site, limits);
+    server.emplace(loop, HttpPlaces{{kAnyPort}}, nullptr, site, limits);
   }
   void run(Duration time = 20ms) {
     loop.restart();
@@ -95,7 +100,7 @@ TEST_F(HttpServerTest, ServesSeveralRequestsOnOneConnection) {
 
 // The process has no descriptor left while clients wait at both addresses.
 TEST_F(HttpServerTest, AcceptsAgainAtEveryAddressOnceThereAreDescriptors) {
-  server.emplace(loop, std::vector{kAnyPort, kAnyPort}, nullptr, site, HttpLimits{});
+  server.emplace(loop, HttpPlaces{{kAnyPort, kAnyPort}}, nullptr, site, HttpLimits{});
   // A sanitizer needs a descriptor when it sees a type for the first time: that of timers, here.
   asio::steady_timer first(loop, 1ms);
   first.async_wait([](error_code) {});
@@ -165,7 +170,7 @@ TEST_F(HttpServerTest, WhatIsNoRequestIsRefused) {
 
 TEST_F(HttpServerTest, WhoIsRefusedKeepsNoPlace) {
   Site guarded{Access({}, "correct-horse-battery"), answers};
-  server.emplace(loop, std::vector{kAnyPort}, nullptr, guarded, HttpLimits{.clients = 2});
+  server.emplace(loop, HttpPlaces{{kAnyPort}}, nullptr, guarded, HttpLimits{.clients = 2});
   for (const char* head :
        {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"}) {
@@ -266,7 +271,7 @@ TEST_F(HttpServerTest, ABrowserThatLeavesWhileTheDaemonThinksHarmsNobody) {
 TEST_F(HttpServerTest, APortThatIsTakenIsNamed) {
   start();
   try {
-    HttpServer second(loop, {{kAnyPort.address, server->ports()[0]}}, nullptr, site);
+    HttpServer second(loop, HttpPlaces{{{kAnyPort.address, server->ports()[0]}}}, nullptr, site);
     FAIL();
   } catch (const std::runtime_error& e) {
     EXPECT_THAT(e.what(), HasSubstr("cannot listen at 127.0.0.1:"));
@@ -274,12 +279,81 @@ TEST_F(HttpServerTest, APortThatIsTakenIsNamed) {
   }
 }
 
+/// What a server says at a Unix socket.
+std::string askAt(asio::io_context& loop, const std::string& path) {
+  asio::local::stream_protocol::socket client(loop);
+  client.connect({path});
+  std::string request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+              reply;
+  asio::async_write(client, asio::buffer(request), [&](error_code, size_t) {
+    asio::async_read(client, asio::dynamic_buffer(reply), [](error_code, size_t) {});
+  });
+  loop.restart();
+  loop.run_for(std::chrono::milliseconds(100));
+  return reply;
+}
+
+TEST_F(HttpServerTest, AtAUnixSocketItServesWithoutTlsWhoItsFileLetsIn) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("web.sock");
+  const gid_t group = getegid();
+  const ::group* named = getgrgid(group);
+  ASSERT_NE(named, nullptr);
+  generateIdentity(folder.file("k.key"), folder.file("c.crt"), "test");
+  const HttpPlaces places{{kAnyPort}, {path}, named->gr_name};
+  server.emplace(loop, places, makeTls(folder.file("c.crt"), folder.file("k.key")), site);
+  EXPECT_EQ(server->ports().size(), 1u);
+  struct stat made {};
+  ASSERT_EQ(stat(path.c_str(), &made), 0);
+  EXPECT_TRUE(S_ISSOCK(made.st_mode));
+  EXPECT_EQ(made.st_mode & 07777, 0660u);
+  EXPECT_EQ(made.st_gid, group);
+  for (int i = 0; i < 2; ++i) {
+    std::string reply = askAt(loop, path);
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(reply, HasSubstr("\nbraid_up 1\n"));
+  }
+  run();
+  EXPECT_EQ(server->clients(), 0u);
+  server.reset();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(HttpServerTest, AUnixSocketReplacesAStaleOneAndNothingElse) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("web.sock");
+  auto problem = [&](const HttpPlaces& places) {
+    try {
+      HttpServer second(loop, places, nullptr, site);
+    } catch (const std::runtime_error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  {
+    asio::local::stream_protocol::acceptor died(loop, asio::local::stream_protocol::endpoint(path));
+  }
+  ASSERT_TRUE(std::filesystem::exists(path));
+  server.emplace(loop, HttpPlaces{{}, {path}}, nullptr, site);
+  EXPECT_EQ(problem({{}, {path}}), "--listen unix:" + path +
+                                       ": another daemon answers there; stop it first, or choose "
+                                       "another path");
+  EXPECT_THAT(askAt(loop, path), HasSubstr("\nbraid_up 1\n"));
+  EXPECT_THAT(problem({{}, {folder.file("x.sock")}, "no-such-group-here"}),
+              HasSubstr("no group 'no-such-group-here'"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("x.sock")));
+  folder.write("text", "mine");
+  EXPECT_THAT(problem({{}, {folder.file("text")}}), HasSubstr("something that is no socket"));
+  EXPECT_THAT(problem({{}, {folder.file("none/x.sock")}}), HasSubstr("No such file"));
+  EXPECT_THAT(problem({{}, {"/" + std::string(200, 'x')}}), HasSubstr("1 to 107 bytes"));
+}
+
 TEST_F(HttpServerTest, OverTlsItServesAndOldVersionsAndPlainTextAreRefused) {
   std::string name = (std::filesystem::temp_directory_path() / "braid-web-tls-XXXXXX").string();
   std::filesystem::path folder = mkdtemp(name.data());
   ASSERT_NO_THROW(
       generateIdentity((folder / "k.key").string(), (folder / "c.crt").string(), "test"));
-  server.emplace(loop, std::vector{kAnyPort}, makeTls(folder / "c.crt", folder / "k.key"), site);
+  server.emplace(loop, HttpPlaces{{kAnyPort}}, makeTls(folder / "c.crt", folder / "k.key"), site);
   auto talk = [&](int most) {
     asio::ssl::context context(asio::ssl::context::tls_client);
     SSL_CTX_set_max_proto_version(context.native_handle(), most);

@@ -49,12 +49,24 @@ struct WebOptionsTest : testing::Test {
 
 TEST_F(WebOptionsTest, IsForThisHostAloneUnlessToldOtherwise) {
   WebOptions options = read({});
-  ASSERT_EQ(options.listen.size(), 1u);
-  EXPECT_EQ(options.listen[0].toString(), "127.0.0.1:9380");
+  ASSERT_EQ(options.listen.tcp.size(), 1u);
+  EXPECT_EQ(options.listen.tcp[0].toString(), "127.0.0.1:9380");
   EXPECT_EQ(options.socket, "/run/x.sock");
   EXPECT_TRUE(options.token.empty());
-  EXPECT_EQ(read({"--listen", "[::1]:80", "--listen", "127.1.2.3"}).listen[1].toString(),
+  EXPECT_EQ(read({"--listen", "[::1]:80", "--listen", "127.1.2.3"}).listen.tcp[1].toString(),
             "127.1.2.3:9380");
+}
+
+TEST_F(WebOptionsTest, AUnixSocketNeedsNoToken) {
+  WebOptions options = read({"--listen", "unix:/run/x/web.sock", "--group", "www-data"});
+  EXPECT_THAT(options.listen.sockets, testing::ElementsAre("/run/x/web.sock"));
+  EXPECT_EQ(options.listen.group, "www-data");
+  EXPECT_TRUE(options.listen.tcp.empty()) << "nobody else of the machine reaches it";
+  EXPECT_EQ(read({"--listen", "unix:/a", "--listen", "127.0.0.1"}).listen.tcp.size(), 1u);
+  EXPECT_THAT(problem({"--listen", "unix:web.sock"}), HasSubstr("no complete path"));
+  EXPECT_THAT(problem({"--listen", "unix:"}), HasSubstr("no complete path"));
+  EXPECT_THAT(problem({"--group", "www-data"}), HasSubstr("--group needs a Unix socket"));
+  EXPECT_THAT(problem({"--listen", "unix:/a", "--listen", "0.0.0.0"}), HasSubstr("needs"));
 }
 
 TEST_F(WebOptionsTest, ElsewhereATokenAndTlsAreNeeded) {

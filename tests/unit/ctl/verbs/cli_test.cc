@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/printable.h"
 #include "ctl/client/client.h"
 #include "ctl/join/new_gateway.h"
 #include "gateway/command_line.h"
@@ -59,14 +61,14 @@ class Daemon : public ControlHandler {
     thread_.join();
   }
   TunnelStatus tunnelStatus() override { return {}; }
-  std::vector<std::string> peers() override { return {"hub"}; }
+  std::vector<std::string> peers() override { return {"hub" + strange}; }
   std::optional<PeerStatus> peerStatus(size_t place, size_t) override {
     if (place > 0) return std::nullopt;
     PeerStatus peer;
-    peer.name = "hub";
+    peer.name = "hub" + strange;
     peer.up = true;
     SubflowStatus& subflow = peer.subflows.emplace_back();
-    subflow.uplink = subflow.path = "wifi";
+    subflow.uplink = subflow.path = "wifi" + strange;
     subflow.state = "active";
     subflow.deliveredBytes = delivered += 1000;
     SubflowStatus& dead = peer.subflows.emplace_back();
@@ -76,21 +78,28 @@ class Daemon : public ControlHandler {
   }
   GatewayStatus gatewayStatus() override {
     GatewayStatus gateway;
-    gateway.version = "9.9";
+    gateway.version = "9.9" + strange;
+    if (strange.empty()) return gateway;
+    UplinkStatus& uplink = gateway.uplinks.emplace_back();
+    uplink.name = uplink.interface = uplink.gateway = "wifi" + strange;
+    uplink.portal = "http://x/" + strange;
+    uplink.portalOpen = "open; " + strange;
     return gateway;
   }
-  std::string reload() override { return reloads++ == 0 ? "" : "e.yaml:1:1: x: bad; fix"; }
+  std::string reload() override {
+    return reloads++ == 0 ? "" : "e.yaml:1:1: x: bad; fix" + strange;
+  }
   std::string trace(UniqueFd file) override {
     if (!file) return ++tracesEnded, "";
     return write(file.get(), "here\n", 5) == 5 ? "" : "cannot write";
   }
   InviteResult invite(const InviteRequest& request) override {
     if (request.name == "taken")
-      return {.problem = "there is a gateway 'taken' already", .line = {}, .note = {}};
+      return {.problem = "there is a gateway 'taken' already" + strange, .line = {}, .note = {}};
     Invitation made;
     made.addresses = {{"192.0.2.1", 4433}};
     made.expires = 1795594200;
-    return {.problem = {}, .line = formatInvitation(made), .note = "it is private"};
+    return {.problem = {}, .line = formatInvitation(made), .note = "it is private" + strange};
   }
   const History& history() override { return past; }
   std::string startTest(const std::string& peer, const MeasureRequest& request) override {
@@ -106,6 +115,7 @@ class Daemon : public ControlHandler {
     EXPECT_GT(time, 30s) << "also while the service manager restarts it";
     return open > 0 ? open-- : 0;
   }
+  std::string strange;  ///< in all texts
   std::vector<std::string> tests;
   uint64_t open = 0;
   int left = 0;
@@ -344,6 +354,31 @@ TEST_F(Cli, ExplainsThePast) {
   EXPECT_EQ(answer["until_unix_s"].get<double>() - answer["from_unix_s"].get<double>(), 90);
   EXPECT_EQ(run({"explain", "--since", "soon", "--socket", path}), kExitUsage);
   EXPECT_EQ(run({"explain", "--since", "2h", "--socket", path}), kExitUsage);
+}
+
+// Names, errors and events of a daemon hold texts of peers, name servers and portals.
+TEST_F(Cli, NoVerbShowsWhatATerminalWouldObey) {
+  std::string path = folder_ / "edge.sock";
+  Daemon daemon(path);
+  daemon.strange = "\x1b[2J \u009b2J \u202egnp\u202c \x7f";
+  daemon.past.add("portal", "wifi" + daemon.strange, "a login" + daemon.strange,
+                  static_cast<double>(std::time(nullptr)));
+  const std::vector<std::vector<std::string>> verbs{
+      {"status"},       {"status", "--verbose"}, {"paths"},         {"peers"},   {"top"},
+      {"recovery"},     {"recovery", "nobody"},  {"explain"},       {"version"}, {"test"},
+      {"test", "none"}, {"invite", "taken"},     {"invite", "van"}, {"reload"},  {"reload"}};
+  for (std::vector<std::string> words : verbs) {
+    words.insert(words.end(), {"--socket", path});
+    for (bool json : {false, true}) {
+      if (json && words[0] == "top") continue;
+      if (json) words.emplace_back("--json");
+      run(words);
+      const std::string text = out_.str() + err_.str();
+      EXPECT_NE(text, "") << words[0];
+      EXPECT_EQ(text, printableLines(text)) << words[0] << (json ? " --json" : "");
+      if (words[0] != "reload") EXPECT_THAT(text, HasSubstr("2J")) << words[0] << " shows none";
+    }
+  }
 }
 
 TEST_F(Cli, ShowsRecoveryOfOnePeer) {

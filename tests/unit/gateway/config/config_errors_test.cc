@@ -22,6 +22,8 @@ void expectErrorBehind(const std::string& more, const std::string& error) {
 
 TEST(ConfigErrors, Keys) {
   expectErrorBehind("tunel: {}\n", "e.yaml:12:1: 'tunel': unknown key; did you mean 'tunnel'?");
+  EXPECT_THAT(errorsOf(edgeText() + "\"\u202egol\": {}\n"),
+              ElementsAre(StartsWith("e.yaml:12:1: '?gol': unknown key; ")));
   expectErrorBehind(
       "fec: {}\n",
       "e.yaml:12:1: 'fec': unknown key; known here: identity, device, offloads, uplinks, "

@@ -43,8 +43,8 @@ TEST(JoinMessagesTest, ANameThatIsMoreThanANameIsMalformed) {
 TEST(JoinMessagesTest, TextsOfOthersMoveNoCursor) {
   JoinAnswer answer;
   answer.code = JoinCode::kRefused;
-  answer.text = "no\x1b[2J\n";
-  EXPECT_EQ(readAnswer(writeAnswer(answer))->text, "no?[2J?");
+  answer.text = "no\x1b[2J\n \u009b2J \u202egnp\u202c";
+  EXPECT_EQ(readAnswer(writeAnswer(answer))->text, "no?[2J? ?2J ?gnp?");
 }
 
 TEST(JoinMessagesTest, AnAnswerIsReadAsItWasWritten) {

@@ -88,6 +88,18 @@ TEST(SetupLogging, PlainLinesHaveALevel) {
   EXPECT_NE(line.find(" info: hello\n"), std::string::npos) << line;
 }
 
+// The journal reads a line's priority at its start: <0> is an emergency, shown at all terminals.
+TEST(SetupLogging, WhatATerminalWouldObeyIsReplacedAndNoTextMakesALineOfItsOwn) {
+  testing::internal::CaptureStderr();
+  setupLogging("info", LogStyle::kJournal);
+  spdlog::warn("uplink wifi: a login at {}", "http://x/\x1b[2J\u009b2J\u202egnp\n<0>all is lost");
+  spdlog::info("reload: {}", "a\nb");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "<4>uplink wifi: a login at http://x/?[2J?2J?gnp\n  <0>all is lost\n"
+            "<6>reload: a\n  b\n");
+  setupLogging("info", LogStyle::kPlain);
+}
+
 /// Redirects stderr to this end during its lifetime.
 class StderrGoesTo {
  public:

@@ -212,6 +212,9 @@ TEST_F(RoutePlanTest, TheGuardOutlivesTheGateway) {
 }
 
 TEST_F(RoutePlanTest, AnUplinkIsFoundByWhateverNamesIt) {
+  using Known = std::vector<FilterRules::Known>;
+  const Known kEarly{{2}, {3}, {4}};
+  const Known kNamed{{2, "lan0"}, {3, "wwan0"}, {4, "braid0"}};
   routes({"0.0.0.0/0"});
   config_.device.whenDown = WhenDown::kBlock;
   EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan0"});
@@ -220,27 +223,26 @@ TEST_F(RoutePlanTest, AnUplinkIsFoundByWhateverNamesIt) {
   config_.uplinks[0].interface.clear();
   config_.uplinks[0].mac = "02:00:5e:00:53:01";
   EXPECT_THAT(filter().uplinks, IsEmpty());
-  EXPECT_EQ(filter().known, (Indices{2, 3, 4})) << "any interface that comes may be the uplink";
+  EXPECT_EQ(filter().known, kEarly) << "any interface that comes may be the uplink";
   host_.link(3).ownMac = "02:00:5e:00:53:01";
   EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan0"});
   EXPECT_EQ(filter().uplinkIndices, Indices{3});
-  EXPECT_EQ(filter().known, (Indices{2, 3, 4})) << "it may be plugged in again";
+  EXPECT_EQ(filter().known, kEarly) << "it may be plugged in again";
   config_.uplinks[0].mac.clear();
   config_.uplinks[0].interface = "the-modem-of-the-attic";
   EXPECT_THAT(filter().uplinks, IsEmpty()) << "too long for anything but a further name";
-  EXPECT_EQ(filter().known, Indices{});
+  EXPECT_EQ(filter().known, Known{});
   host_.link(3).altnames.insert("the-modem-of-the-attic");
   EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan0"});
   EXPECT_EQ(filter().uplinkIndices, Indices{3});
-  EXPECT_EQ(filter().known, (Indices{2, 3, 4}));
+  EXPECT_EQ(filter().known, kEarly);
   config_.uplinks[0].interface = "wwan7";
   EXPECT_EQ(filter().uplinks, std::vector<std::string>{"wwan7"}) << "it may come";
-  EXPECT_EQ(plan().filter.known, (Indices{2, 3, 4})) << "or be a further name of one that comes";
-  EXPECT_EQ(filter().known, Indices{}) << "or, before there was a daemon, of any";
+  EXPECT_EQ(plan().filter.known, kNamed) << "or be a further name of one that comes";
+  EXPECT_EQ(filter().known, Known{}) << "or, before there was a daemon, of any";
   link(9, "veth1", {});
   host_.link(9).master = 2;
-  EXPECT_EQ(plan().filter.known, (Indices{2, 3, 4}))
-      << "nothing leaves by a port of a bridge itself";
+  EXPECT_EQ(plan().filter.known, kNamed) << "nothing leaves by a port of a bridge itself";
 }
 
 // Such as one that was an uplink before a reload.

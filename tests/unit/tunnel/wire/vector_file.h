@@ -19,7 +19,7 @@ struct VectorRow {
   std::vector<std::vector<uint8_t>> values;
 };
 
-/// Throws std::runtime_error when a row has another number of values, or there is no row.
+/// Throws std::runtime_error when a row has another number of values, or the file has no row.
 inline std::vector<VectorRow> vectorRows(const std::string& name, size_t values) {
   std::ifstream file(BRAID_VECTORS "/" + name);
   std::vector<VectorRow> rows;
