@@ -48,11 +48,14 @@ class TokenBucket {
  public:
   /// Takes one token; false when none is left.
   bool take(const RateLimit& allowance, Time now) {
-    Time earliest = now - allowance.period * allowance.burst;
-    Time used = usedUntil_ < earliest ? earliest : usedUntil_;
+    Time used = usedSince(allowance, now);
     if (used + allowance.period > now) return false;
     usedUntil_ = used + allowance.period;
     return true;
+  }
+  /// Takes tokens that are worth this time, also those that come later.
+  void owe(Duration time, const RateLimit& allowance, Time now) {
+    usedUntil_ = usedSince(allowance, now) + time;
   }
   /// The time from which `count` tokens (at most the burst) can be taken, if none is taken before.
   Time availableAt(const RateLimit& allowance, uint32_t count) const {
@@ -60,6 +63,10 @@ class TokenBucket {
   }
 
  private:
+  Time usedSince(const RateLimit& allowance, Time now) const {
+    Time earliest = now - allowance.period * allowance.burst;
+    return usedUntil_ < earliest ? earliest : usedUntil_;
+  }
   Time usedUntil_ = Time(Duration::min() / 2);
 };
 

@@ -191,6 +191,8 @@ HandshakeServer::Table::iterator HandshakeServer::settle(Table::iterator at, Tim
   auto& [route, r] = *at;
   Handshake& handshake = *r.handshake;
   if (handshake.deadline() <= now) handshake.onTimer(now);
+  if (Duration work = handshake.work(); work > r.paid)
+    limiter_.charge(r.origin, work - std::exchange(r.paid, work), now);
   bool isDone = !r.done && handshake.state() == Handshake::State::kDone;
   if (isDone && !limiter_.mayFinish(route.remote.address, handshake.secrets().peer, now))
     return refuse(at, "its key has finished too many handshakes");

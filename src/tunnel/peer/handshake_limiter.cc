@@ -89,6 +89,21 @@ std::optional<HandshakeOrigin> HandshakeLimiter::mayBegin(const Address& address
   return may ? std::optional(HandshakeOrigin{prefix, host}) : std::nullopt;
 }
 
+// A host is not charged: a slow processor makes the handshakes of an honest one expensive, too.
+void HandshakeLimiter::charge(const HandshakeOrigin& origin, Duration work, Time now) {
+  auto owe = [&](TokenBucket& bucket, const RateLimit& limit) {
+    bucket.owe(limit.period * work.count() / kWork.count(), limit, now);
+  };
+  if (const Pin* pin = std::get_if<Pin>(&origin.group)) {
+    owe(known_.key(*pin).second.begun, kKeyBegins);
+    owe(knownBegins_, kKnownBegins);
+  } else {
+    const Address& prefix = std::get<Address>(origin.group);
+    owe(networks_[hashOf(prefix) % kNetworkBuckets].begins, kNetworkBegins);
+    owe(begins_, kBegins);
+  }
+}
+
 bool HandshakeLimiter::mayFinish(const Address& address, const Pin& pin, Time now) {
   KnownHosts::Key& key = known_.key(pin);
   if (!key.second.finished.take(kKeyFinishes, now)) return false;

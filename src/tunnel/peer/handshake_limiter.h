@@ -83,7 +83,11 @@ class HandshakeLimiter {
   /// Cookie requests to the hosts of one key. Chosen: an initiator asks once for each of its
   /// routes and repeats that some times in a second.
   static constexpr RateLimit kKeyAnswers{64, 4ms};
-  /// Handshakes that all strangers together may begin. Chosen: each costs about 300 us.
+  /// Processor time that a token for the beginning of a handshake pays for. A handshake that takes
+  /// more takes tokens that come later. So rations hold on slow processors, too, and for handshakes
+  /// that are made to be expensive. Chosen: what a beginning takes on a fast one.
+  static constexpr Duration kWork = 300us;
+  /// Handshakes that all strangers together may begin. Chosen: 15% of a processor.
   static constexpr RateLimit kBegins{256, 2ms};
   /// Handshakes that the strangers of one network may begin. Chosen: half of the above.
   static constexpr RateLimit kNetworkBegins{128, 4ms};
@@ -115,6 +119,8 @@ class HandshakeLimiter {
   /// For whom a handshake from this address counts, which has shown its cookie; nullopt: it may not
   /// begin.
   std::optional<HandshakeOrigin> mayBegin(const Address& address, Time now);
+  /// A handshake of this origin has taken more processor time than was paid for.
+  void charge(const HandshakeOrigin& origin, Duration work, Time now);
   /// The key has proven itself from this address. False: it has finished too many handshakes, and
   /// this one must not count.
   bool mayFinish(const Address& address, const Pin& key, Time now);

@@ -36,6 +36,20 @@ TEST_F(RationTest, ALongPauseGivesNoMoreThanTheBurst) {
   EXPECT_EQ(take(100), 10);
 }
 
+TEST_F(RationTest, WhatIsOwedIsTakenFromTokensToCome) {
+  EXPECT_EQ(take(4), 4);
+  ration.owe(250ms, kSome, now);
+  EXPECT_EQ(take(100), 3);
+  ration.owe(1s, kSome, now);
+  now += 1s;
+  EXPECT_EQ(take(100), 0);
+  now += 150ms;
+  EXPECT_EQ(take(100), 2);
+  now += 24h;
+  ration.owe(500ms, kSome, now);
+  EXPECT_EQ(take(100), 5) << "a pause saves up no more than the burst";
+}
+
 TEST_F(RationTest, SaysFromWhenOnSomeCanBeTaken) {
   EXPECT_LE(ration.availableAt(kSome, 10), now) << "full at first";
   EXPECT_EQ(take(10), 10);

@@ -37,6 +37,17 @@ TEST(Dtls, bothSidesGetTheSameSecrets) {
   EXPECT_EQ(pair.pool.inUse(), 0u);
 }
 
+TEST(Dtls, aResponderCountsTheProcessorTimeThatItTakes) {
+  DtlsPair pair;
+  pair.start();
+  Time began = realNow();
+  pair.run();
+  ASSERT_TRUE(pair.done()) << pair.initiator->error();
+  Duration work = pair.responder->work();
+  EXPECT_GT(work, 10us);
+  EXPECT_LT(work, realNow() - began);
+}
+
 TEST(Dtls, theSecretsAreErasedWhenTheyHaveBeenTaken) {
   DtlsPair pair;
   pair.start();

@@ -146,6 +146,27 @@ TEST_F(HandshakeLimiterTest, OneNetworkOfStrangersLeavesHalfToOthers) {
   }
 }
 
+// A handshake that takes as much as five tokens pay for.
+TEST_F(HandshakeLimiterTest, WorkIsChargedToWhoCausedIt) {
+  for (bool isKnown : {false, true}) {
+    const Address host = hostOf(false, 1, 20);
+    if (isKnown) limiter.welcome(host, pin(1));
+    const RateLimit& limit =
+        isKnown ? HandshakeLimiter::kKeyBegins : HandshakeLimiter::kNetworkBegins;
+    size_t begun = 0, others = 0;
+    for (unsigned i = 0; i < 10000; ++i, now += 1ms) {
+      auto origin = limiter.mayBegin(isKnown ? host : hostOf(false, i % 4096, 20), now);
+      if (origin && origin->isKnown() == isKnown) {
+        ++begun;
+        limiter.charge(*origin, 4 * HandshakeLimiter::kWork, now);
+      }
+      if (i % 100 == 0) others += limiter.mayBegin(hostOf(false, i, 30), now).has_value();
+    }
+    EXPECT_NEAR(static_cast<double>(begun), static_cast<double>(in(10s, limit)) / 5, 2) << isKnown;
+    EXPECT_EQ(others, 100u) << "another network pays nothing";
+  }
+}
+
 TEST_F(HandshakeLimiterTest, OneNetworkDoesNotTakeAllCookieRequests) {
   size_t let = 0;
   for (unsigned i = 0; i < 1000; ++i, now += 1ms) {
