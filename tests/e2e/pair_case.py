@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import re
 import socket
 import time
 
@@ -13,6 +14,11 @@ from lab.site import PUBLIC
 
 V4, V6 = Lab.server_addresses()
 PRERM = pathlib.Path(__file__).resolve().parents[2] / "packaging/debian/braid.prerm"
+
+
+def unbroken(told):
+    """What a program told, with each note on one line, as it is before braidctl breaks it for a terminal."""
+    return re.sub(r"\r?\n  (?=\S)", " ", told)
 
 
 class PairCase(DiagnosedCase):

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "ctl/views/format.h"
 #include "gateway/config/config.h"
 #include "gateway/config/units.h"
 
@@ -90,27 +91,14 @@ std::string loginWarning(const std::optional<SshLogin>& login, const std::vector
   return "";
 }
 
-namespace {
-
-// Begins a new line behind each of these separators, so that a terminal of 100 columns holds it.
-std::string onLines(std::string text, std::string_view separator) {
-  for (size_t at = 0; (at = text.find(separator, at)) != std::string::npos;) {
-    at += separator.size();
-    text.replace(at - 1, 1, "\n  ");
-  }
-  return text;
-}
-
-}  // namespace
-
 void agreeToEverything(const EverythingWish& wish, UserTerminal& terminal, std::ostream& steps) {
   const std::vector<Prefix>& routes = wish.plan.answer.networks;
   const std::string text = everythingText(routes);
   if (text.empty()) return;
-  steps << "note: once this gateway runs:\n  " << onLines(text, "; ") << "\n";
+  steps << paragraph("note: once this gateway runs, " + text);
   const std::string warning =
       loginWarning(sshLogin(), routes, wish.plan.uplinks, wish.table, wish.confirmed);
-  if (!warning.empty()) steps << "warning: " << onLines(warning, ". ") << "\n";
+  if (!warning.empty()) steps << paragraph("warning: " + warning);
   steps << std::flush;
   if (wish.agreed || !terminal.isThere() ||
       terminal.askYes("Everything will go through the tunnel. Go on?", true))

@@ -333,7 +333,7 @@ FirewallAnswer openFirewall(const NewGateway& options, const GatewayFiles& files
   }
   answer.warnings = firewallWarnings(files.yaml(), *config);
   for (const std::string& warning : answer.warnings)
-    out << "warning: this host's firewall: " << printable(warning) << "\n";
+    out << paragraph("warning: this host's firewall: " + printable(warning));
   return answer;
 }
 

@@ -47,11 +47,11 @@ bool check(const std::string& file, bool json, std::ostream& out) {
   }
   if (errors) throw std::runtime_error(problemsOf(result));
   for (const ConfigError& warning : config->warnings)
-    out << "warning: " << warning.toString() << '\n';
+    out << paragraph("warning: " + warning.toString());
   for (const std::string& warning : firewallWarnings(file, *config))
-    out << "warning: this host's firewall: " << printable(warning) << '\n';
+    out << paragraph("warning: this host's firewall: " + printable(warning));
   for (const std::string& warning : otherTunnelsWarnings(*config))
-    out << "warning: " << printable(warning) << '\n';
+    out << paragraph("warning: " + printable(warning));
   out << file << ": no mistakes; uplinks " << config->uplinks.size() << ", listening "
       << config->listen.size() << ", peers " << config->peers.size() << '\n';
   return true;

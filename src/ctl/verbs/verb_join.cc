@@ -55,7 +55,7 @@ void invite(const InviteOptions& options, const std::string& socket, bool json, 
       << ".\nAt that gateway run 'braidctl join' and paste the line: it is a secret.\n";
   std::string note =
       answer.value("note", nlohmann::json()).is_string() ? textOf(answer, "note") : "";
-  if (!note.empty()) err << "Note: " << note << "\n";
+  if (!note.empty()) err << paragraph("Note: " + note);
 }
 
 namespace {
@@ -232,7 +232,7 @@ std::vector<MarkMatch> chooseBypassMarks(const JoinOptions& options, const EdgeP
   NetlinkSocket socket(0);
   std::optional<DroppedTunnels> found = tunnelsDroppedBy(config, readRules(socket));
   if (!found) return {};
-  steps << "note: " << printable(found->what) << "\n" << std::flush;
+  steps << paragraph("note: " + printable(found->what)) << std::flush;
   if (found->clashing.empty() &&
       (options.yes ||
        (terminal.isThere() &&
@@ -240,7 +240,7 @@ std::vector<MarkMatch> chooseBypassMarks(const JoinOptions& options, const EdgeP
                         "tunnel's connections break.",
                         true))))
     return found->marks;
-  steps << "note: " << found->why << ". Remedy: " << found->remedy << "\n";
+  steps << paragraph("note: " + found->why + ". Remedy: " + found->remedy);
   return {};
 }
 
@@ -320,12 +320,13 @@ void join(const JoinOptions& options, std::ostream& out, std::ostream& err) {
   steps << "joined as '" << plan.answer.name << "'; the configuration is " << plan.files.yaml()
         << "\n"
         << std::flush;
-  if (!plan.answer.text.empty()) steps << "note: " << printable(plan.answer.text) << "\n";
+  if (!plan.answer.text.empty()) steps << paragraph("note: " + printable(plan.answer.text));
   if (std::string left = familyLeftOut(plan.answer.networks);
       left == "IPv4" || (left == "IPv6" && hasIpv6()))
-    steps << "note: " << left
-          << " is not routed into the tunnel, and so it is refused ('device.when-down: block' in "
-          << plan.files.yaml() << ")\n";
+    steps << paragraph("note: " + left +
+                       " is not routed into the tunnel, and so it is refused ('device.when-down: "
+                       "block' in " +
+                       plan.files.yaml() + ")");
   FirewallAnswer firewall = openFirewall(options, plan.files, all, terminal, steps);
   const std::time_t begun = std::time(nullptr);
   bool started = startGateway(options, plan.files, all, steps), answered = false;

@@ -184,6 +184,28 @@ std::string Table::toString(size_t columns) const {
   return text;
 }
 
+std::string paragraph(std::string_view text) {
+  std::string out;
+  size_t begin = 0;  // of the present line
+  bool isEmpty = true;
+  auto endLine = [&] {
+    out += '\n';
+    begin = out.size();
+    out += "  ";
+    isEmpty = true;
+  };
+  for (size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = std::min(text.find_first_of(" \n", at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    if (!isEmpty && out.size() - begin + 1 + word.size() > kColumns) endLine();
+    if (!isEmpty) out += ' ';
+    out += word;
+    isEmpty = false;
+    if (end < text.size() && text[end] == '\n') endLine();
+  }
+  return out + '\n';
+}
+
 std::string figureText(const nlohmann::json& object, const FieldInfo& info) {
   if (info.kind == FieldKind::kFlag) return flagOf(object, info.name) ? "yes" : "no";
   switch (info.unit) {

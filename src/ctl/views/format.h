@@ -36,6 +36,13 @@ std::string formatNumber(double v);
 /// `part` as a share of `whole`: "0 %", "0.02 %", "12.5 %"; "-" when `whole` is 0.
 std::string formatShare(uint64_t part, uint64_t whole);
 
+/// Columns of the terminal for which the output is made.
+inline constexpr size_t kColumns = 100;
+/// A note or a warning in lines of at most kColumns characters, broken at spaces. Every line but
+/// the first begins with two spaces; each ends with '\n'. A word that is longer, such as a path,
+/// makes its line longer.
+std::string paragraph(std::string_view text);
+
 /// Text in columns, two spaces apart. A column whose title starts with '>' (not printed) is aligned
 /// to the right, for numbers.
 class Table {

@@ -243,8 +243,6 @@ std::string peersText(const nlohmann::json& answer) {
 
 namespace {
 
-constexpr size_t kColumns = 100;  // of statusText()
-
 std::string fewPeersText(const nlohmann::json& answer) {
   Table table({"PEER", "STATE", ">FOR", ">FLOWS", ">SENT", ">RECEIVED"});
   for (const auto& peer : listOf(answer, "peers")) {

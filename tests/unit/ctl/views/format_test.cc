@@ -98,6 +98,19 @@ TEST(Format, TextOfOthersDoesNotSteerTheTerminal) {
   EXPECT_EQ(printable("a\x1b[2J\n\x7f\xc3\xa9"), "a?[2J??\xc3\xa9");
 }
 
+TEST(Format, AParagraphFitsTheTerminal) {
+  EXPECT_EQ(paragraph("note: a b"), "note: a b\n");
+  const std::string word(48, 'x'), shorter(45, 'y');
+  EXPECT_EQ(paragraph(word + "  " + word + " " + shorter + " " + shorter + " z"),
+            word + "  " + word + "\n  " + shorter + " " + shorter + " z\n");
+  EXPECT_EQ(paragraph(word + " " + word + " xx"), word + " " + word + " xx\n") << "100 columns";
+  EXPECT_EQ(paragraph(word + " " + word + " xxx"), word + " " + word + "\n  xxx\n");
+  const std::string path(kColumns + 1, '/');
+  EXPECT_EQ(paragraph("see " + path + " there"), "see\n  " + path + "\n  there\n");
+  EXPECT_EQ(paragraph("one\ntwo"), "one\n  two\n");
+  EXPECT_EQ(paragraph(""), "\n");
+}
+
 TEST(Format, AvailabilityIsNeverRoundedUp) {
   EXPECT_EQ(formatAvailability(1), "100 %");
   EXPECT_EQ(formatAvailability(0.999999), "99.99 %");
