@@ -148,29 +148,33 @@ constexpr const char* kBuild = "this build has a sanitizer, which needs more";
 constexpr const char* kBuild = "";
 #endif
 
-void report(const char* what, const std::string& why) {
+void report(const char* what, const std::string& why, std::vector<std::string>& missing) {
   if (why.empty()) {
     spdlog::info("confined to the {} that it needs", what);
   } else {
     spdlog::info("not confined to the {} that it needs: {}", what, why);
+    missing.push_back(std::string(what) + ": " + why);
   }
 }
 
 }  // namespace
 
-void confine(const Config& config, bool changeUser) {
+std::vector<std::string> confine(const Config& config, bool changeUser) {
+  std::vector<std::string> missing;
   const bool dumps = ::prctl(PR_GET_DUMPABLE) == 1;  // a change of the user affects it
   std::string whyRoot = "'--user' says so";
   if (::geteuid() == 0 && changeUser) whyRoot = becomeServiceUser(config);
   dropPrivileges();
   allowDumps(dumps);
-  if (::geteuid() == 0)
+  if (::geteuid() == 0) {
     spdlog::warn("runs as root, without most of its capabilities: {}", whyRoot);
-  else
+    missing.push_back("user: root's, " + whyRoot);
+  } else {
     spdlog::info("runs as user {}, without most of its capabilities", ::geteuid());
-
-  report("files", *kBuild ? kBuild : restrictFiles(filesOf(config)));
-  report("system calls", *kBuild ? kBuild : restrictSystemCalls());
+  }
+  report("files", *kBuild ? kBuild : restrictFiles(filesOf(config)), missing);
+  report("system calls", *kBuild ? kBuild : restrictSystemCalls(), missing);
+  return missing;
 }
 
 }  // namespace braid

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "gateway/config/config.h"
 
 namespace braid {
@@ -18,8 +21,9 @@ inline constexpr const char* kServiceUser = "braid";
 ///   nothing.
 /// - System calls (seccomp): restrictSystemCalls().
 ///
-/// What this kernel does not have is logged and done without. Call before a second thread starts.
-/// Throws SystemError when the kernel has it and refuses.
-void confine(const Config& config, bool changeUser);
+/// What this kernel does not have is logged and done without. Returns what is missing, and why:
+/// "user: there is no user 'braid'", "files: ...", "system calls: ...". Call before a second thread
+/// starts. Throws SystemError when the kernel has it and refuses.
+std::vector<std::string> confine(const Config& config, bool changeUser);
 
 }  // namespace braid

@@ -35,7 +35,7 @@ Daemon::Daemon(Config config, LoadOptions loading, bool changeUser)
   ControlHandler& handler = *this;
   control_ =
       std::make_unique<ControlServer>(loop_.raw(), path_, gateway_.config().control.group, handler);
-  confine(gateway_.config(), changeUser);
+  unconfined_ = confine(gateway_.config(), changeUser);
   gateway_.start();
 }
 
@@ -81,6 +81,7 @@ std::string Daemon::reload() {
 GatewayStatus Daemon::gatewayStatus() {
   GatewayStatus out = gateway_.status();
   out.pid = static_cast<uint64_t>(::getpid());
+  out.unconfined = unconfined_;
   return out;
 }
 

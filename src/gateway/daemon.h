@@ -58,7 +58,8 @@ class Daemon : private ControlHandler {
   LinuxHost host_;
   Gateway gateway_;
   std::unique_ptr<ControlServer> control_;
-  size_t peersUp_ = 0;  ///< as last reported to the service manager
+  std::vector<std::string> unconfined_;  ///< as confine() says
+  size_t peersUp_ = 0;                   ///< as last reported to the service manager
   Timer deadlineTimer_;
   Timer watchdogTimer_;
   Timer settledTimer_;

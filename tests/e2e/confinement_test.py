@@ -140,6 +140,7 @@ class Confinement(EdgeStartsCase):
         pid = self.pid()
         self.assertEqual(beyond(pid, USER), [])
         self.assertEqual(of_status(pid)[pid]["Gid"].split(), [str(GROUP)] * 4)
+        self.assertEqual(self.gateway.status()["gateway"]["unconfined"], [])
         self.assertEqual((self.lab.directory / "edge.key").stat().st_uid, 0, "the key stays root's")
         self.reloaded("reload: done")
         self.assertEqual(self.ping(V4), 5)

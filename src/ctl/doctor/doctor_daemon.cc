@@ -313,10 +313,26 @@ void judgeStreams(const Patient& patient, const Json& status, const Json& histor
                 "streams.exclude"});
 }
 
+namespace {
+
+// Nothing of this is wrong with the gateway: a container or an older kernel may not have it.
+void judgeRights(const Json& gateway, DoctorReport& report) {
+  const char* key = kKeyOf<&GatewayStatus::unconfined>;
+  if (!fieldOf(gateway, key).is_array()) return;  // an older daemon
+  std::string left;
+  for (const Json& each : listOf(gateway, key))
+    if (each.is_string()) left += "; " + printable(each.get<std::string>());
+  report.fine("rights", left.empty() ? "the daemon is confined to what it needs"
+                                     : "the daemon keeps more than it needs" + left);
+}
+
+}  // namespace
+
 void checkDaemon(const Patient& patient, DoctorReport& report) {
   if (!patient.daemon) return;
   const Json& status = patient.daemon->status;
   const Json& history = patient.daemon->history;
+  judgeRights(fieldOf(status, "gateway"), report);
   // A path's size is not known at once.
   bool young = numberOf(fieldOf(status, "gateway"), kKeyOf<&GatewayStatus::uptime>) < kSearched;
   if (young) report.unknown("daemon", "it began only now: ask again in 10 s");

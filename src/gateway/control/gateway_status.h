@@ -195,6 +195,7 @@ struct GatewayStatus {
   Duration uptime{};
   uint64_t deviceMtu = 0;
   uint64_t lostLogLines = 0;
+  std::vector<std::string> unconfined;
   std::vector<std::string> listen;
   std::vector<UplinkStatus> uplinks;
   HostDrops drops;
@@ -217,6 +218,10 @@ inline constexpr auto kFieldsOf<GatewayStatus> = field::table<GatewayStatus>(
                  &GatewayStatus::deviceMtu),
     field::counter("log_lines_lost", FieldUnit::kNone, "lines that the log did not take",
                    &GatewayStatus::lostLogLines),
+    field::text("unconfined",
+                "what the process keeps beyond what it needs, and why, a list: `user: ...`, "
+                "`files: ...`, `system calls: ...`",
+                &GatewayStatus::unconfined),
     field::text("listen", "addresses and ports that peers may reach, a list",
                 &GatewayStatus::listen),
     field::object("uplinks", "the uplinks, a list", &GatewayStatus::uplinks),

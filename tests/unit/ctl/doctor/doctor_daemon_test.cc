@@ -63,6 +63,23 @@ TEST(DoctorDaemon, APeerThatIsRefusedIsNamedWithTheReason) {
                                           HasSubstr("the same key into the files of 'psk'"))));
 }
 
+TEST(DoctorDaemon, RightsThatAreLeftAreTold) {
+  const Config config;
+  const NetworkTable table;
+  auto told = [&](const nlohmann::json& gateway) {
+    const RunningDaemon daemon{{{"gateway", gateway}}, {}, {}};
+    DoctorReport report;
+    checkDaemon({config, &daemon, Machine(), table, {}}, report);
+    EXPECT_THAT(report.findings(), IsEmpty());
+    return report.toText();
+  };
+  EXPECT_THAT(told({{"uptime_s", 1}, {"unconfined", nlohmann::json::array()}}),
+              HasSubstr("the daemon is confined to what it needs"));
+  EXPECT_THAT(told({{"uptime_s", 1}, {"unconfined", {"user: root's, there is no user 'braid'"}}}),
+              HasSubstr("keeps more than it needs; user: root's, there is no user 'braid'"));
+  EXPECT_EQ(told({{"uptime_s", 1}}).find("rights"), std::string::npos) << "an older daemon";
+}
+
 TEST(DoctorDaemon, StreamsThatAreNotTakenOverAreNamedWhileAPeerIsUp) {
   Config config;
   nlohmann::json streams{{"on", true}, {"intercepting", false}, {"ended_forbidden", 2u}};

@@ -98,7 +98,7 @@ TEST(StatusJson, FlowAndGateway) {
   EXPECT_EQ(
       gateway,
       json::parse(R"({"version":"1.2.3","config":"","pin":"","device":"braid0","mode":"","pid":0,
-    "uptime_s":0.0,"device_mtu_bytes":0,"log_lines_lost":0,"listen":[]})"));
+    "uptime_s":0.0,"device_mtu_bytes":0,"log_lines_lost":0,"unconfined":[],"listen":[]})"));
 }
 
 TEST(StatusJson, HostDropsCarryEveryFigure) {
