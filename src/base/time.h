@@ -48,25 +48,20 @@ class TokenBucket {
  public:
   /// Takes one token; false when none is left.
   bool take(const RateLimit& allowance, Time now) {
-    Time used = usedSince(allowance, now);
+    Time earliest = now - allowance.period * allowance.burst;
+    Time used = usedUntil_ < earliest ? earliest : usedUntil_;
     if (used + allowance.period > now) return false;
     usedUntil_ = used + allowance.period;
     return true;
   }
-  /// Takes tokens that are worth this time, also those that come later.
-  void owe(Duration time, const RateLimit& allowance, Time now) {
-    usedUntil_ = usedSince(allowance, now) + time;
-  }
+  /// Gives one token back that was taken.
+  void giveBack(const RateLimit& allowance) { usedUntil_ -= allowance.period; }
   /// The time from which `count` tokens (at most the burst) can be taken, if none is taken before.
   Time availableAt(const RateLimit& allowance, uint32_t count) const {
     return usedUntil_ + allowance.period * count;
   }
 
  private:
-  Time usedSince(const RateLimit& allowance, Time now) const {
-    Time earliest = now - allowance.period * allowance.burst;
-    return usedUntil_ < earliest ? earliest : usedUntil_;
-  }
   Time usedUntil_ = Time(Duration::min() / 2);
 };
 

@@ -49,12 +49,14 @@ void Tunnel::forgetKeys(const std::string& why, const RandomKey& key, Time now) 
   now = parts_->forward(now);
   parts_->random_.restart(key);
   parts_->handshakeServer_.forgetAll();
+  std::vector<KnownInitiator> initiators;
   parts_->peers_.forEach([&](Peer& peer) {
     parts_->peers_.wake(peer);
-    if (std::optional<KnownInitiator> known = peer.forgetKeys("is left: " + why, now))
-      parts_->restartNotices_.add(std::move(*known), now);
+    if (std::optional<KnownInitiator> known = peer.forgetKeys("gets new keys: " + why, now))
+      initiators.push_back(std::move(*known));
     parts_->settle(peer);
   });
+  parts_->restartNotices_.add(std::move(initiators), now);
 }
 
 void Tunnel::sendRestartNotices(std::vector<KnownInitiator> initiators, Time now) {

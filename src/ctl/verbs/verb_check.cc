@@ -47,7 +47,7 @@ bool check(const std::string& file, bool json, std::ostream& out) {
   }
   if (errors) throw std::runtime_error(problemsOf(result));
   for (const ConfigError& warning : config->warnings)
-    out << paragraph("warning: " + warning.toString());
+    out << "warning: " << warning.toString() << '\n';
   for (const std::string& warning : firewallWarnings(file, *config))
     out << paragraph("warning: this host's firewall: " + printable(warning));
   for (const std::string& warning : otherTunnelsWarnings(*config))

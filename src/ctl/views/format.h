@@ -38,7 +38,7 @@ std::string formatShare(uint64_t part, uint64_t whole);
 
 /// Columns of the terminal for which the output is made.
 inline constexpr size_t kColumns = 100;
-/// A note or a warning in lines of at most kColumns characters, broken at spaces. Every line but
+/// A note or a warning in lines of at most kColumns bytes, broken at spaces. Every line but
 /// the first begins with two spaces; each ends with '\n'. A word that is longer, such as a path,
 /// makes its line longer.
 std::string paragraph(std::string_view text);

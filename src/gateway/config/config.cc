@@ -65,6 +65,15 @@ std::optional<Pin> completeIdentity(const ConfigValue& section, const LoadOption
                    options.credentials, out);
 }
 
+// The peer with the same pin and the same file of a pre-shared key; nullptr: there is none.
+const PeerConfig* findPeer(const std::vector<PeerConfig>* peers, const PeerConfig& wanted) {
+  if (!peers) return nullptr;
+  auto found = std::ranges::find_if(*peers, [&](const PeerConfig& peer) {
+    return peer.options.pin == wanted.options.pin && peer.psk == wanted.psk;
+  });
+  return found == peers->end() ? nullptr : &*found;
+}
+
 // Completes the paths of the peers' pre-shared keys, and reads these if they were to be checked.
 void completePresharedKeys(const ConfigPlaces& places, const LoadOptions& options, Config& config,
                            ConfigDiagnostics& out) {
@@ -72,6 +81,10 @@ void completePresharedKeys(const ConfigPlaces& places, const LoadOptions& option
     PeerConfig& peer = config.peers[i];
     if (peer.psk.empty()) continue;
     peer.psk = completePath(peer.psk, config.path, options);
+    if (const PeerConfig* known = findPeer(options.peersInUse, peer)) {
+      peer.options.psk = known->options.psk;
+      continue;
+    }
     if (!options.checkIdentity) continue;
     try {
       peer.options.psk = loadPresharedKey(peer.psk, options.credentials);
@@ -176,13 +189,21 @@ ConfigResult withFragment(const Config& before, const std::string& file,
   auto at = std::ranges::lower_bound(fragments, file, {}, &ConfigText::file);
   if (at != fragments.end() && at->file == file) at = fragments.erase(at);
   if (text) fragments.insert(at, {file, *text});
-  return parseConfig(before.texts.main, before.path, options, fragments);
+  LoadOptions inUse = options;
+  inUse.peersInUse = &before.peers;
+  return parseConfig(before.texts.main, before.path, inUse, fragments);
 }
 
 std::string unappliedEdits(const Config& config, const LoadOptions& options) {
   const ConfigResult disk = loadConfig(config.path, options);
   if (const auto* errors = std::get_if<ConfigErrors>(&disk)) return errors->front().toString();
-  if (withoutComments(std::get<Config>(disk).texts) == withoutComments(config.texts)) return {};
+  const auto& found = std::get<Config>(disk);
+  for (const PeerConfig& peer : found.peers) {
+    const PeerConfig* known = findPeer(&config.peers, peer);
+    if (known && known->options.psk != peer.options.psk)
+      return peer.psk + " was changed since it was read";
+  }
+  if (withoutComments(found.texts) == withoutComments(config.texts)) return {};
   return config.path + " or " + config.peersFolder + " was edited since it was read";
 }
 

@@ -250,6 +250,9 @@ struct LoadOptions {
   bool checkIdentity = true;
   /// The pin of a gateway that runs: its key and certificate are in use, and not read again.
   std::optional<Pin> ownPin;
+  /// The peers of a gateway that runs: their pre-shared keys are in use, and not read again.
+  /// nullptr: none.
+  const std::vector<PeerConfig>* peersInUse = nullptr;
 };
 
 using ConfigResult = std::variant<Config, ConfigErrors>;

@@ -100,9 +100,11 @@ SslContextHandle makeContext(const Identity& identity, const DtlsOptions& option
 
 }  // namespace
 
-// The generators of the threads notice that their common source has a new seed.
+// The generators of the threads notice that their common source has a new seed. RAND_poll() would
+// do nothing in some releases of OpenSSL 3.0.
 void renewOpensslRandomness() {
-  if (RAND_poll() != 1)
+  EVP_RAND_CTX* primary = RAND_get0_primary(nullptr);
+  if (!primary || EVP_RAND_reseed(primary, 0, nullptr, 0, nullptr, 0) != 1)
     throw std::runtime_error("OpenSSL takes no randomness: " + takeOpensslError());
 }
 

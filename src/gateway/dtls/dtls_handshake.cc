@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <functional>
 #include <stdexcept>
 #include <utility>
@@ -64,24 +63,6 @@ bool exportJoin(SSL* ssl, JoinSecrets& out) {
   OPENSSL_cleanse(bytes.data(), bytes.size());
   return true;
 }
-
-/// Adds to a sum the processor time that this thread takes meanwhile.
-class Work {
- public:
-  explicit Work(Duration& sum) : sum_(sum) {}
-  Work(const Work&) = delete;
-  Work& operator=(const Work&) = delete;
-  ~Work() { sum_ += taken() - began_; }
-
- private:
-  static Duration taken() {
-    timespec t{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
-  }
-  Duration& sum_;
-  Duration began_ = taken();
-};
 
 // RFC 6347 section 4.1: the record's sequence number without the epoch.
 uint64_t recordNumber(ByteView record) {
@@ -160,7 +141,6 @@ void DtlsHandshake::onFirstAnswer(Duration least, Duration most, Time now) {
 }
 
 void DtlsHandshake::onDatagram(ByteView bytes, Time now) {
-  Work work(work_);
   if (isJoinBody(bytes)) {
     if (join_ && state_ == State::kRunning) onJoinMessage(bytes, now);
   } else {

@@ -51,7 +51,6 @@ class DtlsHandshake : public Handshake {
   /// A responder, which waits for a ClientHello.
   static std::unique_ptr<DtlsHandshake> accept(std::shared_ptr<DtlsShared> shared, Time now);
 
-  Duration work() const override { return work_; }
   void onDatagram(ByteView bytes, Time now) override;
   void onFirstAnswer(Duration least, Duration most, Time now) override;
   void onTimer(Time now) override;
@@ -91,7 +90,6 @@ class DtlsHandshake : public Handshake {
   void updateDeadline(Time now);
   Duration longestRetransmit() const { return std::max<Duration>(kMaxRetransmit, 2 * retransmit_); }
 
-  Duration work_{};
   std::shared_ptr<DtlsShared> shared_;
   DatagramPipe pipe_;
   SslHandle ssl_;               // until the handshake is done

@@ -53,7 +53,9 @@ BioHandle readFile(const std::string& path, const char* secret = nullptr,
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0)
     fail(path, std::string("cannot be opened: ") + std::strerror(errno),
-         errno == EACCES ? "the daemon's user must own it" : remedy);
+         errno == EACCES && secret ? "the daemon's user must own it, and a folder that the daemon "
+                                     "did not know at its start needs a restart"
+                                   : remedy);
   struct stat info {};
   if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) fail(path, "is not a file", remedy);
   if (secret && !isPrivate(file.get(), info, path, credentials))

@@ -214,7 +214,7 @@ class FakeHost final : public Host {
   /// Simulates that the machine was suspended, or resumed from a snapshot.
   void breakOff(std::string why) { broken_ = std::move(why); }
   std::optional<std::string> takeBreak() override { return std::exchange(broken_, std::nullopt); }
-  RandomKey randomKey() override { return knownKey(seed_); }
+  RandomKey randomKey() override { return knownKey(seed_ + kNextKey * keys_++); }
   std::unique_ptr<TunDevice> openDevice(const DeviceOptions& options, Callback onReadable) override;
   std::unique_ptr<DatagramSocket> openSocket(SocketId id, const SocketOptions& options,
                                              SocketCallbacks callbacks) override;
@@ -231,7 +231,8 @@ class FakeHost final : public Host {
 
  private:
   const FakeClock& clock_;
-  uint64_t seed_;
+  static constexpr uint64_t kNextKey = 0x9e3779b97f4a7c15;  // far from the seeds of tests
+  uint64_t seed_, keys_ = 0;
   std::optional<std::string> broken_;
   FakeHostNetwork network_;
   FakeTunDevice* device_ = nullptr;

@@ -1,6 +1,7 @@
 #include "host/linux/linux_host.h"
 
 #include <sys/random.h>
+#include <time.h>
 
 #include <cerrno>
 #include <utility>
@@ -17,10 +18,19 @@
 
 namespace braid {
 
+// The clocks are added because the kernels of two copies of a virtual machine, which were not told
+// that they are copies, may give the same bytes for up to a minute.
 RandomKey LinuxHost::randomKey() {
   RandomKey key;
   if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size()))
     throw SystemError(errno, "the kernel gives no random bytes");
+  size_t at = 0;
+  for (clockid_t clock : {CLOCK_REALTIME, CLOCK_BOOTTIME}) {
+    timespec t{};
+    ::clock_gettime(clock, &t);
+    auto ns = static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+    for (size_t i = 0; i < sizeof ns; ++i, ns >>= 8) key[at++] ^= static_cast<uint8_t>(ns);
+  }
   return key;
 }
 

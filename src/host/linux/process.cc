@@ -1,5 +1,6 @@
 #include "host/linux/process.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <link.h>
 #include <linux/capability.h>
@@ -114,12 +115,11 @@ int changeUser(const std::string& name) {
 
 // In the child process of obstacleAs(). Returns the number of the first path that the user cannot
 // use, kAll: all can be used, kNoUser: it cannot become the user.
-constexpr int kAll = 255, kNoUser = 254;
-int firstObstacle(const std::string& user, const std::vector<NeededAccess>& needed) {
+constexpr size_t kAll = SIZE_MAX, kNoUser = SIZE_MAX - 1;
+size_t firstObstacle(const std::string& user, const std::vector<NeededAccess>& needed) {
   if (changeUser(user) != 0) return kNoUser;
-  for (size_t i = 0; i < needed.size() && i < kNoUser; ++i) {
-    if (::access(needed[i].path.c_str(), needed[i].mode) != 0 && errno != ENOENT)
-      return static_cast<int>(i);
+  for (size_t i = 0; i < needed.size(); ++i) {
+    if (::access(needed[i].path.c_str(), needed[i].mode) != 0 && errno != ENOENT) return i;
   }
   return kAll;
 }
@@ -141,14 +141,24 @@ void becomeUser(const std::string& name) {
 }
 
 std::string obstacleAs(const std::string& user, const std::vector<NeededAccess>& needed) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw SystemError(errno, std::string("cannot make a pipe: ") + std::strerror(errno));
+  UniqueFd reading(ends[0]), writing(ends[1]);
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(firstObstacle(user, needed));
+  if (child == 0) {
+    const size_t answer = firstObstacle(user, needed);
+    ::_exit(::write(writing.get(), &answer, sizeof answer) == sizeof answer ? 0 : 1);
+  }
   int status = -1;
   while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  const int found = WIFEXITED(status) ? WEXITSTATUS(status) : kNoUser;
+  size_t found = kNoUser;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 ||
+      ::read(reading.get(), &found, sizeof found) != sizeof found)
+    found = kNoUser;
   if (found == kAll) return {};
-  if (static_cast<size_t>(found) >= needed.size()) return "this process may not become that user";
+  if (found >= needed.size()) return "this process may not become that user";
   return "that user cannot " + std::string(needed[found].mode & W_OK ? "write" : "read") + " " +
          needed[found].path;
 }

@@ -36,7 +36,7 @@ struct NeededAccess {
 };
 /// Whether this process, which is root's, could go on as another user. Asks a child process that
 /// becomes the user; a path that does not exist does not count. Returns what stands in the way;
-/// empty: nothing.
+/// empty: nothing. Throws SystemError when there is no pipe.
 std::string obstacleAs(const std::string& user, const std::vector<NeededAccess>& needed);
 
 /// Drops every capability that the running daemon does not need, from the bounding set as well. Of

@@ -41,11 +41,7 @@ HandshakeServer::HandshakeServer(PacketPool& pool, HandshakeProvider& handshakes
 
 void HandshakeServer::setListening(bool on) {
   listens_ = on;
-  if (on) return;
-  handshakeServer_.clear();
-  done_ = 0;
-  next_ = kNever;
-  replies_.clear();
+  if (!on) forgetAll();
 }
 
 std::optional<Drop> HandshakeServer::onDatagram(const Route& from, ByteSpan bytes, Time now) {
@@ -191,10 +187,8 @@ HandshakeServer::Table::iterator HandshakeServer::settle(Table::iterator at, Tim
   auto& [route, r] = *at;
   Handshake& handshake = *r.handshake;
   if (handshake.deadline() <= now) handshake.onTimer(now);
-  if (Duration work = handshake.work(); work > r.paid)
-    limiter_.charge(r.origin, work - std::exchange(r.paid, work), now);
   bool isDone = !r.done && handshake.state() == Handshake::State::kDone;
-  if (isDone && !limiter_.mayFinish(route.remote.address, handshake.secrets().peer, now))
+  if (isDone && !limiter_.mayFinish(r.origin, route.remote.address, handshake.secrets().peer, now))
     return refuse(at, "its key has finished too many handshakes");
   drain(route, r);  // a failed handshake may have an alert to send
   bool failed = handshake.state() == Handshake::State::kFailed;

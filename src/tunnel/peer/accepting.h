@@ -125,7 +125,6 @@ class HandshakeServer {
     Time began;
     HandshakePatience patience;  ///< its end: when the handshake is forgotten, done or not
     uint32_t datagrams = 0;
-    Duration paid = HandshakeLimiter::kWork;  ///< processor time
     bool done = false;
 
     Responder(const HandshakeId& of, const HandshakeOrigin& from, std::unique_ptr<Handshake> made,

@@ -48,8 +48,6 @@ class Handshake {
     kClosed  ///< responder: the handshake served another purpose than a session, and has ended
   };
   virtual ~Handshake() = default;
-  /// Processor time that the handshake has taken until now; 0 where that is not measured.
-  virtual Duration work() const { return {}; }
   virtual void onDatagram(ByteView bytes, Time now) = 0;
   /// Initiator: the peer has answered for the first time, perhaps only with a cookie request. The
   /// round trip takes from `least` (since the last transmission) to `most` (since the first one).

@@ -72,7 +72,7 @@ bool HandshakeLimiter::mayAsk(const Address& address, Time now) {
   KnownHosts::Key* known = known_.keyOf(hostOf(address));
   if (known && take({{known->second.answers, kKeyAnswers}, {knownAnswers_, kAnswers}}, now))
     return true;
-  Network& network = networks_[hashOf(networkOf(address)) % kNetworkBuckets];
+  Network& network = networkAt(networkOf(address));
   return take({{network.answers, kNetworkAnswers}, {answers_, kAnswers}}, now);
 }
 
@@ -81,32 +81,25 @@ std::optional<HandshakeOrigin> HandshakeLimiter::mayBegin(const Address& address
   KnownHosts::Key* known = known_.keyOf(host);
   if (known && take({{known->second.begun, kKeyBegins}, {knownBegins_, kKnownBegins}}, now))
     return HandshakeOrigin{known->first};
-  Network& network = networks_[hashOf(prefix) % kNetworkBuckets];
-  bool may = take({{hosts_[hashOf(host) % kHostBuckets], kHostBegins},
-                   {network.begins, kNetworkBegins},
+  bool may = take({{bucketOf(host), kHostBegins},
+                   {networkAt(prefix).begins, kNetworkBegins},
                    {begins_, kBegins}},
                   now);
   return may ? std::optional(HandshakeOrigin{prefix, host}) : std::nullopt;
 }
 
-// A host is not charged: a slow processor makes the handshakes of an honest one expensive, too.
-void HandshakeLimiter::charge(const HandshakeOrigin& origin, Duration work, Time now) {
-  auto owe = [&](TokenBucket& bucket, const RateLimit& limit) {
-    bucket.owe(limit.period * work.count() / kWork.count(), limit, now);
-  };
-  if (const Pin* pin = std::get_if<Pin>(&origin.group)) {
-    owe(known_.key(*pin).second.begun, kKeyBegins);
-    owe(knownBegins_, kKnownBegins);
-  } else {
-    const Address& prefix = std::get<Address>(origin.group);
-    owe(networks_[hashOf(prefix) % kNetworkBuckets].begins, kNetworkBegins);
-    owe(begins_, kBegins);
-  }
-}
-
-bool HandshakeLimiter::mayFinish(const Address& address, const Pin& pin, Time now) {
+bool HandshakeLimiter::mayFinish(const HandshakeOrigin& origin, const Address& address,
+                                 const Pin& pin, Time now) {
   KnownHosts::Key& key = known_.key(pin);
   if (!key.second.finished.take(kKeyFinishes, now)) return false;
+  if (const Pin* host = std::get_if<Pin>(&origin.group)) {
+    if (KnownHosts::Key* other = known_.find(*host)) other->second.begun.giveBack(kKeyBegins);
+    knownBegins_.giveBack(kKnownBegins);
+  } else {
+    bucketOf(origin.host).giveBack(kHostBegins);
+    networkAt(std::get<Address>(origin.group)).begins.giveBack(kNetworkBegins);
+    begins_.giveBack(kBegins);
+  }
   known_.add(hostOf(address), key);
   return true;
 }

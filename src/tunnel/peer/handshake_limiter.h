@@ -10,7 +10,8 @@
 // So a peer with many addresses has one ration, a stranger with many addresses leaves half of the
 // strangers' ration to other networks, and strangers take nothing from known hosts. A known host
 // whose key has used its ration up is treated as a stranger's. At the end a handshake counts for
-// the key that has proven itself, wherever it came from.
+// the key that has proven itself, wherever it came from, and what it took from the rations above is
+// given back. So hundreds of peers may come at once, and few handshakes that lead to nothing.
 
 #include <array>
 #include <compare>
@@ -47,6 +48,11 @@ class KnownHosts {
 
   /// A key that has proven itself.
   Key& key(const Pin& pin) { return *keys_.try_emplace(pin).first; }
+  /// nullptr: the key is not known.
+  Key* find(const Pin& pin) {
+    auto found = keys_.find(pin);
+    return found == keys_.end() ? nullptr : &*found;
+  }
   /// The key has come from this host. A host of several keys counts for the first of them, so that
   /// no other one can have it forgotten.
   void add(const Address& host, Key& key);
@@ -83,14 +89,12 @@ class HandshakeLimiter {
   /// Cookie requests to the hosts of one key. Chosen: an initiator asks once for each of its
   /// routes and repeats that some times in a second.
   static constexpr RateLimit kKeyAnswers{64, 4ms};
-  /// Processor time that a token for the beginning of a handshake pays for. A handshake that takes
-  /// more takes tokens that come later. So rations hold on slow processors, too, and for handshakes
-  /// that are made to be expensive. Chosen: what a beginning takes on a fast one.
-  static constexpr Duration kWork = 300us;
-  /// Handshakes that all strangers together may begin. Chosen: 15% of a processor.
-  static constexpr RateLimit kBegins{256, 2ms};
+  /// Handshakes that all strangers together may begin without finishing them. Chosen: one whose
+  /// second flight has a false signature takes 0.7 to 1.3 ms, so these take an eighth of a
+  /// processor at most.
+  static constexpr RateLimit kBegins{256, 10ms};
   /// Handshakes that the strangers of one network may begin. Chosen: half of the above.
-  static constexpr RateLimit kNetworkBegins{128, 4ms};
+  static constexpr RateLimit kNetworkBegins{128, 20ms};
   /// Handshakes that one host may begin. Chosen: an honest initiator begins a few at once and then
   /// one every 0.5 s.
   static constexpr RateLimit kHostBegins{16, 250ms};
@@ -119,11 +123,9 @@ class HandshakeLimiter {
   /// For whom a handshake from this address counts, which has shown its cookie; nullopt: it may not
   /// begin.
   std::optional<HandshakeOrigin> mayBegin(const Address& address, Time now);
-  /// A handshake of this origin has taken more processor time than was paid for.
-  void charge(const HandshakeOrigin& origin, Duration work, Time now);
-  /// The key has proven itself from this address. False: it has finished too many handshakes, and
-  /// this one must not count.
-  bool mayFinish(const Address& address, const Pin& key, Time now);
+  /// The key has proven itself from this address, by a handshake that counted for `origin`. False:
+  /// it has finished too many handshakes, and this one must not count.
+  bool mayFinish(const HandshakeOrigin& origin, const Address& address, const Pin& key, Time now);
 
  private:
   struct Network {
@@ -131,6 +133,8 @@ class HandshakeLimiter {
   };
   static constexpr size_t kHostBuckets = 4096, kNetworkBuckets = 1024;
   size_t hashOf(const Address& address) const;
+  TokenBucket& bucketOf(const Address& host) { return hosts_[hashOf(host) % kHostBuckets]; }
+  Network& networkAt(const Address& prefix) { return networks_[hashOf(prefix) % kNetworkBuckets]; }
 
   uint64_t key_;
   TokenBucket answers_, begins_, knownAnswers_, knownBegins_;

@@ -43,11 +43,11 @@ void Peer::setOptions(PeerOptions options, Time now) {
   if (moved) race_.setNextRound(now);
   if (!hasOtherKey) return;
   if (session_) session_->end();
-  restart("has another pre-shared key from now on", now);
+  beginAnew("has another pre-shared key from now on", now);
 }
 
 // What was begun with the keys of before is no longer continued.
-void Peer::restart(const std::string& why, Time now) {
+void Peer::beginAnew(const std::string& why, Time now) {
   if (up_) setUp(false, why + ", a new session begins");
   staged_.open(now);
   pendingSessions_.clear();
@@ -171,7 +171,7 @@ void Peer::refuse() {
 std::optional<KnownInitiator> Peer::forgetKeys(const std::string& why, Time now) {
   std::optional<KnownInitiator> known = knownInitiator(now);
   replaceSession({}, now);
-  restart(why, now);
+  beginAnew(why, now);
   return known;
 }
 
@@ -238,8 +238,10 @@ std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& hea
     staged_.open(now);  // packets that come before the next timer call are staged, too
   stepKeyUpdate(session, now);
   if (auto chosen =
-          pendingSessions_.takeChosen([&](const Session& s) { return !ownSessionStays(s, now); }))
+          pendingSessions_.takeChosen([&](const Session& s) { return !ownSessionStays(s, now); })) {
     replaceSession(std::move(chosen), now);
+    refusal_.clear();
+  }
   if (!up_ && this->session() && now <= downAt()) {
     race_.resetPause();
     setUp(true, "is up from " + from.remote.toString());

@@ -225,7 +225,7 @@ class Peer final {
   /// The secrets of a handshake with the pre-shared key, if there is one.
   SessionSecrets mixed(const SessionSecrets& exported) const;
   SessionIndex::Handle makeSession(const SessionSecrets& secrets, KeySchedule::Role role, Time now);
-  void restart(const std::string& why, Time now);
+  void beginAnew(const std::string& why, Time now);
   void onUnopened(const Session& session, const Route& from, Time now);
   void refuse();
   void stepRace(Time now);

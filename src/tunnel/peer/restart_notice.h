@@ -27,7 +27,7 @@
 
 namespace braid {
 
-/// The notices that a gateway sends after its start.
+/// The notices that a gateway sends after its start, or after it has forgotten keys.
 class RestartNotices {
  public:
   /// How often each route of a peer gets a notice until the peer connects. The pauses double, so
@@ -35,13 +35,13 @@ class RestartNotices {
   static constexpr unsigned kRounds = 7;
   static constexpr Duration kFirstPause = 100ms;
   /// Pause between the first notices to one peer and to the next, so that they do not all connect
-  /// at once: the rate of HandshakeLimiter::kBegins.
+  /// at once. Chosen: half the rate of HandshakeLimiter::kKnownBegins.
   static constexpr Duration kSpacing = 2ms;
 
   /// Begins to notify these peers, and forgets all others.
   void begin(std::vector<KnownInitiator> initiators, Time now);
-  /// Begins to notify one more peer.
-  void add(KnownInitiator initiator, Time now);
+  /// Begins to notify these peers, too.
+  void add(std::vector<KnownInitiator> initiators, Time now);
   /// The peer has connected: it gets no more notices.
   void end(const Pin& pin);
   /// The next notice that is due. False when none is due, or there is no buffer: that notice is
@@ -61,18 +61,17 @@ class RestartNotices {
 
 inline void RestartNotices::begin(std::vector<KnownInitiator> initiators, Time now) {
   calls_.clear();
-  for (KnownInitiator& initiator : initiators) {
-    if (initiator.routes.empty()) continue;
-    add(std::move(initiator), now);
-    now += kSpacing;
-  }
+  add(std::move(initiators), now);
 }
 
-inline void RestartNotices::add(KnownInitiator initiator, Time now) {
-  if (initiator.routes.empty()) return;
-  if (initiator.routes.size() > KnownInitiator::kMostRoutes)
-    initiator.routes.resize(KnownInitiator::kMostRoutes);
-  calls_.emplace(now, Call{std::move(initiator)});
+inline void RestartNotices::add(std::vector<KnownInitiator> initiators, Time now) {
+  for (KnownInitiator& initiator : initiators) {
+    if (initiator.routes.empty()) continue;
+    if (initiator.routes.size() > KnownInitiator::kMostRoutes)
+      initiator.routes.resize(KnownInitiator::kMostRoutes);
+    calls_.emplace(now, Call{std::move(initiator)});
+    now += kSpacing;
+  }
 }
 
 inline void RestartNotices::end(const Pin& pin) {

@@ -203,7 +203,10 @@ std::optional<Bytes32> fromBase64(std::string_view base64) {
   Base64Text again = base64Of(bytes);
   bool isExact = std::equal(base64.begin(), base64.end(), again.begin(), std::equal_to<int>());
   OPENSSL_cleanse(again.data(), again.size());
-  return isExact ? std::optional(bytes) : std::nullopt;
+  std::optional<Bytes32> out;
+  if (isExact) out = bytes;
+  OPENSSL_cleanse(bytes.data(), bytes.size());
+  return out;
 }
 
 }  // namespace

@@ -107,6 +107,18 @@ TEST_F(ConfigFiles, APresharedKeyIsReadFromItsFile) {
   EXPECT_EQ(peer.psk, file.string());
   ASSERT_TRUE(peer.options.psk);
   EXPECT_EQ(peer.options.psk->bytes[31], 31);
+
+  // When another gateway joins, the key in use stays, whatever has become of its file.
+  const Config inUse = std::get<Config>(result);
+  EXPECT_EQ(unappliedEdits(inUse, options_), "");
+  fs::remove(file);
+  ConfigResult joined = withFragment(inUse, folder_ / "none.yaml", std::nullopt, options_);
+  ASSERT_THAT(errorsOf(joined), ElementsAre());
+  EXPECT_EQ(std::get<Config>(joined).peers.at(0).options.psk, peer.options.psk);
+  std::ofstream(file) << "HwECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
+  fs::permissions(file, fs::perms::owner_read);
+  EXPECT_EQ(unappliedEdits(inUse, options_), file.string() + " was changed since it was read");
+
   options_.checkIdentity = false;
   EXPECT_FALSE(std::get<Config>(load()).peers.at(0).options.psk) << "not asked for";
   write(with(edgeText(), "    endpoints:", "    psk: ''\n    endpoints:"));

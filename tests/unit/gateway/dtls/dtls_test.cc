@@ -1,8 +1,12 @@
 #include "gateway/dtls/dtls.h"
 
 #include <gmock/gmock.h>
+#include <openssl/core_names.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/random.h"
 #include "tests/unit/gateway/dtls/dtls_fixture.h"
@@ -37,15 +41,24 @@ TEST(Dtls, bothSidesGetTheSameSecrets) {
   EXPECT_EQ(pair.pool.inUse(), 0u);
 }
 
-TEST(Dtls, aResponderCountsTheProcessorTimeThatItTakes) {
-  DtlsPair pair;
-  pair.start();
-  Time began = realNow();
-  pair.run();
-  ASSERT_TRUE(pair.done()) << pair.initiator->error();
-  Duration work = pair.responder->work();
-  EXPECT_GT(work, 10us);
-  EXPECT_LT(work, realNow() - began);
+unsigned reseedsOf(EVP_RAND_CTX* generator) {
+  unsigned count = 0;
+  OSSL_PARAM wanted[] = {OSSL_PARAM_construct_uint(OSSL_DRBG_PARAM_RESEED_COUNTER, &count),
+                         OSSL_PARAM_construct_end()};
+  EXPECT_EQ(EVP_RAND_CTX_get_params(generator, wanted), 1);
+  return count;
+}
+
+TEST(Dtls, freshRandomnessReachesTheGeneratorsInUse) {
+  std::array<uint8_t, 16> drawn;
+  ASSERT_EQ(RAND_bytes(drawn.data(), drawn.size()), 1);
+  EVP_RAND_CTX* const primary = RAND_get0_primary(nullptr);
+  EVP_RAND_CTX* const own = RAND_get0_public(nullptr);
+  const unsigned before = reseedsOf(primary), ownBefore = reseedsOf(own);
+  renewOpensslRandomness();
+  EXPECT_GT(reseedsOf(primary), before);
+  ASSERT_EQ(RAND_bytes(drawn.data(), drawn.size()), 1);
+  EXPECT_GT(reseedsOf(own), ownBefore);
 }
 
 TEST(Dtls, theSecretsAreErasedWhenTheyHaveBeenTaken) {

@@ -266,6 +266,10 @@ TEST(ServiceUserTest, WhatTheUserCannotUseIsNamed) {
   EXPECT_EQ(obstacleAs("nobody", {{"/tmp", W_OK}, {(folder / "file").string(), R_OK}}),
             "that user cannot read " + (folder / "file").string());
   EXPECT_EQ(obstacleAs("nobody", {{"/etc", W_OK}}), "that user cannot write /etc");
+  std::vector<NeededAccess> many(1000, {"/etc/hosts", R_OK});
+  EXPECT_EQ(obstacleAs("nobody", many), "");
+  many.push_back({"/etc", W_OK});
+  EXPECT_EQ(obstacleAs("nobody", many), "that user cannot write /etc");
   EXPECT_THAT(obstacleAs("no-such-user-here", {}), HasSubstr("may not become"));
   EXPECT_EQ(::geteuid(), 0u) << "asking changes nothing";
   fs::remove_all(folder);

@@ -25,12 +25,10 @@ struct PuppetHandshake final : Handshake {
   std::vector<uint8_t> says = std::vector<uint8_t>(40);  ///< sent in each poll
   int polls = 0;
   int datagrams = 0;
-  Duration taken{};  ///< processor time
   int timeouts = 0;
   std::vector<std::pair<Duration, Duration>> answers;  ///< arguments of onFirstAnswer()
   SessionSecrets kept;
 
-  Duration work() const override { return taken; }
   void onDatagram(ByteView, Time) override { ++datagrams; }
   void onFirstAnswer(Duration least, Duration most, Time) override {
     answers.emplace_back(least, most);

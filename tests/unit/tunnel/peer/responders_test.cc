@@ -328,26 +328,6 @@ TEST_F(RespondersTest, ANetworkWithManyHostsDisplacesItselfFirst) {
   }
 }
 
-// On a slow processor, or when second flights are sent that fail late.
-TEST_F(RespondersTest, TheProcessorTimeThatStrangersTakeIsBounded) {
-  const Duration each = 8 * HandshakeLimiter::kWork, time = 10s;
-  Duration taken{};
-  int knocks = 0;
-  for (Time end = now + time; now < end; now += 1ms) {
-    Route from = route("10." + std::to_string(knocks % 64) + "." + std::to_string(knocks / 8192) +
-                       "." + std::to_string(knocks / 64 % 128));
-    ++knocks;
-    if (begin(from)) continue;
-    last().taken = each;
-    last().now = Handshake::State::kFailed;
-    ASSERT_EQ(later(from), std::nullopt);
-    taken += each;
-  }
-  const RateLimit all = HandshakeLimiter::kBegins;
-  EXPECT_LE(taken, (all.burst + time / all.period) * HandshakeLimiter::kWork + each);
-  EXPECT_GE(taken, time / all.period * HandshakeLimiter::kWork / 2) << "strangers come in";
-}
-
 TEST_F(RespondersTest, AKeyHasAsManyPlacesAsAHost) {
   auto host = [](size_t i, uint16_t port = 1) {
     return route("2001:db8:0:" + std::to_string(i % KnownHosts::kEach) + "::1", port);
