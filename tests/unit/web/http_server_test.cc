@@ -285,12 +285,19 @@ std::string askAt(asio::io_context& loop, const std::string& path) {
   client.connect({path});
   std::string request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
               reply;
+  bool isDone = false;
   asio::async_write(client, asio::buffer(request), [&](error_code, size_t) {
-    asio::async_read(client, asio::dynamic_buffer(reply), [](error_code, size_t) {});
+    asio::async_read(client, asio::dynamic_buffer(reply), [&](error_code, size_t n) {
+      reply.resize(n);
+      isDone = true;
+    });
   });
   loop.restart();
-  loop.run_for(std::chrono::milliseconds(100));
-  return reply;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!isDone && std::chrono::steady_clock::now() < end)
+    loop.run_one_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(isDone);
+  return isDone ? reply : "";
 }
 
 TEST_F(HttpServerTest, AtAUnixSocketItServesWithoutTlsWhoItsFileLetsIn) {
