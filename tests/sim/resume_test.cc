@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Resume,
 TEST_P(Resume, NothingIsSealedUnderOldKeysAndANewSessionCarriesOn) {
   Scenario s(seed());
   s.path("dsl", kDsl).path("lte", kLte).start();
-  TcpFlow& file = s.download(6_MB);
+  TcpFlow& file = s.download(24_MB);
   s.run(1500ms + seed() * 7ms);
   ASSERT_FALSE(file.done());
   std::set<uint32_t> before, after;
@@ -47,7 +47,7 @@ TEST_P(Resume, NothingIsSealedUnderOldKeysAndANewSessionCarriesOn) {
   goesOn(s).goOn();
   EXPECT_FALSE(s.isUp());
   ASSERT_TRUE(s.world.runUntil([&] { return s.isUp(); }, 1s)) << s.report();
-  ASSERT_TRUE(s.finish(file, 20s)) << s.report();
+  ASSERT_TRUE(s.finish(file, 60s)) << s.report();
   EXPECT_EQ(file.wrongBytes(), 0u);
   EXPECT_FALSE(after.empty());
   EXPECT_FALSE(after.contains(*before.begin())) << "a datagram of the old session";
