@@ -42,9 +42,9 @@ def beyond(pid, user):
                   if process.call("socket", number, 3, 0) != "EPERM"]
         found += [f"writes {path}" for path in WRITTEN if opens(process, path, os.O_WRONLY | os.O_CREAT)]
         found += [f"reads {path}" for path in READ if opens(process, path, os.O_RDONLY)]
-    for path in WRITTEN:
-        if path.endswith(_NEW):
-            pathlib.Path(f"/proc/{pid}/root{path}").unlink(missing_ok=True)
+    for made in (pathlib.Path(f"/proc/{pid}/root{path}") for path in WRITTEN if path.endswith(_NEW)):
+        if made.exists():  # what it sees may be read-only
+            made.unlink()
     return found
 
 
