@@ -14,7 +14,7 @@ from lab.measure import Echoes
 from pair_case import V4, PairCase
 
 HOUR = 3600
-STALL_LIMIT = 0.5  # seconds: half a second is two round trips and a repair, and no timer of the daemon is that short
+STALL_LIMIT = 0.5  # seconds: a few round trips and repairs
 EVENING = datetime.datetime(2026, 10, 31, 23, 20, tzinfo=datetime.timezone.utc)  # the last of a month
 METER_TICK = 15  # seconds: the daemon looks at the wall clock every 10 s
 STREAMS = {"streams": {"enabled": "on", "match": [{"ports": 80}]}}
