@@ -269,7 +269,7 @@ void run(benchmark::State& state, void (Bench::*round)(), uint32_t gamma, size_t
   (bench.*round)();
   std::chrono::nanoseconds all{};
   size_t packets = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     bench.restart();
     (bench.*round)();
     all += bench.spent();
@@ -323,7 +323,7 @@ void Miss(benchmark::State& state) {
   for (size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random.below(i + 1)]);
   for (size_t i = 0; i < order.size(); ++i) lines[order[i]].next = order[(i + 1) % order.size()];
   uint32_t at = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(at = lines[at].next);
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(at = lines[at].next);
 }
 BENCHMARK(Miss);
 

@@ -49,7 +49,7 @@ void Encode(benchmark::State& state) {
   Source source;
   BlockEncoder encoder(kSize);
   fill(encoder, source);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     for (size_t i = 0; i < kParities; ++i) benchmark::DoNotOptimize(encoder.parity(i).data());
   }
   countBytes(state);
@@ -60,7 +60,7 @@ BENCHMARK(Encode);
 void EncodeWithCopy(benchmark::State& state) {
   Source source;
   BlockEncoder encoder(kSize);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     fill(encoder, source);
     for (size_t i = 0; i < kParities; ++i) benchmark::DoNotOptimize(encoder.parity(i).data());
   }
@@ -73,7 +73,7 @@ void Xor(benchmark::State& state) {
   Source source;
   BlockEncoder encoder(kSize);
   fill(encoder, source);
-  for (auto _ : state) benchmark::DoNotOptimize(encoder.parity(0).data());
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(encoder.parity(0).data());
   countBytes(state);
 }
 BENCHMARK(Xor);
@@ -85,7 +85,7 @@ void Jerasure(benchmark::State& state) {
   Source source;
   SymbolStore symbols(kSize, kSymbols), sums(kSize, kParities);
   for (size_t i = 0; i < kSymbols; ++i) joinSymbol(symbols[i], source.pieces(i));
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     for (size_t i = 0; i < parities; ++i) {
       for (size_t j = 0; j < kSymbols; ++j) {
         galois_w08_region_multiply(reinterpret_cast<char*>(symbols[j]),
@@ -104,7 +104,7 @@ BENCHMARK(Jerasure)->Arg(1)->Arg(kParities);
 void Copy(benchmark::State& state) {
   Source source;
   std::vector<uint8_t> copy(kSymbols * kSize);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     for (size_t i = 0; i < kSymbols; ++i)
       std::memcpy(&copy[i * kSize], source.bytes[i].data(), kSize);
     benchmark::DoNotOptimize(copy.data());
@@ -123,7 +123,7 @@ void addUp(uint8_t* __restrict sum, const uint8_t* __restrict symbol, size_t siz
 void PlainXor(benchmark::State& state) {
   Source source;
   std::vector<uint8_t> sum(kSize);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     for (size_t parity = 0; parity < kParities; ++parity) {
       for (const auto& symbol : source.bytes) {
         addUp(sum.data(), symbol.data(), kSize);
@@ -141,7 +141,7 @@ void EncoderAdd(benchmark::State& state) {
   Source source;
   BlockEncoder encoder(kSize);
   encoder.begin();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     if (encoder.symbols() == kSymbols) encoder.begin();
     encoder.add(source.pieces(encoder.symbols()));
   }
@@ -159,7 +159,7 @@ void DecoderSymbol(benchmark::State& state) {
     decoder.onParity(far, 0, source.bytes[0]);
   }
   uint64_t pn = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     decoder.onSymbol(0, pn, source.pieces(pn % kSymbols), Time{});
     ++pn;
   }
@@ -182,7 +182,7 @@ void Decode(benchmark::State& state) {
   BlockDescription block{.parities = kParities, .symbolSize = kSize, .rangeCount = 1, .ranges = {}};
   uint64_t pn = 0;
   BlockDecoder::Restored out;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     state.PauseTiming();
     ++block.block;
     block.ranges[0] = {0, pn, kSymbols};

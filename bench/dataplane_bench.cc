@@ -40,7 +40,7 @@ void throughput(benchmark::State& state) {
   for (int i = 0; i < 20000; ++i) burst();  // windows and pools at full size
   uint64_t before = bench.delivered();
   uint64_t allocated = allocations;
-  for (auto _ : state) burst();
+  for ([[maybe_unused]] auto _ : state) burst();
   auto packets = static_cast<double>(bench.delivered() - before);
   state.counters["ns/packet"] =
       benchmark::Counter(packets * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);

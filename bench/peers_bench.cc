@@ -56,7 +56,7 @@ Scene& sceneOf(unsigned edges, unsigned busy, unsigned flows, bool down, Duratio
 
 void run(benchmark::State& state, Scene& scene, bool down) {
   uint64_t before = scene.hub.delivered();
-  for (auto _ : state) state.SetIterationTime(scene.step(down));
+  for ([[maybe_unused]] auto _ : state) state.SetIterationTime(scene.step(down));
   scene.hub.checkPeers();
   auto packets = static_cast<double>(scene.hub.delivered() - before);
   state.counters["ns/packet"] =
@@ -117,7 +117,7 @@ void rest(benchmark::State& state) {
   std::unique_ptr<Hub>& hub = hubs[peers];
   if (!hub) hub = std::make_unique<Hub>(peers, Counts::kNothing, 0, kRestApart);
   uint64_t before = hub->received();
-  for (auto _ : state) state.SetIterationTime(hub->pass(kRestApart));
+  for ([[maybe_unused]] auto _ : state) state.SetIterationTime(hub->pass(kRestApart));
   hub->checkPeers();
   auto packets = static_cast<double>(hub->received() - before);
   state.counters["ns/packet"] =
@@ -129,7 +129,7 @@ BENCHMARK(rest)->ArgName("peers")->Arg(kFewPeers)->Arg(kManyPeers)->UseManualTim
 
 /// Memory of an idle peer that is up, and of a flow with packets in both directions.
 void memory(benchmark::State& state) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     Hub hub(kManyPeers, Counts::kMemory);
     auto idle = static_cast<double>(hub.held());
     for (bool down : {true, false}) {

@@ -136,7 +136,7 @@ class StreamScene {
 void openAndClose(benchmark::State& state) {
   static StreamScene scene;
   size_t open = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     state.SetIterationTime(scene.step());
     open = std::max(open, scene.open());
   }

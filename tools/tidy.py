@@ -6,8 +6,8 @@ BUILD is a folder with a compile_commands.json, whatever its compiler and its sa
 found and what is defined is taken from there. Without files, all that BUILD compiles below ROOMS are looked at.
 
 Most of the time goes to headers, and most of that to those of the system. So the files of a folder are looked at as
-one, as in a unity build, and so are the folders of a row of TOGETHER. The names that a file keeps to itself must
-differ from those of such a row; where they do not, the row is to be cut.
+one, as in a unity build, and so are the folders of a row of TOGETHER. Files that cannot be compiled together, because
+they keep the same name to themselves, are looked at in two halves, and so on.
 """
 
 import concurrent.futures
@@ -62,7 +62,7 @@ def sources(build):
 
 
 def units(wanted):
-    """{title: (files, flags)}: what is looked at as one."""
+    """[(files, flags)]: what is looked at as one."""
     rows = {folder: row[0] for row in TOGETHER for folder in row}
     found = {}
     for file, how in wanted.items():
@@ -70,12 +70,12 @@ def units(wanted):
         files, flags = found.setdefault(rows.get(folder, folder), ([], {}))
         files.append(file)
         flags.update(dict.fromkeys(how))
-    return found
+    return list(found.values())
 
 
-def look(title, files, how, folder):
+def look(files, how, folder):
     """What clang-tidy finds in the files, as text; empty when there is nothing."""
-    unit = folder / (re.sub(r"\W", "_", title) + ".cc")
+    unit = folder / (re.sub(r"\W", "_", str(files[0].relative_to(ROOT))) + f"_{len(files)}.cc")
     # <linux/if.h> leaves out what <net/if.h> has, but only when it comes later.
     lines = ["#include <net/if.h>"]
     for number, file in enumerate(files):  # several may be programs
@@ -86,7 +86,10 @@ def look(title, files, how, folder):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode == 0:
         return ""
-    return done.stdout or f"clang-tidy failed for {title}:\n{done.stderr}"
+    if "clang-diagnostic-error" in done.stdout and len(files) > 1:
+        half = len(files) // 2
+        return look(files[:half], how, folder) + look(files[half:], how, folder)
+    return done.stdout or f"clang-tidy failed for {', '.join(map(str, files))}:\n{done.stderr}"
 
 
 def main():
@@ -103,8 +106,8 @@ def main():
     if not chosen:
         sys.exit(f"{build} compiles nothing of the project: nothing was looked at")
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda unit: look(unit[0], *unit[1], pathlib.Path(folder)),
-                              units({file: known[file] for file in chosen}).items()))
+        found = list(pool.map(lambda unit: look(*unit, pathlib.Path(folder)),
+                              units({file: known[file] for file in chosen})))
     # A header is looked at with each folder that includes it.
     findings = dict.fromkeys(text for text in FINDING.split("".join(found)) if text)
     if findings:

@@ -56,7 +56,7 @@ class Firewalls(JoinCase):
         told = self.join(self.invite("van"), "--keep-router")
         for table in ("ip", "ip6"):
             self.assertRegex(unbroken(told), "warning: this host's firewall: .*dropped by chain FORWARD of table "
-                                   rf"{table} filter.*braidctl firewall allow /etc/braid/edge.yaml")
+                                             rf"{table} filter.*braidctl firewall allow /etc/braid/edge.yaml")
         self.assertNotIn("braid0", self.ufw("status verbose"))
 
     def test_a_join_that_fails_leaves_the_firewall_as_it_was(self):

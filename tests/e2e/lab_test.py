@@ -69,6 +69,25 @@ class SuperPackets(SinglePackets):
     OFFLOADS = True
 
 
+class Reports(DiagnosedCase):
+    """What sanitizers report of daemons is known after the lab has ended."""
+
+    TEXTS = {"race": "WARNING: ThreadSanitizer: data race (pid=1)", "use": "==1==ERROR: AddressSanitizer: heap-use",
+             "leak": "==1==ERROR: LeakSanitizer: detected memory leaks",
+             "overflow": "a.cc:1:2: runtime error: signed integer overflow",
+             "other": "2026-11-30 12:00:00 warning: nothing was reported"}
+
+    def test_each_kind_and_nothing_else(self):
+        with Lab([Wire("wire")]) as lab:
+            for name, text in self.TEXTS.items():
+                lab.start(lab.client, name, ["echo", f"before\n{text}\nafter"]).wait()
+            self.assertEqual(lab.reports, [])
+        found = {report.partition(".log: ")[0]: report for report in lab.reports}
+        self.assertEqual(set(found), set(self.TEXTS) - {"other"})
+        for report in found.values():
+            self.assertTrue(report.rstrip().endswith("after"), report)
+
+
 class HostState(PairCase):
     """What a program leaves on a bare machine is seen, whatever it is, and nothing else."""
 

@@ -39,10 +39,17 @@ class PairCase(DiagnosedCase):
         cls.lab = Lab(cls.LINKS, sites=cls.SITES, mode=cls.MODE, lans=cls.LANS,
                       offloads=cls.OFFLOADS)
         cls.lab.__enter__()
+        cls.addClassCleanup(cls.expect_no_reports)
         cls.addClassCleanup(cls.lab.close)
         cls.nginx = Nginx(cls.lab)
         if cls.GATEWAYS:
             cls.lab.start_gateways(edge=cls.EDGE, concentrator=cls.CONCENTRATOR)
+
+    @classmethod
+    def expect_no_reports(cls):
+        """Fails for what a sanitizer reported of a daemon, a race for example, in a build that has one."""
+        if cls.lab.reports:
+            raise AssertionError("\n".join(cls.lab.reports))
 
     def tell(self):
         """Shows the status of gateways and links and the ends of all logs, and saves the logs."""

@@ -1,6 +1,7 @@
 """What each attack of tests/attacks.yaml sends, without end: pairs of a socket and a datagram. A function is named
 after the id of its row. All is sealed before it is sent (attacker.py), so no attack waits for an answer."""
 
+import ipaddress
 import itertools
 import os
 
@@ -15,6 +16,8 @@ ORDERED, TIMELY = 0, 0x8000  # first flow numbers
 COSTLY = 16  # SKIPs in a datagram
 LATE = 20  # hellos between that of a handshake and its second flight
 CLOSED, WEB = 81, 80  # TCP ports of the server
+MISSING_HOSTS = 100  # addresses of the server's network at which nobody answers, from 100 above the server's on
+REQUEST = 4000  # bytes of a request that never ends
 
 
 def attack(function):
@@ -41,10 +44,14 @@ def of_session(session, contents):
 
 # ---- streams
 
+def _opening(attacker, number, server, **more):
+    """The opening of a stream from the attacker's host to (address, port)."""
+    return f.opening((attacker.host, 1024 + number // 2 % 60000), server, 1000, **more)
+
+
 def _openings(attacker, port):
     for number in itertools.count(0, 2):
-        yield number, f.stream(number, 0, opened=f.opening((attacker.host, 1024 + number // 2 % 60000),
-                                                           (attacker.server, port), 1000))
+        yield number, f.stream(number, 0, opened=_opening(attacker, number, (attacker.server, port)))
 
 
 @attack
@@ -76,6 +83,57 @@ def readers(attacker):
             yield from (f.stream_credit(number, limit) for number in range(0, 256, 2))
 
     return of_session(session, full(frames()))
+
+
+@attack
+def resets(attacker):
+    return of_session(attacker.session(), full(frame + f.stream_reset(number, 0)
+                                               for number, frame in _openings(attacker, WEB)))
+
+
+@attack
+def half_open(attacker):
+    first, data = ipaddress.ip_address(attacker.server) + 100, b"x" * 1000
+
+    def frames():
+        for number in itertools.count(0, 2):
+            server = str(first + number // 2 % MISSING_HOSTS), WEB
+            yield f.stream(number, 0, data, _opening(attacker, number, server))
+
+    return of_session(attacker.session(), full(frames()))
+
+
+@attack
+def ends(attacker):
+    return of_session(attacker.session(), full(
+        f.stream(number, 0, opened=_opening(attacker, number, (attacker.server, WEB), asking=True), fin=True)
+        for number in itertools.count(0, 2)))
+
+
+@attack
+def drips(attacker):
+    request = b"GET / HTTP/1.0\r\nx: " + b"x" * REQUEST
+
+    def frames():
+        for number, frame in _openings(attacker, WEB):
+            yield frame
+            yield from (f.stream(number, offset, request[offset:offset + 1]) for offset in range(REQUEST))
+            yield f.stream_reset(number, 0)
+
+    return of_session(attacker.session(), full(frames()))
+
+
+@attack
+def repeats(attacker):
+    _, opening = next(_openings(attacker, WEB))
+    return of_session(attacker.session(), full(itertools.chain([opening], itertools.repeat(f.stream(0, 0, b"G")))))
+
+
+@attack
+def strays(attacker):
+    return of_session(attacker.session(), full(
+        f.stream_reset(number, 0) + f.stream_credit(number, 1000) + f.stream(number, 0, b"x")
+        for number in itertools.count(0, 2)))
 
 
 # ---- acknowledgments and routes

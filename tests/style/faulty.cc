@@ -13,6 +13,12 @@ size_t usedAfterMove(std::vector<int>& taker, std::vector<int>& giver) {
   return giver.size();
 }
 
+size_t storedInVain(const std::string& text) {
+  size_t size = text.size();
+  size = 2;
+  return size;
+}
+
 bool comparedWithItself(int a) {
   return a == a;
 }

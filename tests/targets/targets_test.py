@@ -25,7 +25,7 @@ from lab.faults import FaultLab
 from targets import (MISSING, Target, __main__, _page_tour, _simulate, _stand_in, _strangers, _syn_flood, aid,
                      aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_attacks,
                      guard_rights, house, operate_packages, option, order, order_shim, rate, recovery, router,
-                     see_packages, shield, shield_protocol, shim, shim_racks, speed, speed_load)
+                     see_packages, shield, shield_protocol, shield_streams, shim, shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -981,18 +981,21 @@ class Attacks(unittest.TestCase):
         self.assertEqual(guard_attacks.sent_and_answered("no answer", 0), [])
 
     def test_a_row_is_whole_and_there_once(self):
-        row = "- {id: a, by: peer, does: x, aims: y}\n"
-        self.assertEqual(list(guard_attacks.read("attacks:\n" + row)), ["a"])
-        for rows in (row + row, "- {id: a, by: peer, does: x}\n"):
+        row = "- {id: a, targets: [guard.1], by: peer, does: x, aims: y}\n"
+        self.assertEqual(list(guard_attacks.read("attacks:\n" + row, "guard.1")), ["a"])
+        self.assertEqual(list(guard_attacks.read("attacks:\n" + row, "shield.4b")), [])
+        for rows in (row + row, "- {id: a, targets: [guard.1], by: peer, does: x}\n"):
             with self.assertRaises(ValueError):
-                guard_attacks.read("attacks:\n" + rows)
+                guard_attacks.read("attacks:\n" + rows, "guard.1")
 
     def test_the_table(self):
-        rows = guard_attacks.read(guard_attacks.TABLE.read_text(encoding="utf-8"))
-        self.assertGreaterEqual(len(rows), guard_attacks.ATTACKS)
+        table = guard_attacks.TABLE.read_text(encoding="utf-8")
         made = (guard_attacks.ROOT / "tests/second/attacks.py").read_text(encoding="utf-8")
-        for name in rows:
-            self.assertIn(f"@attack\ndef {name}(", made)
+        for wanted, least in (("guard.1", guard_attacks.ATTACKS), ("shield.4b", shield_streams.ATTACKS)):
+            rows = guard_attacks.read(table, wanted)
+            self.assertGreaterEqual(len(rows), least)
+            for name in rows:
+                self.assertIn(f"@attack\ndef {name}(", made)
 
 
 class Alerts(unittest.TestCase):

@@ -59,6 +59,7 @@ class Gateway:
         self.socket = lab.directory / f"{name}.sock"
         self.process = None
         self.wrapper = []  # words before the daemon's command line, such as ["env", "NAME=value"]
+        self.programs = None  # folder of its braidd and braidctl, when they are of another build
 
     @staticmethod
     def _common(lab, name, changes):
@@ -100,6 +101,9 @@ class Gateway:
                                 "routes": list(SERVER_LAN)}
         return merge(merge(Gateway._common(lab, name, {}), config), changes)
 
+    def _program(self, name):
+        return str(self.programs / name) if self.programs else binary(name)
+
     def write_config(self):
         """JSON is YAML."""
         self.path.write_text(json.dumps(self.config, indent=1) + "\n", encoding="utf-8")
@@ -107,7 +111,7 @@ class Gateway:
     def start(self):
         if self.config is not None:
             self.write_config()
-        words = [*self.wrapper, binary("braidd"), "--config", self.path]
+        words = [*self.wrapper, self._program("braidd"), "--config", self.path]
         self.process = self._lab.start(self.namespace, self.name, words)
         self._lab.wait_for(self.status, f"{self.name} to answer on its control socket")
 
@@ -134,7 +138,7 @@ class Gateway:
         self.process.send_signal(signal.SIGHUP)
 
     def ctl(self, *words):
-        return run(binary("braidctl"), *words, "--socket", self.socket, timeout=10)
+        return run(self._program("braidctl"), *words, "--socket", self.socket, timeout=10)
 
     def status(self):
         """`braidctl status --json` as a dict, or None while the daemon does not answer."""

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,9 @@ from .site import PUBLIC, Site, server_addresses
 CONGESTION_CONTROLS = "reno bbr cubic"
 DIRECT_TABLE = 1000  # routing tables from this number on; each sends the server's direct addresses over one link
 DIRECT_RULE = 1000  # priorities of the rules for them, before Braid's
+# How a report of a sanitizer begins.
+REPORT = re.compile(r"(WARNING|ERROR): (Thread|Address|Leak)Sanitizer|: runtime error: ")
+REPORT_SIZE = 4000  # characters of it that are kept
 
 
 class Lab:
@@ -44,6 +48,7 @@ class Lab:
         self._lans = lans or {}
         self._offloads = offloads
         self.gateway = self.edge_gateway = self.links = None
+        self.reports = []  # of sanitizers, after close(): the first one of each log
         self._namespaces = []
         self._processes = {}
         self._closed = False
@@ -300,6 +305,10 @@ class Lab:
             _signal_group(process, signal.SIGTERM)
         for process in list(self._processes.values()):
             self.stop(process, timeout=2)
+        for log in (self.directory / "logs").glob("*.log"):
+            text = log.read_text(errors="replace")
+            if found := REPORT.search(text):
+                self.reports.append(f"{log.name}: {text[found.start():found.start() + REPORT_SIZE]}")
         clean.remove_lab(self.name)
         atexit.unregister(self.close)
 

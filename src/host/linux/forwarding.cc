@@ -133,8 +133,9 @@ bool Forwarding::isNeededByOthers() const {
   });
   return std::ranges::any_of(table.links(), [&](const auto& entry) {
     const Link& link = entry.second;
-    auto isMeant = [&](const std::string& word) {
-      return word == link.name || word == "/" + link.name;
+    auto isMeant = [&](std::string_view word) {
+      if (word.starts_with('/')) word.remove_prefix(1);
+      return word == link.name;
     };
     return !link.kind.empty() && !ours.contains(link.index) && std::ranges::none_of(known, isMeant);
   });

@@ -41,7 +41,7 @@ WebAnswer readWebAnswer(std::string_view text) {
   if (std::from_chars(code.data(), code.data() + 3, status).ptr != code.data() + 3 || status < 100)
     return out;
   out.status = status;
-  size_t at = text.find('\n'), end = at;
+  size_t at = text.find('\n'), end = 0;
   // A line without an end may be a part of one.
   for (; at != std::string_view::npos; at = end) {
     end = text.find('\n', at + 1);
