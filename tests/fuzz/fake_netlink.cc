@@ -96,7 +96,7 @@ ssize_t FakeNetlink::onRequest(int fd, ByteView request) {
     ByteView answer = in_.take(std::min<size_t>(length, in_.remaining()));
     std::vector<uint8_t> copy(answer.begin(), answer.end());
     if (!(flags & kForeign)) fit(copy, header.nlmsg_seq);
-    send(fd, copy);
+    if (!copy.empty()) send(fd, copy);
   }
   if (!(flags & kOpen)) sendEnd(fd, header, error);
   return static_cast<ssize_t>(request.size());

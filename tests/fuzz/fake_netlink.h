@@ -12,7 +12,8 @@ namespace braid::fuzz {
 /// The program's own mnl_socket_... functions (fake_netlink.cc) take the place of libmnl's. There
 /// may be one object at a time, and without one no socket opens.
 ///
-/// An answer is a row of datagrams. Each begins with a byte of flags and two for its length.
+/// An answer is a row of datagrams. Each begins with a byte of flags and two for its length; with a
+/// length of 0 there are only the flags.
 class FakeNetlink {
  public:
   enum Flag : uint8_t {
