@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "tests/fuzz/check.h"
@@ -27,6 +28,7 @@ namespace {
 constexpr uint32_t kPort = 4711;  // of every socket
 
 FakeNetlink* present = nullptr;
+std::map<int, int> kernelEnds;  // of open sockets, by their descriptors
 
 void send(int fd, ByteView bytes) {
   require(::send(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
@@ -81,6 +83,12 @@ FakeNetlink::~FakeNetlink() {
   present = nullptr;
 }
 
+void FakeNetlink::notify(int own) {
+  const uint16_t length = in_.u16();
+  ByteView bytes = in_.take(std::min<size_t>(length, in_.remaining()));
+  if (!bytes.empty()) send(kernelEnds.at(own), bytes);
+}
+
 ssize_t FakeNetlink::onRequest(int fd, ByteView request) {
   const nlmsghdr header = lastOf(request);
   uint8_t flags = kMore;
@@ -112,6 +120,7 @@ mnl_socket* mnl_socket_open2(int, int) {
   std::array<int, 2> ends{};
   if (!present || ::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()))
     return nullptr;
+  braid::fuzz::kernelEnds[ends[0]] = ends[1];
   return new mnl_socket{ends[0], ends[1]};
 }
 int mnl_socket_bind(mnl_socket*, unsigned, pid_t) {
@@ -139,6 +148,7 @@ ssize_t mnl_socket_recvfrom(const mnl_socket* socket, void* to, size_t most) {
   return got;
 }
 int mnl_socket_close(mnl_socket* socket) {
+  braid::fuzz::kernelEnds.erase(socket->own);
   ::close(socket->own);
   ::close(socket->kernel);
   delete socket;

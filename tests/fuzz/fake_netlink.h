@@ -31,6 +31,8 @@ class FakeNetlink {
   FakeNetlink(const FakeNetlink&) = delete;
   FakeNetlink& operator=(const FakeNetlink&) = delete;
 
+  /// Sends a notification to the open socket with this descriptor: two bytes for its length.
+  void notify(int own);
   /// Sends the answer of a request to `fd`. Returns what the call that sends the request does.
   ssize_t onRequest(int fd, ByteView request);
 
