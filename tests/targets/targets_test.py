@@ -1032,7 +1032,7 @@ class Fuzzers(unittest.TestCase):
         def file(name, covered, count):
             return {"filename": name, "summary": {"regions": {"covered": covered, "count": count}}}
 
-        told = {"data": [{"files": [file("/x/src/a.cc", 9, 10), file("src/b.cc", 10, 30), file("/x/othersrc/a.cc", 0, 99),
+        told = {"data": [{"files": [file("/x/src/a.cc", 9, 10), file("src/b.cc", 10, 30), file("/x/mysrc/a.cc", 0, 99),
                                     file("/x/other/src.cc", 0, 50)]}]}
         self.assertEqual(guard_fuzz.reached(told, ["src/a.cc"]), 90)
         self.assertEqual(guard_fuzz.reached(told, ["src/a.cc", "src/b.cc"]), 47.5)
