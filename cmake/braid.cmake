@@ -42,7 +42,10 @@ endif()
 # optimises.
 set(BRAID_CORE base inet coding scheduler ackshim tunnel host linkmodel simnet)
 if(BRAID_FUZZ)
-  target_compile_options(braid_options INTERFACE -fsanitize=fuzzer-no-link)
+  # Counters for llvm-cov, too: the programs that hunt are those whose coverage has a floor (tests/fuzz/floors.yaml).
+  set(coverage -fprofile-instr-generate=/dev/null)  # unless LLVM_PROFILE_FILE names a file
+  target_compile_options(braid_options INTERFACE -fsanitize=fuzzer-no-link ${coverage} -fcoverage-mapping)
+  target_link_options(braid_options INTERFACE ${coverage})
 endif()
 
 # braid_pch(target kind): with BRAID_PCH, the target starts from a precompiled header. A compiler takes one only with the

@@ -130,7 +130,8 @@ inline void TunnelStreams::finish(StreamHandle stream, Time now) {
 }
 
 inline void TunnelStreams::reset(StreamHandle stream, StreamCause cause, Time now) {
-  if (Stream* s = registry_.find(stream)) s->of().reset(*s, cause, now);
+  if (Stream* s = registry_.find(stream)) return s->of().reset(*s, cause, now);
+  registry_.release(stream);
 }
 
 inline size_t TunnelStreams::readable(StreamHandle stream) const {

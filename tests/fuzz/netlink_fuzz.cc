@@ -1,14 +1,18 @@
 // Netlink messages in the kernel's format with any content: reads must stay within the message, and
-// the table of the host's network must stay consistent.
+// the table of the host's network must stay consistent. The same bytes are answers of a kernel
+// (fake_netlink.h) to the monitor that keeps the table.
 
 #include <linux/rtnetlink.h>
 
+#include <string>
 #include <vector>
 
 #include "host/linux/netlink.h"
 #include "host/linux/netlink_monitor.h"
+#include "host/system.h"
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
+#include "tests/fuzz/fake_netlink.h"
 
 namespace {
 
@@ -28,6 +32,23 @@ void checkTable(const NetworkTable& table) {
   for (const DefaultRoute& route : table.defaultRoutes()) {
     require(route.family != Address::Family::kNone, "a route of no family");
     require(table.hasDefaultRoute(route.link, route.family), "a route that is not found");
+  }
+}
+
+void monitor(ByteView answers) {
+  Reader in(answers);
+  fuzz::FakeNetlink kernel(in);
+  try {
+    NetlinkMonitor monitor;
+    checkTable(monitor.table());
+    for (Time now{}; now < Time{} + 20s; now += 5s) {
+      kernel.notify(monitor.fd());
+      for (const NetworkChange& change : monitor.process(now))
+        require(!change.text.empty(), "no words");
+      checkTable(monitor.table());
+    }
+  } catch (const SystemError& error) {
+    require(!std::string(error.what()).empty(), "an error without words");
   }
 }
 
@@ -52,4 +73,5 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   NetworkTable next = table;
   next.continueFrom(table);
   checkTable(next);
+  monitor({data, size});
 }

@@ -22,10 +22,10 @@ from unittest import mock
 from lab import ends
 from lab.datagrams import DRAIN
 from lab.faults import FaultLab
-from targets import (MISSING, Target, __main__, _page_tour, _simulate, _stand_in, _strangers, _syn_flood, aid,
-                     aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_attacks,
-                     guard_rights, house, operate_packages, option, order, order_shim, rate, recovery, router,
-                     see_packages, shield, shield_protocol, shield_streams, shim, shim_racks, speed, speed_load)
+from targets import (MISSING, REGISTRY, Target, __main__, _page_tour, _simulate, _stand_in, _strangers, _syn_flood,
+                     aid, aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_attacks,
+                     guard_fuzz, guard_rights, house, operate_packages, option, order, order_shim, rate, recovery,
+                     router, see_packages, shield, shield_protocol, shield_streams, shim, shim_racks, speed, speed_load)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -996,6 +996,83 @@ class Attacks(unittest.TestCase):
             self.assertGreaterEqual(len(rows), least)
             for name in rows:
                 self.assertIn(f"@attack\ndef {name}(", made)
+
+
+class Fuzzers(unittest.TestCase):
+    """guard.5"""
+
+    ROW = {"floor": 90, "files": ["src/a.cc"]}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for file in ("tests/fuzz/a_fuzz.cc", "tests/fuzz/b_fuzz.cc", "src/a.cc"):
+            (self.root / file).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / file).touch()
+
+    def read(self, **rows):
+        return guard_fuzz.read(json.dumps({"a": self.ROW, "b": self.ROW} | rows), self.root)
+
+    def test_every_fuzzer_has_a_whole_row(self):
+        self.assertEqual(set(self.read()), {"a", "b"})
+        for row, said in (({"floor": 90}, "b: a row has"), ({"floor": 90, "files": []}, "b: a row has"),
+                          (self.ROW | {"floor": 0}, "b: the floor"), (self.ROW | {"floor": 101}, "b: the floor"),
+                          (self.ROW | {"floor": 89.5}, "b: the floor"), (self.ROW | {"more": 1}, "b: a row has"),
+                          (self.ROW | {"files": ["src/a.cc", "src/gone.cc"]}, "b: there is no src/gone.cc")):
+            with self.subTest(row), self.assertRaisesRegex(ValueError, said):
+                self.read(b=row)
+        with self.assertRaisesRegex(ValueError, "row: gone"):
+            self.read(gone=self.ROW)
+        with self.assertRaisesRegex(ValueError, "row: b$"):
+            guard_fuzz.read(json.dumps({"a": self.ROW}), self.root)
+
+    def test_the_table(self):
+        rows = guard_fuzz.read((guard_fuzz.ROOT / guard_fuzz.TABLE).read_text(encoding="utf-8"))
+        self.assertEqual(sorted(rows), guard_fuzz.names())
+
+    def test_only_the_files_of_the_row_count(self):
+        def file(name, covered, count):
+            return {"filename": name, "summary": {"regions": {"covered": covered, "count": count}}}
+
+        told = {"data": [{"files": [file("/x/src/a.cc", 9, 10), file("src/b.cc", 10, 30), file("/x/mysrc/a.cc", 0, 99),
+                                    file("/x/other/src.cc", 0, 50)]}]}
+        self.assertEqual(guard_fuzz.reached(told, ["src/a.cc"]), 90)
+        self.assertEqual(guard_fuzz.reached(told, ["src/a.cc", "src/b.cc"]), 47.5)
+        with self.assertRaisesRegex(RuntimeError, "no code of src/gone.cc"):
+            guard_fuzz.reached(told, ["src/a.cc", "src/gone.cc"])
+
+    def test_a_fuzzer_below_its_floor_or_with_a_finding_counts_once(self):
+        rows = {name: self.ROW for name in "abc"}
+        self.assertEqual(guard_fuzz.verdict(rows, [], {"a": 90.0, "b": 90.1, "c": 100})[0], 0)
+        value, detail = guard_fuzz.verdict(rows, ["b", "c"], {"a": 89.9, "b": 10, "c": 100})
+        self.assertEqual(value, 3)
+        self.assertEqual((detail["below"], detail["found"]), (["a", "b"], ["b", "c"]))
+        self.assertEqual(detail["coverage"]["a"], [89.9, 90])
+        self.assertNotIn(MISSING, detail)
+
+    def test_a_floor_that_was_not_measured_makes_no_verdict(self):
+        rows = self.read(b=self.ROW | {"floor": None})
+        value, detail = guard_fuzz.verdict(rows, [], {"a": 100, "b": 0})
+        self.assertEqual((value, detail[MISSING]), (0, "no floor yet: b"))
+
+    def test_what_a_hunt_finds(self):
+        def hunt(status, told):
+            done = subprocess.CompletedProcess([], status, stdout=told)
+            with mock.patch.object(guard_fuzz.subprocess, "run", return_value=done) as run:
+                found = guard_fuzz.hunt(["a", "b"], 30)
+            self.assertEqual(run.call_args.args[0][1:], ["--minutes", "30", "--each", "--only", "a", "--only", "b"])
+            return found
+
+        self.assertEqual(hunt(0, "a  9 runs\nb  9 runs\n"), [])
+        self.assertEqual(hunt(1, "a  9 runs\nb FAILED: build/fuzz/hunt/b/log; its end:\nx\n"), ["b"])
+        with self.assertRaisesRegex(RuntimeError, "cannot build"):
+            hunt(1, "cannot build\n")
+
+    def test_less_than_five_minutes_are_no_verdict(self):
+        entry = REGISTRY["guard.5"]
+        self.assertEqual(entry.looks({"minutes": 30, "only": None}), [])
+        self.assertEqual(entry.looks({"minutes": 4, "only": ["a"]}), ["--minutes", "--only"])
 
 
 class Alerts(unittest.TestCase):

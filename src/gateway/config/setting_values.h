@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -63,8 +64,11 @@ std::string codes(const Names& names) {
 /// A number without an exponent or useless digits.
 template <typename T>
 std::string plain(T value) {
-  char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
+  char text[400];  // the smallest double has 324 digits behind the point
+  if constexpr (std::is_floating_point_v<T>)
+    return {text, std::to_chars(text, std::end(text), value, std::chars_format::fixed).ptr};
+  else
+    return {text, std::to_chars(text, std::end(text), value).ptr};
 }
 
 /// `read` returns the value, or nullopt when it is absent or wrong; `show` gives its text. Takes

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "host/linux/netlink.h"
 #include "host/system.h"
 
 namespace braid {
@@ -24,16 +25,18 @@ struct Closer {
 /// Sends a request and returns the errno of the kernel's answer, which has come when the sending
 /// call returns; 0: done.
 int ask(mnl_socket* socket, nlmsghdr& request) {
-  alignas(nlmsghdr) char buffer[1024];
+  alignas(nlmsghdr) uint8_t buffer[1024];
   if (mnl_socket_sendto(socket, &request, request.nlmsg_len) < 0) return errno;
   ssize_t got = 0;
   do {
     got = mnl_socket_recvfrom(socket, buffer, sizeof buffer);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return errno;
-  int done = mnl_cb_run(buffer, static_cast<size_t>(got), request.nlmsg_seq,
-                        mnl_socket_get_portid(socket), nullptr, nullptr);
-  return done < 0 ? errno : 0;
+  int error = EPROTO;
+  forEachMessage({buffer, static_cast<size_t>(got)}, [&](const nlmsghdr& message) {
+    if (message.nlmsg_seq == request.nlmsg_seq) error = acknowledgment(message).value_or(error);
+  });
+  return error;
 }
 
 }  // namespace

@@ -283,13 +283,15 @@ std::string extendedText(const nlmsghdr& header) {
   return text;
 }
 
-NetlinkSocket::Answer answerOf(const nlmsghdr& message) {
-  if (message.nlmsg_len < mnl_nlmsg_size(sizeof(nlmsgerr))) return {EBADMSG, {}};
-  const auto* error = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(&message));
-  return {-error->error, extendedText(message)};
-}
-
 }  // namespace
+
+std::optional<int> acknowledgment(const nlmsghdr& message) {
+  if (message.nlmsg_type != NLMSG_ERROR) return std::nullopt;
+  if (message.nlmsg_len < mnl_nlmsg_size(sizeof(nlmsgerr))) return EBADMSG;
+  const int code = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(&message))->error;
+  constexpr int kMostErrno = 4095;  // MAX_ERRNO of the kernel
+  return code > 0 || code < -kMostErrno ? EBADMSG : -code;
+}
 
 NetlinkSocket::NetlinkSocket(uint32_t groups, int receiveBytes)
     : socket_(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC)) {
@@ -350,8 +352,8 @@ NetlinkSocket::Answer NetlinkSocket::collect(uint32_t sequence, const OnMessage&
       interrupted |= (m.nlmsg_flags & NLM_F_DUMP_INTR) != 0;
       if (m.nlmsg_type == NLMSG_DONE) {
         answer = interrupted ? Answer{EINTR, "changed while it was read"} : Answer{};
-      } else if (m.nlmsg_type == NLMSG_ERROR) {
-        answer = answerOf(m);
+      } else if (std::optional<int> error = acknowledgment(m)) {
+        answer = Answer{*error, extendedText(m)};
       } else if (onMessage) {
         onMessage(m);
       }

@@ -13,6 +13,7 @@
 #include <functional>
 #include <utility>
 
+#include "host/linux/netlink.h"
 #include "host/linux/nft_attributes.h"
 #include "host/system.h"
 
@@ -64,7 +65,7 @@ struct NftFirewall::Reader {
   // Asks for what is there. `narrow` adds attributes that say of what.
   void ask(uint16_t type, uint16_t flags, uint8_t family, const Use& use,
            const std::function<void(nlmsghdr*)>& narrow = {}) {
-    std::vector<char> bytes(kFilterBytes);
+    std::vector<uint8_t> bytes(kFilterBytes);
     nlmsghdr* header = mnl_nlmsg_put_header(bytes.data());
     header->nlmsg_type = static_cast<uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | type);
     header->nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | flags);
@@ -73,22 +74,20 @@ struct NftFirewall::Reader {
     generic->nfgen_family = family;
     if (narrow) narrow(header);
     if (mnl_socket_sendto(socket, header, header->nlmsg_len) < 0) fail(errno);
-    auto onMessage = [](const nlmsghdr* message, void* data) {
-      if (mnl_nlmsg_get_payload_len(message) < sizeof(nfgenmsg)) return MNL_CB_OK;
-      const auto* head = static_cast<const nfgenmsg*>(mnl_nlmsg_get_payload(message));
-      (*static_cast<const Use*>(data))(
-          head->nfgen_family,
-          NftAttributes(head + 1, mnl_nlmsg_get_payload_len(message) - sizeof(nfgenmsg)));
-      return MNL_CB_OK;
-    };
-    for (int more = MNL_CB_OK; more > MNL_CB_STOP;) {
+    for (bool isDone = false; !isDone;) {
       ssize_t got = mnl_socket_recvfrom(socket, bytes.data(), bytes.size());
       if (got < 0) fail(errno);
-      more = mnl_cb_run(bytes.data(), static_cast<size_t>(got), sequence,
-                        mnl_socket_get_portid(socket), onMessage,
-                        const_cast<void*>(static_cast<const void*>(&use)));
-      if (more == MNL_CB_ERROR && errno == EINTR) throw Changed();
-      if (more == MNL_CB_ERROR) fail(errno);
+      forEachMessage({bytes.data(), static_cast<size_t>(got)}, [&](const nlmsghdr& message) {
+        if (isDone || message.nlmsg_seq != sequence) return;
+        if (message.nlmsg_flags & NLM_F_DUMP_INTR) throw Changed();
+        std::optional<int> error = acknowledgment(message);
+        if (error.value_or(0) != 0) fail(*error);
+        isDone = error || message.nlmsg_type == NLMSG_DONE;
+        if (isDone || mnl_nlmsg_get_payload_len(&message) < sizeof(nfgenmsg)) return;
+        const auto* head = static_cast<const nfgenmsg*>(mnl_nlmsg_get_payload(&message));
+        use(head->nfgen_family,
+            NftAttributes(head + 1, mnl_nlmsg_get_payload_len(&message) - sizeof(nfgenmsg)));
+      });
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "host/linux/netlink.h"
@@ -134,9 +135,9 @@ int NftTable::answer(uint32_t last) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     forEachMessage({buffer, static_cast<size_t>(got)}, [&](const nlmsghdr& m) {
-      if (m.nlmsg_type != NLMSG_ERROR || m.nlmsg_len < mnl_nlmsg_size(sizeof(nlmsgerr))) return;
-      int code = -static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(&m))->error;
-      if (error == 0) error = code;
+      std::optional<int> code = acknowledgment(m);
+      if (!code) return;
+      if (error == 0) error = *code;
       answered |= m.nlmsg_seq == last;
     });
   }

@@ -19,8 +19,11 @@ namespace braid {
 
 namespace {
 
-constexpr int kDeepest = 16;            // the kernel's limit on nested jumps (NFT_JUMP_STACK_SIZE)
-constexpr uint32_t kStatusDnat = 0x20;  // IPS_DST_NAT
+constexpr int kDeepest = 16;  // the kernel's limit on nested jumps (NFT_JUMP_STACK_SIZE)
+// Chosen: more rules than any packet meets in practice. Chains that jump to each other several
+// times would be walked through without end otherwise.
+constexpr size_t kMostRules = 16384;
+constexpr uint32_t kStatusDnat = 0x20;                    // IPS_DST_NAT
 constexpr uint32_t kEtherV4 = 0x0800, kEtherV6 = 0x86dd;  // of Ethernet
 constexpr uint32_t kLocalType = 2, kUnicastType = 1;      // RTN_LOCAL, RTN_UNICAST
 constexpr uint32_t kPortAt = 2, kTcpFlagsAt = 13;         // offsets in the transport header
@@ -47,6 +50,7 @@ struct NftFirewall::Walk {
 
   const NftFirewall& wall;
   const NftPacket& packet;
+  size_t& rulesLeft;
   std::map<uint32_t, Value> registers{};
   std::string dropper{};  ///< chain of the rule that dropped the packet
 
@@ -90,11 +94,11 @@ struct NftFirewall::Walk {
     }
   }
 
-  // `offset`, `length`: a part of the address.
+  // `offset`, `length`: a part of the address, which begins inside it.
   Value address(const std::optional<Address>& which, uint32_t offset, uint32_t length) const {
     if (!which) return {Value::Kind::kStranger, {}};
     ByteView bytes = which->view();
-    if (which->family != packet.family || offset + length > bytes.size()) return {};
+    if (which->family != packet.family || length > bytes.size() - offset) return {};
     return known(bytes.data() + offset, length);
   }
 
@@ -124,12 +128,17 @@ struct NftFirewall::Walk {
     return {};
   }
 
+  // As memcmp(), of the first `n` bytes.
+  static int order(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, size_t n) {
+    return n == 0 ? 0 : std::memcmp(a.data(), b.data(), n);
+  }
+
   // An unknown sender's address is assumed to be in none of the networks that rules name.
   static Answer compare(const Value& value, uint32_t op, const std::vector<uint8_t>& with) {
     if (value.kind == Value::Kind::kUnknown) return Answer::kMaybe;
     if (value.kind == Value::Kind::kStranger) return op == NFT_CMP_NEQ ? Answer::kYes : Answer::kNo;
     size_t n = std::min(value.bytes.size(), with.size());
-    int c = std::memcmp(value.bytes.data(), with.data(), n);
+    int c = order(value.bytes, with, n);
     bool holds = op == NFT_CMP_EQ    ? c == 0
                  : op == NFT_CMP_NEQ ? c != 0
                  : op == NFT_CMP_LT  ? c < 0
@@ -154,10 +163,10 @@ struct NftFirewall::Walk {
     for (const Element& e : set.elements) {
       if (e.isDefault) fallback = &e;
       if (e.isDefault || e.key.size() > value.size()) continue;
-      int c = std::memcmp(e.key.data(), value.data(), e.key.size());
+      int c = order(e.key, value, e.key.size());
       if (!set.isInterval && c == 0) return &e;
       if (!set.isInterval || c > 0) continue;
-      int newer = best ? std::memcmp(e.key.data(), best->key.data(), e.key.size()) : 1;
+      int newer = best ? order(e.key, best->key, std::min(e.key.size(), best->key.size())) : 1;
       if (newer > 0 || (newer == 0 && best->isEnd)) best = &e;
     }
     return best && !best->isEnd ? best : fallback;
@@ -270,6 +279,8 @@ struct NftFirewall::Walk {
   Fate through(const Chain& chain, int depth) {
     if (depth > kDeepest) return Fate::kMaybeAccepted;
     for (const auto& rule : chain.rules) {
+      if (rulesLeft == 0) return Fate::kMaybeAccepted;
+      --rulesLeft;
       Verdict verdict;
       Answer matches = run(chain, rule, verdict);
       if (matches == Answer::kNo) continue;
@@ -295,10 +306,11 @@ struct NftFirewall::Walk {
 std::vector<NftDrop> NftFirewall::drops(const NftPacket& packet) const {
   uint8_t own = packet.family == Address::Family::kV4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
   std::vector<NftDrop> out;
+  size_t rulesLeft = kMostRules;
   for (const Chain& chain : chains_) {
     if (chain.hook != packet.hook || (chain.family != NFPROTO_INET && chain.family != own))
       continue;
-    Walk walk{*this, packet};
+    Walk walk{*this, packet, rulesLeft};
     Walk::Fate fate = walk.through(chain, 0);
     bool byPolicy = fate == Walk::Fate::kOn && chain.drops;
     if (!byPolicy && fate != Walk::Fate::kDropped) continue;

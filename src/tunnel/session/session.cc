@@ -208,10 +208,8 @@ Time Session::nextDeadline(Time now) const {
   Time next = std::min({keys_.deadline(), queues_.flows.nextDeadline(), inbound_.nextDeadline(),
                         queues_.streams.nextDeadline(), outbound_.nextDeadline(now),
                         paths_.nextDeadline(now)});
-  if (unusableSince() != kNever && queues_.streams.size() > 0)
+  if (unusableSince() != kNever && (queues_.streams.size() > 0 || data_.hasWaiting()))
     next = std::min(next, std::max(now, unusableSince() + patience() + 1ns));
-  if (unusableSince() != kNever && data_.hasWaiting())
-    next = std::min(next, std::max(now, unusableSince() + patience()));
   return next;
 }
 

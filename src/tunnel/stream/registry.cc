@@ -56,9 +56,10 @@ void StreamRegistry::end(StreamHandle handle, std::optional<StreamCause> reset) 
 
 // A place that is still queued is freed when it is polled.
 void StreamRegistry::release(StreamHandle handle) {
-  if (!find(handle)) return;
+  if (!slotOf(handle)) return;
   Slot& slot = slots_[handle.place];
   slot.stream = nullptr;
+  slot.next = {};
   if (!slot.queued) free(handle.place);
 }
 

@@ -35,7 +35,8 @@ class StreamRegistry {
   /// The stream has ended, and the driver is told so: by a reset, or (nullopt) with everything
   /// done.
   void end(StreamHandle handle, std::optional<StreamCause> reset);
-  /// The stream has ended as the driver wanted. Events not told yet are discarded.
+  /// The driver wants to hear nothing more of the stream, which may have ended. Events not told yet
+  /// are discarded, also its end.
   void release(StreamHandle handle);
 
   /// Takes the next event; false when there is none.

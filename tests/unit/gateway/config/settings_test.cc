@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -76,6 +77,17 @@ TEST(Settings, ThoseThatNeedARestartCanBeCompared) {
     EXPECT_TRUE(each.value.show != nullptr) << each.path();
   }
   EXPECT_GT(restarts, 15u);
+}
+
+// The reader takes no exponent.
+TEST(Settings, AFractionIsShownAsItIsRead) {
+  auto row = std::ranges::find(settings(), "recovery.alpha", &Setting::path);
+  ASSERT_NE(row, settings().end());
+  Config config;
+  config.tunnel.recoveryOptions.alpha = 0.00001;
+  EXPECT_EQ(row->value.show(config), "0.00001");
+  config.tunnel.recoveryOptions.alpha = 5e-324;
+  EXPECT_EQ(row->value.show(config).size(), 326u);
 }
 
 }  // namespace

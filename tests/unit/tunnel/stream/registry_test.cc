@@ -104,6 +104,12 @@ TEST_F(StreamRegistryTest, WhoLetsGoHearsNothingMore) {
   registry.end(a, StreamCause::kReset);
   EXPECT_FALSE(registry.poll(event));
   EXPECT_EQ(registry.size(), 0u);
+
+  StreamHandle b = registry.add(stream(1));
+  registry.end(b, StreamCause::kReset);
+  registry.release(b);
+  EXPECT_FALSE(registry.poll(event)) << "an end that was not told before";
+  EXPECT_EQ(registry.size(), 0u);
 }
 
 TEST_F(StreamRegistryTest, AStreamThatBeganAndEndedUnheardIsNotSpokenOf) {
