@@ -34,8 +34,7 @@ class ClockWatch {
   /// A reading that took longer was interrupted, and says nothing.
   static constexpr Duration kLongestReading = 10ms;
 
-  /// `isVirtual`: this is a virtual machine that does not tell of a new generation in a better way,
-  /// so the second sign counts.
+  /// `isVirtual`: this is a virtual machine, so the second sign counts.
   explicit ClockWatch(bool isVirtual) : isVirtual_(isVirtual) {}
 
   /// Compares a reading with the one before. Returns a line that says what has happened;

@@ -1,6 +1,7 @@
 """The wall clock of a gateway is set by an hour, forwards and back, while it carries traffic. The daemons alone see
 that (wall_clock.cc), so the host's clock stays."""
 
+import contextlib
 import datetime
 import pathlib
 import re
@@ -201,11 +202,13 @@ class Invitations(JoinCase):
     def test_an_invitation_expires_by_the_clock_and_is_good_again_when_that_was_wrong(self):
         line = self.invite("van", "--valid-for", "30min")
         self.clock.step(HOUR)
-        self.addCleanup(self.clock.step, 0)
+        undo = contextlib.ExitStack()
+        self.addCleanup(undo.close)
+        undo.callback(self.clock.step, -HOUR)
         told = self.refused(line)
         self.assertIn("expired", told)
         self.assertIn("if the concentrator's clock ('date -u') differs, set it", told)
-        self.clock.step(-HOUR)
+        undo.close()
         self.assertIn("joined as 'van'", self.join(line))
 
     def test_who_has_joined_stays(self):

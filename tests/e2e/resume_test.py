@@ -3,7 +3,6 @@ clocks."""
 
 import mmap
 import pathlib
-import platform
 import re
 import struct
 import subprocess
@@ -101,10 +100,7 @@ class Resume(PairCase):
         self.assertGreater(self.age(), age)
 
     def test_a_clock_that_is_set_forward_by_far_counts_in_a_virtual_machine(self):
-        cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="ascii").replace("\n", " ")
-        release = tuple(map(int, re.match(r"(\d+)\.(\d+)", platform.release()).groups()))
-        told = release >= (6, 10) and any(pathlib.Path("/sys/bus").glob("*/drivers/vmgenid/*:*"))
-        virtual = " hypervisor " in cpuinfo and not told
+        virtual = " hypervisor " in pathlib.Path("/proc/cpuinfo").read_text(encoding="ascii").replace("\n", " ")
         gateway = self.lab.edge_gateway
         gateway.wait_up()
         before = self.said(gateway)

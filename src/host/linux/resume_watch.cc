@@ -7,12 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace braid {
@@ -74,29 +71,7 @@ bool isNewGeneration(ByteView uevent) {
   return false;
 }
 
-// The driver tells programs of a new generation since Linux 6.10, those of the initial user
-// namespace. Its folder has a link for each device that it drives.
-bool tellsNewGenerations(const std::string& root) {
-  uint64_t inside = 1, outside = 1, count = 0;
-  std::ifstream users(root + "/proc/self/uid_map");
-  if (!(users >> inside >> outside >> count) || count != UINT32_MAX) return false;
-  int major = 0, minor = 0;
-  std::ifstream release(root + "/proc/sys/kernel/osrelease");
-  char dot = 0;
-  if (!(release >> major >> dot >> minor) || std::pair(major, minor) < std::pair(6, 10))
-    return false;
-  for (const char* bus : {"acpi", "platform"}) {
-    std::error_code error;
-    std::filesystem::directory_iterator it(root + "/sys/bus/" + bus + "/drivers/vmgenid", error);
-    for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
-      if (it->is_symlink(error) && it->path().filename() != "module") return true;
-    }
-  }
-  return false;
-}
-
-ResumeWatch::ResumeWatch(Loop& loop)
-    : clocks_(isVirtualMachine() && !tellsNewGenerations()), events_(openEvents()) {
+ResumeWatch::ResumeWatch(Loop& loop) : clocks_(isVirtualMachine()), events_(openEvents()) {
   clocks_.take(readClocks());
   if (events_) watcher_.emplace(loop, events_.get(), [this] { onEvents(); });
 }

@@ -12,9 +12,6 @@ namespace braid {
 
 /// Whether this runs in a virtual machine, as far as the processor or the firmware says so.
 bool isVirtualMachine();
-/// Whether the kernel tells this process by device events when a virtual machine gets a new
-/// generation. `root`: a folder to use instead of /, in tests.
-bool tellsNewGenerations(const std::string& root = {});
 /// Whether a message of the kernel's device events (uevents) says that this virtual machine has a
 /// new generation: it was resumed from a snapshot, or is a copy of another one.
 bool isNewGeneration(ByteView uevent);

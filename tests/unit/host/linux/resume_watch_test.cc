@@ -6,12 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
-
-#include "tests/temporary_folder.h"
 
 namespace braid::resume_watch_test {
 namespace {
@@ -32,35 +28,6 @@ TEST(ResumeWatchTest, ANewGenerationIsToldFromOtherEvents) {
   for (const std::string& other : {""s, "\0"s, "add@/devices/x\0ACTION=add\0"s, "NEW_VMGENID=12\0"s,
                                    "XNEW_VMGENID=1\0"s, "NEW_VMGENID=\0001\0"s})
     EXPECT_FALSE(isNewGeneration(bytesOf(other))) << other;
-}
-
-TEST(ResumeWatchTest, ADriverOfAKernelThatTellsIsKnown) {
-  TemporaryFolder root;
-  namespace fs = std::filesystem;
-  const fs::path top = root.file("");
-  auto write = [&](const char* file, const char* text) {
-    fs::create_directories((top / file).parent_path());
-    std::ofstream(top / file) << text;
-  };
-  const fs::path driver = top / "sys/bus/platform/drivers/vmgenid";
-  write("proc/sys/kernel/osrelease", "6.10.0-1-amd64\n");
-  write("proc/self/uid_map", "         0          0 4294967295\n");
-  EXPECT_FALSE(tellsNewGenerations(top)) << "no driver";
-  fs::create_directories(driver);
-  fs::create_directory_symlink("../../../../module/vmgenid", driver / "module");
-  write("sys/bus/platform/drivers/vmgenid/bind", "");
-  EXPECT_FALSE(tellsNewGenerations(top)) << "no device";
-  fs::create_directory_symlink("../../../../devices/x", driver / "VMGENCTR:00");
-  EXPECT_TRUE(tellsNewGenerations(top));
-  write("proc/self/uid_map", "         0     100000      65536\n");
-  EXPECT_FALSE(tellsNewGenerations(top)) << "an unprivileged container";
-  write("proc/self/uid_map", "         0          0 4294967295\n");
-  for (const char* release : {"6.9.12", "5.19", "rubbish"}) {
-    write("proc/sys/kernel/osrelease", release);
-    EXPECT_FALSE(tellsNewGenerations(top)) << release;
-  }
-  write("proc/sys/kernel/osrelease", "7.0-rc1");
-  EXPECT_TRUE(tellsNewGenerations(top));
 }
 
 TEST(ResumeWatchTest, NothingIsSeenWhileTheMachineRuns) {
