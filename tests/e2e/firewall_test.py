@@ -50,6 +50,19 @@ NFT_INPUT = """table inet filter {
   }
 }
 """
+NFT_LIMIT = """table inet fw4 {
+  chain syn_flood { limit rate 1000/second burst 500 packets return; drop; }
+  chain late { counter; }
+  chain guarded { meta l4proto tcp limit rate 1000/second goto late; meta l4proto tcp drop; }
+  chain others { ip saddr vmap { 198.51.100.0/24 : drop, * : accept }; drop; }
+  chain input { type filter hook input priority 0; policy accept;
+    tcp flags & (fin|syn|rst|ack) == syn jump syn_flood
+    jump guarded
+    meta l4proto tcp socket transparent 1 accept
+    iifname "lan0" ct state new meta l4proto udp jump others
+  }
+}
+"""
 
 
 class Firewalls(FirewallCase):
@@ -216,6 +229,23 @@ class Firewalls(FirewallCase):
         self.assert_web(V6, True, 0, "of the other family still")
         self.firewall("allow", "--into-chains")
         self.assert_web(V6, True, 1)
+
+    def test_what_only_may_drop_is_no_finding(self):
+        """As OpenWrt's firewall limits new connections, and with expressions that write registers."""
+        self.nft(NFT_LIMIT)
+        self.assertEqual(self.findings(), [])
+        for address in (V4, V6):
+            self.assert_web(address, True, 1)
+        self.nft("add chain inet fw4 input { policy drop; }\n")
+        self.assertTrue([1 for what, _ in self.findings() if re.search(
+            r"TCP connections of lan0 .*dropped by chain input of table inet fw4, by its policy", what)])
+
+    def test_a_rule_behind_many_others_is_found(self):
+        rules = "".join(f"add rule inet fw4 input ip saddr 203.0.113.{i % 250} tcp dport {i} drop\n"
+                        for i in range(1, 20000))
+        self.nft(NFT_LIMIT + rules + "add rule inet fw4 input iifname \"lan0\" tcp dport 80 drop\n")
+        self.assertTrue([1 for what, _ in self.findings() if re.search(
+            r"TCP connections of lan0 .*dropped by chain input of table inet fw4", what)])
 
     def test_check_names_them_as_well(self):
         self.nft(NFT_DROP)

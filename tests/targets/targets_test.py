@@ -934,13 +934,14 @@ class Attacks(unittest.TestCase):
 
     TURNS = {"mbit": 500.0, "pings": [5.0] * 90 + [20.0] * 10, "attack mbit": 4.9, "sent": 1000}
 
-    def verdict(self, *changes, attacks=10, alive=True, counted=30000):
+    def verdict(self, *changes, attacks=10, alive=True, counted=30000, drops=()):
         """`changes`: of one of the attacks, by round, each of the daemon's turns and of the sink's."""
         def runs(changes):
             return [{"daemon": self.TURNS | daemon, "sink": self.TURNS | sink, "drops": {}, "alive": True}
                     for daemon, sink in changes]
         bad = runs(changes or [({}, {})] * 3)
         bad[1]["alive"] = alive
+        bad[1]["drops"] = {cause: 1 for cause in drops}
         return guard_attacks.verdict({f"attack{i}": runs([({}, {})] * 3) for i in range(attacks - 1)} | {"flows": bad},
                                      counted)
 
@@ -959,11 +960,12 @@ class Attacks(unittest.TestCase):
                                     ([({}, {}), ({"attack mbit": 4.4}, {}), ({}, {})], {}, "flows: 4.40 Mbit/s of 5"),
                                     ([({}, {}), ({}, {"attack mbit": 4.4}), ({}, {})], {}, "flows: 4.40 Mbit/s of 5"),
                                     ([], {"alive": False}, "flows: the session ended early"),
+                                    ([], {"drops": ["bad_frame"]}, "flows: not as meant: bad_frame"),
                                     ([], {"counted": 26999}, "the sink counted 26999 of 30000"),
                                     ([], {"attacks": 9}, "9 of at least 10 attacks")):
             with self.subTest(said):
                 self.assertIn(said, self.verdict(*changes, **more)[1][MISSING])
-        self.assertNotIn(MISSING, self.verdict(*late(70.0), counted=27000)[1])
+        self.assertNotIn(MISSING, self.verdict(*late(70.0), counted=27000, drops=["duplicate"])[1])
 
     def test_the_turns_of_a_place(self):
         download = mock.Mock(size=lambda begin, end: (end - begin) * 1e6)

@@ -37,6 +37,7 @@ KEPT = 0.9  # share of its rate at which the attacker must have sent
 ARRIVED = 0.9  # share of the datagrams that the sink must have counted
 PATIENCE_MS = 50  # by which a ping's 99th percentile may grow
 PAUSE, LATEST_MS = 0.02, 2000  # seconds between two pings; a later answer counts as this one
+MALFORMED = {"bad_frame", "bad_seal", "unknown_type"}  # drops that show an attack which the daemon did not understand
 SERVER = Lab.server_addresses()[0]
 STRANGERS = [f"10.{100 + network}.0.{host}" for network in range(16) for host in range(1, 17)]
 SINK_PORT = PORT + 1
@@ -184,6 +185,8 @@ def verdict(runs, counted, least=ATTACKS):
         slowest = min(each[to]["attack mbit"] for each in rounds for to in pings)
         require(detail, slowest >= KEPT * MBIT, f"{attack}: {slowest:.2f} Mbit/s of {MBIT} were sent")
         require(detail, all(each["alive"] for each in rounds), f"{attack}: the session ended early")
+        malformed = sorted(MALFORMED & {cause for each in rounds for cause in each["drops"]})
+        require(detail, not malformed, f"{attack}: not as meant: {', '.join(malformed)}")
     sent = sum(each[SINK]["sent"] for rounds in runs.values() for each in rounds)
     require(detail, counted >= ARRIVED * sent, f"the sink counted {counted} of {sent} datagrams")
     require(detail, len(runs) >= least, f"{len(runs)} of at least {least} attacks")

@@ -20,9 +20,9 @@ namespace braid {
 namespace {
 
 constexpr int kDeepest = 16;  // the kernel's limit on nested jumps (NFT_JUMP_STACK_SIZE)
-// Chosen: more rules than any packet meets in practice. Chains that jump to each other several
-// times would be walked through without end otherwise.
-constexpr size_t kMostRules = 16384;
+// Of a base chain and the chains that it leads to. Chosen: block lists have tens of thousands.
+// Chains that jump to each other several times would be walked through without end otherwise.
+constexpr size_t kMostRules = 65536;
 constexpr uint32_t kStatusDnat = 0x20;                    // IPS_DST_NAT
 constexpr uint32_t kEtherV4 = 0x0800, kEtherV6 = 0x86dd;  // of Ethernet
 constexpr uint32_t kLocalType = 2, kUnicastType = 1;      // RTN_LOCAL, RTN_UNICAST
@@ -50,7 +50,7 @@ struct NftFirewall::Walk {
 
   const NftFirewall& wall;
   const NftPacket& packet;
-  size_t& rulesLeft;
+  size_t rulesLeft = kMostRules;
   std::map<uint32_t, Value> registers{};
   std::string dropper{};  ///< chain of the rule that dropped the packet
 
@@ -157,13 +157,15 @@ struct NftFirewall::Walk {
     return value;
   }
 
-  // The element that stands for the value; nullptr: none.
-  static const Element* elementOf(const Set& set, const std::vector<uint8_t>& value) {
+  // The element that stands for the value; nullptr: none. An unknown sender's address is in no
+  // element but the one for all others.
+  static const Element* elementOf(const Set& set, const Value& value) {
     const Element *best = nullptr, *fallback = nullptr;
     for (const Element& e : set.elements) {
       if (e.isDefault) fallback = &e;
-      if (e.isDefault || e.key.size() > value.size()) continue;
-      int c = order(e.key, value, e.key.size());
+      if (e.isDefault || value.kind == Value::Kind::kStranger || e.key.size() > value.bytes.size())
+        continue;
+      int c = order(e.key, value.bytes, e.key.size());
       if (!set.isInterval && c == 0) return &e;
       if (!set.isInterval || c > 0) continue;
       int newer = best ? order(e.key, best->key, std::min(e.key.size(), best->key.size())) : 1;
@@ -180,8 +182,7 @@ struct NftFirewall::Walk {
       if (!set || set->isVerdictMap) verdict.isKnown = false;
       return Answer::kMaybe;
     }
-    const Element* found =
-        value.kind == Value::Kind::kStranger ? nullptr : elementOf(*set, value.bytes);
+    const Element* found = elementOf(*set, value);
     if ((found != nullptr) == isInverted) return Answer::kNo;
     if (set->isVerdictMap && found) {
       verdict.code = found->code;
@@ -247,15 +248,19 @@ struct NftFirewall::Walk {
       if (target == XtTarget::kDrop) verdict.code = NF_DROP;
     } else if (name != "counter" && name != "log" && name != "notrack" && name != "meta" &&
                name != "ct" && name != "last") {
+      registers.clear();  // it may have written one
       return Answer::kMaybe;
     }
     return Answer::kYes;
   }
 
-  static Answer immediate(const NftAttributes& data, Verdict& verdict) {
+  Answer immediate(const NftAttributes& data, Verdict& verdict) {
     const nlattr* nested = data.get(NFTA_IMMEDIATE_DATA);
     const nlattr* found = nested ? NftAttributes(nested).get(NFTA_DATA_VERDICT) : nullptr;
-    if (!found) return Answer::kYes;
+    if (!found) {
+      registers.erase(data.number(NFTA_IMMEDIATE_DREG).value_or(0));
+      return Answer::kYes;
+    }
     NftAttributes inside(found);
     verdict.code = static_cast<int32_t>(inside.number(NFTA_VERDICT_CODE).value_or(0));
     verdict.chain = inside.text(NFTA_VERDICT_CHAIN);
@@ -276,8 +281,10 @@ struct NftFirewall::Walk {
     return matches;
   }
 
+  // What a chain does with the packet; kOn: what its caller does next, or the policy.
   Fate through(const Chain& chain, int depth) {
     if (depth > kDeepest) return Fate::kMaybeAccepted;
+    bool mayHaveLeft = false;  // a rule that matches perhaps has left the chain
     for (const auto& rule : chain.rules) {
       if (rulesLeft == 0) return Fate::kMaybeAccepted;
       --rulesLeft;
@@ -295,8 +302,12 @@ struct NftFirewall::Walk {
         if (fate == Fate::kOn && verdict.code == NFT_GOTO && matches == Answer::kYes) return fate;
       }
       if (verdict.code == NFT_RETURN && matches == Answer::kYes) return Fate::kOn;
-      if (fate == Fate::kOn) continue;
-      if (matches == Answer::kYes) return fate;
+      if (fate == Fate::kOn) {
+        mayHaveLeft |= verdict.code == NFT_RETURN || verdict.code == NFT_GOTO;
+        continue;
+      }
+      // Dropped here, or perhaps what comes after this chain: that alone is certain.
+      if (matches == Answer::kYes) return fate == Fate::kDropped && mayHaveLeft ? Fate::kOn : fate;
       if (fate != Fate::kDropped) return Fate::kMaybeAccepted;
     }
     return Fate::kOn;
@@ -306,11 +317,10 @@ struct NftFirewall::Walk {
 std::vector<NftDrop> NftFirewall::drops(const NftPacket& packet) const {
   uint8_t own = packet.family == Address::Family::kV4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
   std::vector<NftDrop> out;
-  size_t rulesLeft = kMostRules;
   for (const Chain& chain : chains_) {
     if (chain.hook != packet.hook || (chain.family != NFPROTO_INET && chain.family != own))
       continue;
-    Walk walk{*this, packet, rulesLeft};
+    Walk walk{*this, packet};
     Walk::Fate fate = walk.through(chain, 0);
     bool byPolicy = fate == Walk::Fate::kOn && chain.drops;
     if (!byPolicy && fate != Walk::Fate::kDropped) continue;
