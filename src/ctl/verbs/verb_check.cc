@@ -49,9 +49,9 @@ bool check(const std::string& file, bool json, std::ostream& out) {
   for (const ConfigError& warning : config->warnings)
     out << "warning: " << warning.toString() << '\n';
   for (const std::string& warning : firewallWarnings(file, *config))
-    out << paragraph("warning: this host's firewall: " + printable(warning));
+    out << "warning: this host's firewall: " << printable(warning) << '\n';
   for (const std::string& warning : otherTunnelsWarnings(*config))
-    out << paragraph("warning: " + printable(warning));
+    out << "warning: " << printable(warning) << '\n';
   out << file << ": no mistakes; uplinks " << config->uplinks.size() << ", listening "
       << config->listen.size() << ", peers " << config->peers.size() << '\n';
   return true;

@@ -219,8 +219,8 @@ inline constexpr auto kFieldsOf<GatewayStatus> = field::table<GatewayStatus>(
     field::counter("log_lines_lost", FieldUnit::kNone, "lines that the log did not take",
                    &GatewayStatus::lostLogLines),
     field::text("unconfined",
-                "what the process keeps beyond what it needs, and why, a list: `user: ...`, "
-                "`files: ...`, `system calls: ...`",
+                "what the process keeps beyond what it needs, and why, a list: "
+                "\"user: ...\", \"files: ...\", \"system calls: ...\"",
                 &GatewayStatus::unconfined),
     field::text("listen", "addresses and ports that peers may reach, a list",
                 &GatewayStatus::listen),
