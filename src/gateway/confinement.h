@@ -22,8 +22,8 @@ inline constexpr const char* kServiceUser = "braid";
 /// - System calls (seccomp): restrictSystemCalls().
 ///
 /// What this kernel does not have is logged and done without. Returns what is missing, and why:
-/// "user: there is no user 'braid'", "files: ...", "system calls: ...". Call before a second thread
-/// starts. Throws SystemError when the kernel has it and refuses.
+/// "user: root's, there is no user 'braid'", "files: ...", "system calls: ...". Call before a
+/// second thread starts. Throws SystemError when the kernel has it and refuses.
 std::vector<std::string> confine(const Config& config, bool changeUser);
 
 }  // namespace braid

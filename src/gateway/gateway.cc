@@ -184,7 +184,7 @@ Time Gateway::nextDeadline() const {
 // The copies must share neither keys nor random numbers from now on.
 void Gateway::leaveSessions(const std::string& why, Time now) {
   spdlog::warn("{}: all sessions end, and new ones begin", why);
-  renewOpensslRandomness();
+  renewOpensslRandomness(host_.randomKey());
   tunnel_.forgetKeys(why, host_.randomKey(), now);
 }
 

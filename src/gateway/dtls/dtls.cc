@@ -102,9 +102,9 @@ SslContextHandle makeContext(const Identity& identity, const DtlsOptions& option
 
 // The generators of the threads notice that their common source has a new seed. RAND_poll() would
 // do nothing in some releases of OpenSSL 3.0.
-void renewOpensslRandomness() {
+void renewOpensslRandomness(const RandomKey& with) {
   EVP_RAND_CTX* primary = RAND_get0_primary(nullptr);
-  if (!primary || EVP_RAND_reseed(primary, 0, nullptr, 0, nullptr, 0) != 1)
+  if (!primary || EVP_RAND_reseed(primary, 0, nullptr, 0, with.data(), with.size()) != 1)
     throw std::runtime_error("OpenSSL takes no randomness: " + takeOpensslError());
 }
 

@@ -43,9 +43,9 @@ struct DtlsOptions {
   std::vector<ProtocolVersion> versions{kProtocolVersions.begin(), kProtocolVersions.end()};
 };
 
-/// Has OpenSSL take fresh randomness from the kernel: what it draws from now on does not follow
-/// from its state before. Throws std::runtime_error when the kernel gives none.
-void renewOpensslRandomness();
+/// Has OpenSSL take fresh randomness from the kernel, and `with`: what it draws from now on does
+/// not follow from its state before. Throws std::runtime_error when the kernel gives none.
+void renewOpensslRandomness(const RandomKey& with);
 
 /// True when the processor has AES instructions; without them ChaCha20 is the faster cipher.
 bool processorHasAes();

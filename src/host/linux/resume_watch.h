@@ -24,8 +24,8 @@ class ResumeWatch {
   /// alone.
   explicit ResumeWatch(Loop& loop);
 
-  /// A line that says what has happened since the last call; nullopt: nothing was seen. It reads
-  /// clocks without a system call.
+  /// A line that says what has happened since the last call; nullopt: nothing was seen. It
+  /// reads four clocks, on most machines without a system call.
   std::optional<std::string> take();
 
  private:

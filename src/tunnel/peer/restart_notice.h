@@ -11,9 +11,9 @@
 //     route there    the initiator knows the token: it drops the session and begins a handshake at
 //     once
 //
-// Notices are sent only after a start: nothing that a stranger sends causes one, and no notice is
-// answered by another. A notice only says that a session is over which is over anyway. Its token is
-// valid once, so that a replayed notice ends nothing.
+// Notices are sent only after a start, or after keys were forgotten: nothing that a stranger sends
+// causes one, and no notice is answered by another. A notice only says that a session is over which
+// is over anyway. Its token is valid once, so that a replayed notice ends nothing.
 
 #include <map>
 #include <utility>

@@ -55,7 +55,7 @@ TEST(Dtls, freshRandomnessReachesTheGeneratorsInUse) {
   EVP_RAND_CTX* const primary = RAND_get0_primary(nullptr);
   EVP_RAND_CTX* const own = RAND_get0_public(nullptr);
   const unsigned before = reseedsOf(primary), ownBefore = reseedsOf(own);
-  renewOpensslRandomness();
+  renewOpensslRandomness({});
   EXPECT_GT(reseedsOf(primary), before);
   ASSERT_EQ(RAND_bytes(drawn.data(), drawn.size()), 1);
   EXPECT_GT(reseedsOf(own), ownBefore);
