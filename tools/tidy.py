@@ -1,6 +1,8 @@
 """clang-tidy over the files of a build.
 
-    python3 -m tidy BUILD [FILE...]
+    python3 -m tidy [--paths] BUILD [FILE...]
+
+With --paths Clang's static analyser follows the paths through each function instead: PATHS has its checks.
 
 BUILD is a folder with a compile_commands.json, whatever its compiler and its sanitizers: only where headers are
 found and what is defined is taken from there. Without files, all that BUILD compiles below ROOMS are looked at.
@@ -33,6 +35,7 @@ TOGETHER = (
     ("src/gateway/log", "src/gateway/network", "src/gateway/uplinks", "src/gateway/state", "src/gateway/proxy"),
     ("simnet", "simnet/link", "simnet/tcp"),
 )
+PATHS = "-*,clang-analyzer-core*,clang-analyzer-cplusplus*,clang-analyzer-nullability*,clang-analyzer-security*,clang-analyzer-unix*"
 OURS = f"^{re.escape(str(ROOT))}/({'|'.join(ROOMS)}|tests)/"
 UNITY_INCLUDE = re.compile(r'^#include "(.*)"$', re.MULTILINE)
 FINDING = re.compile(r"^(?=\S+:\d+:\d+: (?:warning|error): )", re.MULTILINE)
@@ -73,7 +76,7 @@ def units(wanted):
     return list(found.values())
 
 
-def look(files, how, folder):
+def look(files, how, folder, checks=()):
     """What clang-tidy finds in the files, as text; empty when there is nothing."""
     unit = folder / (re.sub(r"\W", "_", str(files[0].relative_to(ROOT))) + f"_{len(files)}.cc")
     # <linux/if.h> leaves out what <net/if.h> has, but only when it comes later.
@@ -81,19 +84,21 @@ def look(files, how, folder):
     for number, file in enumerate(files):  # several may be programs
         lines += ["#undef main", f"#define main main_{number}", f'#include "{file}"']
     unit.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    done = subprocess.run(["clang-tidy", "--quiet", f"--config-file={ROOT / '.clang-tidy'}",
+    done = subprocess.run(["clang-tidy", "--quiet", f"--config-file={ROOT / '.clang-tidy'}", *checks,
                            f"--header-filter={OURS}", unit, "--", *how],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode == 0:
         return ""
     if "clang-diagnostic-error" in done.stdout and len(files) > 1:
         half = len(files) // 2
-        return look(files[:half], how, folder) + look(files[half:], how, folder)
+        return look(files[:half], how, folder, checks) + look(files[half:], how, folder, checks)
     return done.stdout or f"clang-tidy failed for {', '.join(map(str, files))}:\n{done.stderr}"
 
 
 def main():
-    build, *names = sys.argv[1:]
+    words = sys.argv[1:]
+    checks = [f"--checks={PATHS}"] if "--paths" in words else []
+    build, *names = [word for word in words if word != "--paths"]
     known = sources(pathlib.Path(build))
     if names:
         chosen = [pathlib.Path(os.path.abspath(name)) for name in names]
@@ -106,7 +111,7 @@ def main():
     if not chosen:
         sys.exit(f"{build} compiles nothing of the project: nothing was looked at")
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(lambda unit: look(*unit, pathlib.Path(folder)),
+        found = list(pool.map(lambda unit: look(*unit, pathlib.Path(folder), checks),
                               units({file: known[file] for file in chosen})))
     # A header is looked at with each folder that includes it.
     findings = dict.fromkeys(text for text in FINDING.split("".join(found)) if text)

@@ -116,9 +116,12 @@ def traffic_and_counts(old, new):
         carried = pair.edge.status()["gateway"]["uplinks"][0]["carried"]
         assert carried and carried["month_bytes"] > 0, f"nothing of this month is counted: {carried}"
         assert not pair.complaints(), pair.complaints()
+        used = pair.used()
         for gateway in (pair.hub, pair.edge):
             pair.download(lambda gateway=gateway: pair.replace(gateway, old))
             pair.edge.wait_up(subflows=2)
+        assert pair.used() >= used, f"the way back has made {pair.used()} of the month's {used} bytes"
+        assert not pair.complaints(), pair.complaints()
 
 
 def initiators_known(old, new):

@@ -21,6 +21,8 @@ constexpr double kBadQueueMs = 150;  // and more than twice the path's least RTT
 constexpr uint64_t kBusyPackets = 50;
 constexpr double kStepS = std::chrono::duration<double>(History::kStep).count();
 
+// Steps and events whose time is after `until` have it of a clock that has been set back since.
+
 // The steps of a path or peer that ended in the window, as objects.
 std::vector<Json> stepsOf(const Json& answer, double since, double until) {
   std::vector<Json> steps;
@@ -224,7 +226,7 @@ Json explain(const PastAnswers& past, double since, double until) {
     double at = numberOf(event, kKeyOf<&PastEvent::at>);
     std::string kind = textOf(event, kKeyOf<&PastEvent::kind>);
     double last = numberOf(event, kKeyOf<&PastEvent::last>);
-    if (!(std::max(at, last) >= since)) continue;
+    if (!(std::max(at, last) >= since) || at > until + kStepS) continue;
     auto isMeant = [&](const Path& p) {
       return p.peer == textOf(event, "peer") && p.name == textOf(event, "path");
     };

@@ -286,9 +286,11 @@ std::string extendedText(const nlmsghdr& header) {
 }  // namespace
 
 std::optional<int> acknowledgment(const nlmsghdr& message) {
-  if (message.nlmsg_type != NLMSG_ERROR) return std::nullopt;
-  if (message.nlmsg_len < mnl_nlmsg_size(sizeof(nlmsgerr))) return EBADMSG;
-  const int code = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(&message))->error;
+  bool isDone = message.nlmsg_type == NLMSG_DONE;
+  if (!isDone && message.nlmsg_type != NLMSG_ERROR) return std::nullopt;
+  if (message.nlmsg_len < mnl_nlmsg_size(isDone ? sizeof(int) : sizeof(nlmsgerr))) return EBADMSG;
+  int code;  // an nlmsgerr begins with it
+  std::memcpy(&code, mnl_nlmsg_get_payload(&message), sizeof code);
   constexpr int kMostErrno = 4095;  // MAX_ERRNO of the kernel
   return code > 0 || code < -kMostErrno ? EBADMSG : -code;
 }
@@ -350,10 +352,10 @@ NetlinkSocket::Answer NetlinkSocket::collect(uint32_t sequence, const OnMessage&
     forEachMessage({buffer, static_cast<size_t>(got)}, [&](const nlmsghdr& m) {
       if (answer || m.nlmsg_seq != sequence) return;
       interrupted |= (m.nlmsg_flags & NLM_F_DUMP_INTR) != 0;
-      if (m.nlmsg_type == NLMSG_DONE) {
-        answer = interrupted ? Answer{EINTR, "changed while it was read"} : Answer{};
-      } else if (std::optional<int> error = acknowledgment(m)) {
-        answer = Answer{*error, extendedText(m)};
+      if (std::optional<int> error = acknowledgment(m)) {
+        bool isChanged = *error == 0 && interrupted;
+        answer = isChanged ? Answer{EINTR, "changed while it was read"}
+                           : Answer{*error, m.nlmsg_type == NLMSG_ERROR ? extendedText(m) : ""};
       } else if (onMessage) {
         onMessage(m);
       }

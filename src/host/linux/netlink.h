@@ -22,8 +22,10 @@ inline constexpr uint8_t kBraidProtocol = 66;
 /// gateways and their packet filters know them. The number is not assigned in /etc/iproute2/group.
 inline constexpr uint32_t kDeviceGroup = 66;
 
-/// The errno that a message of the type NLMSG_ERROR holds: 0 acknowledges a request, EBADMSG stands
-/// for a message that is too short or holds none. nullopt: it is a message of another type.
+/// The errno with which an answer ends. A message of the type NLMSG_ERROR acknowledges a request
+/// (0) or refuses it. One of the type NLMSG_DONE ends a dump, which the kernel may have broken off
+/// (netlink_dump_done() in af_netlink.c). EBADMSG stands for a message that is too short or holds
+/// no errno. nullopt: a message of another type, which ends nothing.
 std::optional<int> acknowledgment(const nlmsghdr& message);
 
 /// Builds a netlink request. The buffer is large enough for every request of this project.

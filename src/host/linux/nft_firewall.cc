@@ -39,7 +39,7 @@ std::optional<NftPacket::Hook> hookOf(uint32_t number) {
   return std::nullopt;
 }
 
-// Another program has changed the filter while it was read (NLM_F_DUMP_INTR).
+// Another program has changed the filter while it was read (NLM_F_DUMP_INTR, or a set is gone).
 struct Changed {};
 
 }  // namespace
@@ -76,13 +76,16 @@ struct NftFirewall::Reader {
     if (mnl_socket_sendto(socket, header, header->nlmsg_len) < 0) fail(errno);
     for (bool isDone = false; !isDone;) {
       ssize_t got = mnl_socket_recvfrom(socket, bytes.data(), bytes.size());
+      if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail(errno);
       forEachMessage({bytes.data(), static_cast<size_t>(got)}, [&](const nlmsghdr& message) {
         if (isDone || message.nlmsg_seq != sequence) return;
         if (message.nlmsg_flags & NLM_F_DUMP_INTR) throw Changed();
-        std::optional<int> error = acknowledgment(message);
-        if (error.value_or(0) != 0) fail(*error);
-        isDone = error || message.nlmsg_type == NLMSG_DONE;
+        if (std::optional<int> error = acknowledgment(message)) {
+          if (*error == ENOENT && narrow) throw Changed();
+          if (*error != 0) fail(*error);
+          isDone = true;
+        }
         if (isDone || mnl_nlmsg_get_payload_len(&message) < sizeof(nfgenmsg)) return;
         const auto* head = static_cast<const nfgenmsg*>(mnl_nlmsg_get_payload(&message));
         use(head->nfgen_family,

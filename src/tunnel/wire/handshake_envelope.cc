@@ -122,7 +122,7 @@ namespace {
 constexpr uint8_t kRestartType = 0x23;
 constexpr uint8_t kKeyType = 0x24;
 
-void writeNotice(uint8_t type, const RestartNotice& notice, Packet& out) {
+void writeNotice(uint8_t type, const SessionNotice& notice, Packet& out) {
   Writer w(ByteSpan(out.append(kRestartNoticeSize), kRestartNoticeSize));
   w.u8(type);
   w.u32(notice.session);
@@ -141,7 +141,7 @@ std::optional<Notice> readNotice(ByteView datagram) {
 
 }  // namespace
 
-bool operator==(const RestartNotice& a, const RestartNotice& b) {
+bool operator==(const SessionNotice& a, const SessionNotice& b) {
   return a.session == b.session &&
          CRYPTO_memcmp(a.token.data(), b.token.data(), a.token.size()) == 0;
 }
@@ -149,7 +149,8 @@ bool operator==(const RestartNotice& a, const RestartNotice& b) {
 // The tokens are derived from the responder's secret, because the responder sends the notices. They
 // reveal nothing about that secret.
 RestartNotice restartNoticeOf(const SessionSecrets& secrets) {
-  RestartNotice notice{secrets.sessionId, {}};
+  RestartNotice notice;
+  notice.session = secrets.sessionId;
   hkdfExpandLabel(secrets.responderSecret, "braid return", notice.token);
   return notice;
 }

@@ -126,13 +126,16 @@ class Cookies {
 /// Known only to the two ends of one session, and to nobody else before the responder has sent it.
 using RestartToken = std::array<uint8_t, 16>;
 
-struct RestartNotice {
+/// What each notice about a session says; the types of notices are those derived from it.
+struct SessionNotice {
   uint32_t session = 0;
   RestartToken token{};
 
   /// Compares in constant time.
-  friend bool operator==(const RestartNotice& a, const RestartNotice& b);
+  friend bool operator==(const SessionNotice& a, const SessionNotice& b);
 };
+/// A responder's notice that it knows the session no more.
+struct RestartNotice : SessionNotice {};
 
 /// Type byte, session id, token.
 inline constexpr size_t kRestartNoticeSize = 1 + 4 + sizeof(RestartToken);
@@ -152,7 +155,7 @@ std::optional<RestartNotice> readRestartNotice(ByteView datagram);
 /// A responder's notice that nothing which the initiator sends in a new session opens: their
 /// pre-shared keys differ. Its token follows from the secrets as they were exported, without a
 /// pre-shared key, so that both sides have it. The datagram is as long as a restart notice.
-struct KeyNotice : RestartNotice {};
+struct KeyNotice : SessionNotice {};
 
 /// `exported`: the handshake's secrets before a pre-shared key is mixed in.
 KeyNotice keyNoticeOf(const SessionSecrets& exported);

@@ -210,6 +210,16 @@ TEST(Explain, LooksBackNoFurtherThanAsked) {
   EXPECT_EQ(past.explained(600)["events"].size(), 1u);
 }
 
+TEST(Explain, WhatHappenedBeforeTheClockWasSetBackIsNoneOfTheLastSeconds) {
+  Past past;
+  past.steps(5);
+  past.event(Event::Kind::kPeerUp, 1'000'040, "");
+  past.event(Event::Kind::kPeerDown, 1'003'640, "");
+  const json events = past.explained()["events"];
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0]["kind"], "peer_up");
+}
+
 TEST(Explain, OtherEventsAreListed) {
   Past past;
   past.steps(5);
