@@ -1,6 +1,9 @@
 // One client of the control socket, which sends anything in pieces of any size and reads its
 // answers in pieces of any size. The input is a sequence of steps: a byte that says how much to
-// send or read, followed by the bytes to send.
+// send or read, followed by the bytes to send. With some of them a descriptor comes. Every fourth
+// length of an input is that of a client that owns nothing.
+
+#include <fcntl.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -32,25 +35,50 @@ class Gateway : public ControlHandler {
     status.flows.resize(std::min<size_t>(flows, 12));
     return status;
   }
-  GatewayStatus gatewayStatus() override { return {}; }
-  std::string trace(UniqueFd) override { return {}; }
+  GatewayStatus gatewayStatus() override {
+    GatewayStatus gateway;
+    gateway.version = "1.2.3";
+    gateway.uplinks.push_back({"wifi", "wlan0", true, {"192.0.2.7"}, ""});
+    return gateway;
+  }
+  std::string trace(UniqueFd file) override {
+    traces_ += file ? 1 : 0;
+    return traces_ % 2 == 0 ? "" : "the disk is full";
+  }
   InviteResult invite(const InviteRequest& request) override {
     require(request.lifetime <= InviteRequest::kLongest, "a longer life than there is");
     return {request.name.empty() ? "no name" : "", request.name, {}};
   }
   const History& history() override { return history_; }
-  std::string startTest(const std::string& peer, const MeasureRequest&) override { return peer; }
+  std::string startTest(const std::string& peer, const MeasureRequest& request) override {
+    require(request.time > Duration::zero() && request.time <= MeasureRequest::kLongest &&
+                request.bytes > 0 && request.bytes <= MeasureRequest::kMostBytes,
+            "a test that is refused");
+    return peer == "x" ? "" : "there is no peer " + peer;
+  }
   void stopTest() override {}
-  std::pair<MeasureStatus, PeerStatus> testStatus() override { return {}; }
+  std::pair<MeasureStatus, PeerStatus> testStatus() override {
+    return {{"x", "wifi", true, 1000, 2s}, *peerStatus(0, 0)};
+  }
   uint64_t drain(Duration time) override {
     require(time > Duration::zero() && time <= 600s, "a time that is refused");
     return 1;
   }
   std::string reload() override { return ++reloads_ % 2 == 0 ? "x.yaml:1:1: \xff\n" : ""; }
 
+  // A path and a peer "x" with some steps, and an event.
+  Gateway() {
+    PeerStatus peer;
+    peer.name = "x";
+    peer.subflows.resize(1);
+    peer.subflows[0].path = "wifi";
+    for (int64_t wall = 1'700'000'000; wall < 1'700'000'400; wall += 10) history_.add(peer, wall);
+    history_.add("portal", "wifi", "a captive portal waits", 1.7e9);
+  }
+
  private:
   History history_;
-  int reloads_ = 0;
+  int reloads_ = 0, traces_ = 0;
   size_t peers_ = 6, asked_ = 0;
 };
 
@@ -73,7 +101,7 @@ void checkLines(std::string& answers, size_t old) {
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   Gateway gateway;
   Time now{};
-  ControlSession session(gateway, true, now);
+  ControlSession session(gateway, size % 4 != 3, now);
   std::string answers;
   size_t steps = 0;
   while (!session.finished()) {
@@ -91,6 +119,7 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
         continue;
       }
       size_t n = std::min(size - 1, pace % 64 + 1);
+      if (pace >= 0xc0) session.onDescriptor(UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC)));
       session.onInput({reinterpret_cast<const char*>(data) + 1, n}, now);
       data += n + 1;
       size -= n + 1;

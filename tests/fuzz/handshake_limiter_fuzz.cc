@@ -22,6 +22,8 @@ namespace {
 using namespace braid;
 using Bytes = std::vector<uint8_t>;
 
+// Actions beside those of the lowest three bits.
+constexpr uint8_t kCrowd = 0x3f, kReload = 0x37;
 constexpr unsigned kGateway = 0, kFriend = 1, kStranger = 2;
 constexpr size_t kHosts = 8;
 
@@ -45,6 +47,14 @@ class World {
     while (in_.remaining() > 0) {
       const uint8_t what = in_.u8();
       const size_t host = in_.u8() % kHosts;
+      if ((what & 0x3f) == kCrowd) {
+        crowd(host, what >> 6);
+        continue;
+      }
+      if ((what & 0x3f) == kReload) {
+        reload(what >> 6);
+        continue;
+      }
       switch (what % 8) {
         case 0:
           raw(host, take());
@@ -114,7 +124,54 @@ class World {
     return handshakeServer_->onDatagram(from, copy, now_);
   }
 
+  /// Many hosts of a network (or of many) begin a handshake each, and go no further.
+  void crowd(size_t network, uint8_t kind) {
+    const size_t count = std::min<size_t>(in_.u8() % 160, crowd_);
+    crowd_ -= count;
+    for (size_t number = 0; number < count; ++number) {
+      Route from{1, {}, *Endpoint::parse("10.0.0.0:1")};
+      std::array<uint8_t, 16>& bytes = from.remote.address.bytes;
+      bytes[1] = static_cast<uint8_t>(network + (kind & 1 ? number : 0));
+      bytes[3] = static_cast<uint8_t>(kind & 2 ? 1 : number);
+      from.remote.port = static_cast<uint16_t>(1 + number);
+      ClientHandshake stranger(friend_, secrets_, sim::pinOf(kGateway), now_);
+      for (int round = 0; round < 2; ++round) {
+        Packet said = pool_.allocate();
+        if (!said || !stranger.pollDatagram(said)) break;
+        put(from, said.view());
+        for (Datagram d; handshakeServer_->pollDatagram(d);)
+          if (d.route == from && round == 0) stranger.onDatagram(d.bytes.view(), now_);
+      }
+      listen(nullptr);
+    }
+  }
+  /// The gateway's configuration is read again.
+  void reload(uint8_t kind) {
+    if (kind & 1) {
+      handshakeServer_->setListening(false);
+      CHECK(handshakeServer_->size() == 0);
+      Bytes hello = last_;
+      if (!hello.empty()) CHECK(put(routeOf(0), hello) == Drop::kHandshakeGarbage);
+      handshakeServer_->setListening(true);
+    }
+    handshakeServer_->setPeers(kind & 2 ? std::vector<Pin>{} : std::vector{sim::pinOf(kFriend)});
+    handshakeServer_->welcome(routeOf(4).remote.address, sim::pinOf(kFriend));
+  }
+
+  /// A notice is the same when it is written again.
+  void notices(ByteView bytes) {
+    Packet restart = pool_.allocate(), key = pool_.allocate();
+    if (auto notice = readRestartNotice(bytes)) {
+      writeRestartNotice(*notice, restart);
+      CHECK(std::ranges::equal(restart.view(), bytes));
+    }
+    if (auto notice = readKeyNotice(bytes)) {
+      writeKeyNotice(*notice, key);
+      CHECK(std::ranges::equal(key.view(), bytes));
+    }
+  }
   void raw(size_t host, ByteView bytes) {
+    notices(bytes);
     const size_t before = handshakeServer_->size();
     CHECK(put(routeOf(host), bytes).has_value());
     CHECK(listen(nullptr) == 0 && handshakeServer_->size() == before);
@@ -192,6 +249,7 @@ class World {
   HandshakeEnvelope seal_{HandshakeEnvelope::Side::kInitiator, sim::pinOf(kGateway)};
   Time now_{1h};
   uint64_t nonces_ = 0;
+  size_t crowd_ = 480;  ///< hosts that may still come in crowds, because each takes its time
   std::array<HandshakeCookie, kHosts> cookies_{};
   std::array<std::unique_ptr<ClientHandshake>, kHosts> initiators_;
   Bytes last_;  ///< sent to the responder

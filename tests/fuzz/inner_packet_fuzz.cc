@@ -159,6 +159,20 @@ void checkOffloads(ByteView b, size_t payload) {
   }
 }
 
+/// Options of a TCP header, at the begin of the bytes.
+void checkTcpOptions(ByteView b) {
+  const TcpOptionFields fields = parseTcpOptions(b.first(std::min<size_t>(b.size(), 40)));
+  CHECK(fields.sackCount <= TcpOptionFields::kMaxSacks);
+  CHECK(!fields.windowShift || *fields.windowShift <= 14);  // RFC 7323 section 2.3
+}
+
+/// What a router says about a flow: it must be sent to the flow's source.
+void checkRouterError(ByteView b) {
+  auto p = parseInnerPacket(b);
+  if (!p) return;
+  if (std::optional<FlowKey> flow = flowOfRouterError(b, *p)) CHECK(flow->source() == p->dst);
+}
+
 }  // namespace
 
 extern "C" void fuzzInput(const uint8_t* data, size_t size) {
@@ -167,6 +181,8 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   auto mtu = static_cast<uint16_t>(size < 2 ? 1500 : load16(&bytes[size - 2]) % 1600);
   PacketPool pool(1600, 64);
   if (auto p = parseInnerPacket(bytes)) checkParsed(bytes, *p);
+  checkTcpOptions(bytes);
+  checkRouterError(bytes);
   checkFrame(bytes);
   checkMarkCe(bytes);
   checkClampMss(bytes, mtu);

@@ -5,7 +5,8 @@
 // Input: a byte of settings, then steps. A step has a byte for the action, a byte for the peer, and
 // the action's arguments. Both peers have completed their handshakes before. With streams, the
 // driver opens, writes, reads, finishes and resets streams, and the peers open theirs from any
-// address.
+// address. The driver's orders (another configuration, a reload, a resumed machine) come in
+// between.
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,7 @@
 #include "tunnel/peer/accepting.h"
 #include "tunnel/peer/dialing.h"
 #include "tunnel/tunnel.h"
+#include "tunnel/wire/handshake_envelope.h"
 
 namespace {
 
@@ -97,12 +99,18 @@ class Puppet {
     raw_->onTimer(now);
     raw_->rekey(now);
   }
+  /// The notices about its session that a responder may send.
+  const std::optional<RestartNotice>& restartNotice() const { return restart_; }
+  const std::optional<KeyNotice>& keyNotice() const { return key_; }
   PacketNumber& next(SubflowId subflow) { return numbers_[subflow.value()]; }
   uint32_t& nextDsn(uint16_t flow) { return dsns_[flow]; }
 
  private:
   void begin(const SessionSecrets& secrets, KeySchedule::Role role, Time now) {
-    if (!raw_) raw_.emplace(secrets, role, now);
+    if (raw_) return;
+    raw_.emplace(secrets, role, now);
+    restart_ = restartNoticeOf(secrets);
+    key_ = keyNoticeOf(secrets);
   }
 
   PacketPool pool_{2048, 512};
@@ -111,6 +119,8 @@ class Puppet {
   std::unique_ptr<ClientHandshake> initiator_;
   std::unique_ptr<HandshakeServer> handshakeServer_;
   std::optional<test::RawPeer> raw_;
+  std::optional<RestartNotice> restart_;
+  std::optional<KeyNotice> key_;
   std::array<PacketNumber, 256> numbers_{};
   std::map<uint16_t, uint32_t> dsns_;
 };
@@ -123,7 +133,7 @@ class World {
       puppets_[i] = std::make_unique<Puppet>(i + 1, peersBegin, now_);
     tunnel_ = std::make_unique<Tunnel>(options(), pool_, handshakes_, knownKey(1));
     tunnel_->setPeers(peers(), now_);
-    if (!peersBegin) tunnel_->setUplinks({{"wifi", {{kSocket, Address::Family::kV4}}}}, now_);
+    if (!peersBegin) tunnel_->setUplinks({uplink()}, now_);
     shakeHands();
   }
 
@@ -169,6 +179,7 @@ class World {
     }
     return all;
   }
+  static UplinkSpec uplink() { return {"wifi", {{kSocket, Address::Family::kV4}}}; }
   void shakeHands() {
     auto ready = [](const auto& puppet) { return puppet->isReady(); };
     for (int round = 0; round < 100 && !std::ranges::all_of(puppets_, ready); ++round) {
@@ -266,11 +277,93 @@ class World {
           stream(act, which);
           break;
         }
+        if ((who & 0x20) && orders_ > 0) {
+          --orders_;
+          order(who & 0x1f, puppet);
+          break;
+        }
         if (last_.bytes)
           who & 0x80 ? tunnel_->onTooBig(last_, now_) : tunnel_->onSendError(last_, now_);
         break;
     }
     drain();
+  }
+
+  /// What a driver or a responder does seldom.
+  void order(uint8_t what, const Puppet& puppet) {
+    switch (what / 2 % 12) {
+      case 0:
+        tunnel_->setPeers(peers(), now_);
+        break;
+      case 1:
+        tunnel_->setPeers({peers()[0]}, now_);
+        tunnel_->setPeers(peers(), now_);
+        break;
+      case 2: {
+        TunnelOptions other = options();
+        other.rekeyPackets = 8;
+        other.streams.on = false;
+        tunnel_->setTunables(other);
+        break;
+      }
+      case 3:
+        tunnel_->setLocalNetworks({*Prefix::parse("10.0.0.0/24")});
+        break;
+      case 4:
+        tunnel_->forgetKeys("a snapshot was resumed",
+                            knownKey(100 + now_.time_since_epoch().count()), now_);
+        break;
+      case 5:
+        tunnel_->setListening(false);
+        tunnel_->setListening(true);
+        break;
+      case 6: {
+        UplinkSpec metered = uplink();
+        metered.meter = {100'000, 50'000};
+        tunnel_->setUplinks({metered}, now_);
+        break;
+      }
+      case 7:
+        tunnel_->resetMeter("wifi", 0, now_);
+        break;
+      case 8:
+        tunnel_->sendRestartNotices(tunnel_->knownInitiators(now_), now_);
+        break;
+      case 9:
+        notify(puppet);
+        break;
+      case 10:
+        look();
+        break;
+      default:
+        (void)tunnel_->loadTest().start("peer1", {.path = {}, .time = 100ms, .bytes = 20000}, now_);
+    }
+  }
+  void notify(const Puppet& puppet) {
+    Packet restart = pool_.allocate(), key = pool_.allocate();
+    if (!puppet.isReady() || !restart || !key) return;
+    writeRestartNotice(*puppet.restartNotice(), restart);
+    writeKeyNotice(*puppet.keyNotice(), key);
+    tunnel_->onDatagram(puppet.route, Ecn::kNotEct, std::move(key), now_);
+    tunnel_->onDatagram(puppet.route, Ecn::kNotEct, std::move(restart), now_);
+  }
+  /// The figures agree with each other.
+  void look() const {
+    CHECK(tunnel_->peerNames().size() == tunnel_->peerCount());
+    CHECK(tunnel_->peersUp().size() <= tunnel_->peerCount());
+    CHECK(tunnel_->knownInitiators(now_).size() <= tunnel_->peerCount());
+    const TunnelStatus all = tunnel_->status(now_, 4);
+    CHECK(all.peers.size() == tunnel_->peerCount());
+    for (size_t i = 0; i < tunnel_->peerCount(); ++i) {
+      const PeerStatus one = tunnel_->peerStatus(i, now_, 4);
+      CHECK(one.name == all.peers[i].name && one.up == all.peers[i].up);
+    }
+    for (const MeterStatus& meter : tunnel_->meters()) CHECK(meter.uplink == "wifi");
+    for (const UplinkBytes& carried : tunnel_->carried()) CHECK(carried.uplink == "wifi");
+    (void)tunnel_->answers();
+    (void)tunnel_->innerMtu();
+    (void)tunnel_->loadTest().status(now_);
+    (void)tunnel_->loadTest().peer(now_);
   }
 
   /// An action of the driver of streams.
@@ -381,6 +474,7 @@ class World {
 
   Reader in_;
   const uint8_t settings_;
+  size_t orders_ = 64;  ///< that may still come, because some take their time
   Time now_{1h};
   PacketPool pool_{2048, 4096};
   sim::FakeHandshakeProvider handshakes_{sim::pinOf(kGateway), 9};

@@ -1,9 +1,10 @@
 // The handling in braid-web of any request from the HTTP library, and of any JSON that a daemon may
-// answer. The input has up to four lines (method, target, host, authorization), followed by the
-// daemon's answer to every request.
+// answer. The input has up to four lines (method, target, host, authorization, which is taken for
+// the accepted encodings, too), followed by the daemon's answers: one a line, given in turn.
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/fuzz/bounded.h"
 #include "tests/fuzz/check.h"
@@ -17,19 +18,22 @@ using fuzz::require;
 
 class Daemon : public DaemonLink {
  public:
-  explicit Daemon(nlohmann::json value) : value_(std::move(value)) {}
+  void add(std::string_view text) {
+    answers_.push_back(nlohmann::json::parse(text, nullptr, false));
+  }
   void ask(const nlohmann::json&, Done done) override {
-    require(++asked_ < 1000, "questions without end");
+    require(++asked_ < 5000, "questions without end");
     DaemonAnswer out;
-    out.value = value_;
-    out.problem = value_.is_object() ? "" : "none";
-    out.at = 1'700'000'000 + asked_;
+    out.value = answers_[asked_ % answers_.size()];
+    out.problem = out.value.is_object() ? "" : "none";
+    out.at = at_ += asked_ % 8 == 0 ? 40 : 1;
     done(std::move(out));
   }
 
  private:
-  nlohmann::json value_;
-  int asked_ = 0;
+  std::vector<nlohmann::json> answers_;
+  size_t asked_ = 0;
+  double at_ = 1'700'000'000;
 };
 
 std::string_view cut(std::string_view& rest) {
@@ -61,14 +65,19 @@ extern "C" void fuzzInput(const uint8_t* data, size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   WebRequest request{std::string(cut(rest)), std::string(cut(rest)), std::string(cut(rest)),
                      std::string(cut(rest))};
-  Daemon daemon(nlohmann::json::parse(rest, nullptr, false));
+  request.acceptEncoding = request.authorization;
+  Daemon daemon;
+  do {
+    daemon.add(cut(rest));
+  } while (!rest.empty());
   Time now{};
   Answers answers(daemon, [&] { return now += 1s; });
   Site open(Access({"router.lan"}), answers), guarded(Access({}, "correct-horse-battery"), answers);
   checkAnswer(open, request);
   checkAnswer(guarded, request);
-  for (const char* target : {"/metrics", "/api/live", "/api/past", "/api/status", "/api/day"}) {
-    checkAnswer(open, {"GET", target, "127.0.0.1", std::nullopt});
+  for (int looks = 0; looks < 6; ++looks) {
+    for (const char* target : {"/metrics", "/api/live", "/api/past", "/api/status", "/api/day"})
+      checkAnswer(open, {"GET", target, "127.0.0.1", std::nullopt, request.acceptEncoding});
     open.look();
   }
 }

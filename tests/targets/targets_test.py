@@ -1032,6 +1032,7 @@ class Fuzzers(unittest.TestCase):
     def test_the_table(self):
         rows = guard_fuzz.read((guard_fuzz.ROOT / guard_fuzz.TABLE).read_text(encoding="utf-8"))
         self.assertEqual(sorted(rows), guard_fuzz.names())
+        self.assertEqual([name for name, row in rows.items() if row["floor"] is None], [], "no floor was measured")
 
     def test_only_the_files_of_the_row_count(self):
         def file(name, covered, count):

@@ -12,17 +12,22 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kPiece = 64 << 10;    // bytes; a piece is sent by few writes
-constexpr double kLongestDrain = 600;  // seconds
+constexpr size_t kPiece = 64 << 10;  // bytes; a piece is sent by few writes
+constexpr Duration kLongestDrain = 600s;
+
+// The time of a request. nullopt: it is longer than `most`, or shorter than the clock can tell.
+std::optional<Duration> timeOf(const ControlRequest& request, Duration most) {
+  if (!(request.seconds > 0 && request.seconds <= toSeconds(most))) return std::nullopt;
+  const Duration time = fromSeconds(request.seconds);
+  return time > Duration::zero() ? std::optional(time) : std::nullopt;
+}
 
 // Returns what is wrong; empty: the test runs.
 std::string startTest(const ControlRequest& request, ControlHandler& handler) {
-  if (!(request.seconds > 0 && request.seconds <= toSeconds(MeasureRequest::kLongest)) ||
-      request.bytes == 0 || request.bytes > MeasureRequest::kMostBytes) {
+  const std::optional<Duration> time = timeOf(request, MeasureRequest::kLongest);
+  if (!time || request.bytes == 0 || request.bytes > MeasureRequest::kMostBytes)
     return "a test takes up to 60 seconds and 10 GiB, and more than nothing";
-  }
-  return handler.startTest(
-      request.peer, {request.path, fromSeconds(request.seconds), request.bytes, request.metered});
+  return handler.startTest(request.peer, {request.path, *time, request.bytes, request.metered});
 }
 
 json orNull(const std::string& text) {
@@ -95,8 +100,8 @@ void ControlAnswer::doOrder() {
       handler_.stopTest();
       break;
     case ControlCommand::kDrain:
-      if (request_.seconds > 0 && request_.seconds <= kLongestDrain) {
-        answer = {{"open", handler_.drain(fromSeconds(request_.seconds))}};
+      if (std::optional<Duration> time = timeOf(request_, kLongestDrain)) {
+        answer = {{"open", handler_.drain(*time)}};
       } else {
         problem = "a drain takes up to 600 seconds, and more than nothing";
       }

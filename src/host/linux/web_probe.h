@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,12 +10,6 @@
 #include "host/linux/loop.h"
 
 namespace braid {
-
-/// The status and the redirection of the answer that begins so (RFC 9110): WebAnswer::status and
-/// location. Status 0: it is none of HTTP.
-WebAnswer readWebAnswer(std::string_view text);
-/// Whether the text has the end of an answer's head.
-bool hasWholeHead(std::string_view text);
 
 /// Asks over sockets that are bound to the uplink's interface and address, and marked, so that no
 /// route into the tunnel leads them away.

@@ -64,7 +64,8 @@ TEST_F(ControlSessionTest, AnswersEveryCommandWithOneLine) {
 TEST_F(ControlSessionTest, ADrainTellsWhatIsOpen) {
   EXPECT_EQ(ask(R"({"cmd":"drain","seconds":2.5})"), json::parse(R"({"ok":true,"open":7})"));
   EXPECT_EQ(daemon.drained, 2500ms);
-  for (const char* bad : {"0", "-1", "601", "1e300", "\"5\""})
+  // 1e-12 seconds are no nanosecond.
+  for (const char* bad : {"0", "1e-12", "-1", "601", "1e300", "\"5\""})
     EXPECT_EQ(ask(std::string(R"({"cmd":"drain","seconds":)") + bad + "}")["ok"], false) << bad;
   EXPECT_EQ(daemon.drained, 2500ms);
 }
@@ -123,8 +124,8 @@ TEST_F(ControlSessionTest, StartsALoadTestWithinItsBounds) {
   EXPECT_EQ(ask(R"({"cmd":"test-stop"})")["ok"], true);
   EXPECT_EQ(daemon.tested, "");
   EXPECT_EQ(ask(R"({"cmd":"test-start","peer":"x"})")["error"], "there is no peer x");
-  for (const char* wrong :
-       {R"("seconds":0)", R"("seconds":61)", R"("bytes":0)", R"("bytes":10737418241)"}) {
+  for (const char* wrong : {R"("seconds":0)", R"("seconds":1e-12)", R"("seconds":61)",
+                            R"("bytes":0)", R"("bytes":10737418241)"}) {
     json answer = ask(std::string(R"({"cmd":"test-start","peer":"hub",)") + wrong + "}");
     EXPECT_EQ(answer["error"], "a test takes up to 60 seconds and 10 GiB, and more than nothing")
         << wrong;

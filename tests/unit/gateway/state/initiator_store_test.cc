@@ -1,4 +1,4 @@
-#include "gateway/state/initiators.h"
+#include "gateway/state/initiator_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "gateway/state/meters.h"
+#include "gateway/state/meter_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

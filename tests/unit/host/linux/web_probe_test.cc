@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/linux/sockaddr.h"
+#include "host/linux/web_answer.h"
 #include "host/system.h"
 
 namespace braid::web_probe_test {
