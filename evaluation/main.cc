@@ -251,6 +251,8 @@ struct FabricCommand {
     app.add_option("--fan-out", params.fanOut,
                    "together: hosts that answer one at once, every 5 ms")
         ->check(CLI::Range(0, 63));
+    app.add_flag("--times", params.times,
+                 "together: also report the time of each small response, in seconds");
     app.add_flag("--black-holes", params.blackHoles,
                  "lossy-links: those that lose more than 60 % too");
     app.add_option("--flows", params.flows,

@@ -41,6 +41,7 @@ struct FabricParams {
   bool all = false;  ///< pods: the scheme carries all flows; false: only flows up to 100 KB
   /// Together: number of hosts that answer one host at once, every 5 ms; 0: none
   size_t fanOut = 0;
+  bool times = false;       ///< together: also report the time of each small response
   bool blackHoles = false;  ///< lossy-links: include links that lose more than 60 %
   std::optional<size_t>
       flows;  ///< two-racks, mesh: flows; lossy-links: links; unset: the experiment's default

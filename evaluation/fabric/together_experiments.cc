@@ -181,20 +181,22 @@ class TogetherRun {
       dropped += port.counters().dropped;
       marked += port.counters().marked;
     }
-    return {{"load", p_.load},
-            {"flows", all.size()},
-            {"incomplete", incomplete},
-            {"mean_all", mean(all)},
-            {"p99_all", percentile(all, 0.99)},
-            {"small", small.size()},
-            {"mean_small", mean(small)},
-            {"p50_small", percentile(small, 0.5)},
-            {"p99_small", percentile(small, 0.99)},
-            {"timeouts", timeouts},
-            {"lost", lost},
-            {"dropped", dropped},
-            {"marked", marked},
-            {"hash", network_.hash()}};
+    Json json{{"load", p_.load},
+              {"flows", all.size()},
+              {"incomplete", incomplete},
+              {"mean_all", mean(all)},
+              {"p99_all", percentile(all, 0.99)},
+              {"small", small.size()},
+              {"mean_small", mean(small)},
+              {"p50_small", percentile(small, 0.5)},
+              {"p99_small", percentile(small, 0.99)},
+              {"timeouts", timeouts},
+              {"lost", lost},
+              {"dropped", dropped},
+              {"marked", marked},
+              {"hash", network_.hash()}};
+    if (p_.times) json["times_small"] = small;
+    return json;
   }
 
   FabricParams p_;

@@ -25,7 +25,8 @@ from lab.faults import FaultLab
 from targets import (MISSING, REGISTRY, Target, __main__, _page_tour, _simulate, _stand_in, _strangers, _syn_flood,
                      aid, aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_attacks,
                      guard_fuzz, guard_rights, house, operate_packages, option, order, order_shim, rate, recovery,
-                     router, see_packages, shield, shield_protocol, shield_streams, shim, shim_racks, speed, speed_load)
+                     router, see_packages, shield, shield_protocol, shield_streams, shim, shim_racks, speed, speed_load,
+                     transport_together)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -381,6 +382,56 @@ class Incast(unittest.TestCase):
 
     def test_no_crowd_may_be_slower(self):
         self.assertIn("40 senders", aid_incast.incast_value(self.runs(1.01))[1][MISSING])
+
+
+class Together(unittest.TestCase):
+    """transport.3: the p99 of the pooled seeds against the best single method, the worst point without losses."""
+
+    @staticmethod
+    def value(clean=1.0, lossy=0.9):
+        def seeds(of):  # one late response of a hundred in the first seed, three in the second
+            return [{"times_small": [1e-3] * 99 + [of]}, {"times_small": [1e-3] * 97 + [of] * 3}]
+        runs = {(*point, scheme): seeds(5e-3 if scheme == "fuso" else 9e-3)
+                for point in transport_together.POINTS for scheme in transport_together.SINGLES}
+        for point in transport_together.POINTS:
+            share = lossy if point[0] else clean if point[1] else 0.5
+            runs[*point, transport_together.ALL] = seeds(5e-3 * share)
+        return transport_together.together_value(runs)
+
+    def test_the_worst_point_without_losses_is_the_value(self):
+        value, detail = self.value(clean=1.05)
+        self.assertAlmostEqual(value, 1.05)
+        self.assertEqual(detail["all / the best"]["lossy 0, incast 0"], 0.5)
+        self.assertNotIn(MISSING, detail)
+
+    def test_with_losses_it_may_not_be_behind(self):
+        value, detail = self.value(lossy=1.01)
+        self.assertAlmostEqual(value, 1.0)
+        self.assertIn("lossy 0.05, incast 0: 1.010", detail[MISSING])
+
+
+class Congested(unittest.TestCase):
+    """transport.4: the worst crowd is the value, and the p99 at 4 % loss does not grow."""
+
+    @staticmethod
+    def value(slow=1.0, lossy=1.0, incomplete=0):
+        runs = {(senders, policy): [{"mean": 0.02 * (slow if (senders, policy) == (44, "adaptive") else 1),
+                                     "incomplete": incomplete}] * 2
+                for senders in transport_together.SENDERS for policy in ("adaptive", "none")}
+        p99 = transport_together.LOSSY_BEFORE / 1e3 * lossy
+        return transport_together.congested_value(runs, [{"p99": p99, "incomplete": 0}] * 2)
+
+    def test_the_worst_crowd_is_the_value(self):
+        value, detail = self.value(slow=1.08)
+        self.assertAlmostEqual(value, 1.08)
+        self.assertNotIn(MISSING, detail)
+
+    def test_random_losses_are_repaired_as_before(self):
+        self.assertNotIn(MISSING, self.value(lossy=1.01)[1])
+        self.assertIn("4 % loss", self.value(lossy=1.03)[1][MISSING])
+
+    def test_every_flow_must_end(self):
+        self.assertIn("flows did not end", self.value(incomplete=1)[1][MISSING])
 
 
 class OneWayCalls(unittest.TestCase):

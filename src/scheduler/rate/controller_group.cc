@@ -110,6 +110,26 @@ double ControllerGroup::totalWindow() const {
   return sum;
 }
 
+double ControllerGroup::windowSharingMarks(const Member& member) const {
+  double sum = 0;
+  for (const Member* m : members_) {
+    if (m == &member || (m->isCoupled() && shareMarks(m->marks, member.marks))) sum += m->window;
+  }
+  return sum;
+}
+
+void ControllerGroup::onMarks(Member& member, uint64_t marks, Time now) {
+  if (now >= marksUntil_) {
+    Duration longest = member.srtt;
+    for (Member* m : members_) {
+      m->marks.advance();
+      if (m->isCoupled()) longest = std::max(longest, m->srtt);
+    }
+    marksUntil_ = now + longest;
+  }
+  member.marks.onAck(marks);
+}
+
 double ControllerGroup::alpha() const {
   double largest = 0, rates = 0, total = 0;
   for (const Member* m : members_) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include "base/time.h"
+#include "scheduler/rate/congestion_signs.h"
+#include "scheduler/rate/mark_history.h"
 
 namespace braid {
 
@@ -74,6 +77,29 @@ inline constexpr double kStayCorrelation = 0.7;
 /// DelaySeries::advance() of all users.
 void groupByBottleneck(std::span<BottleneckUser*> users);
 
+/// For how long a session has been sending without a pause.
+class BusyPeriod {
+ public:
+  /// The period ends when nothing was acknowledged for kIdleRtts smoothed RTTs and kLeastIdle.
+  static constexpr int kIdleRtts = 4;
+  static constexpr Duration kLeastIdle = 1ms;
+
+  /// `bytes` of any subflow were acknowledged.
+  void onAck(uint64_t bytes, Duration srtt, Time now) {
+    if (now - last_ > std::max<Duration>(kIdleRtts * srtt, kLeastIdle)) rounds_ = bytes_ = 0;
+    last_ = now;
+    bytes_ += bytes;
+  }
+  /// A window of data of the initial subflow was acknowledged.
+  void onRound() { ++rounds_; }
+  bool lasts(uint64_t rounds, uint64_t bytes) const { return rounds_ >= rounds && bytes_ >= bytes; }
+
+ private:
+  Time last_{};
+  uint64_t rounds_ = 0;
+  uint64_t bytes_ = 0;
+};
+
 /// What the coupled controllers of one session know about each other, and which of them AMP has
 /// suppressed. The first usable coupled member is the "initial subflow" of AMP.
 class ControllerGroup {
@@ -88,6 +114,7 @@ class ControllerGroup {
     Time suppressedAt = kNever;  ///< kNever: active
     bool coupled = true;         ///< its window counts in the group's sums; it can be suppressed
     BottleneckUser user{};       ///< its delays, for controllers that ask for sharing()
+    MarkHistory marks{};         ///< for controllers that report them by onMarks()
     bool takesPart() const { return usable && suppressedAt == kNever; }
     bool isCoupled() const { return coupled && takesPart(); }
   };
@@ -101,6 +128,8 @@ class ControllerGroup {
 
   /// Sum of the windows of all members that take part, bytes; w_total.
   double totalWindow() const;
+  /// Sum of the windows of `member` and of those members that share its marks, bytes.
+  double windowSharingMarks(const Member& member) const;
   /// Eq. (1) of AMP and (2) of RFC 6356: w_total * max(w/rtt^2) / (sum(w/rtt))^2, over the members
   /// that take part and know their RTT. 1 when there are none.
   double alpha() const;
@@ -115,10 +144,20 @@ class ControllerGroup {
   /// take part. Decided once per DelaySeries::kInterval.
   size_t sharing(const Member& member, Time now);
 
+  /// An ACK of `member` came with this number of new CE marks. Ends the current interval of all
+  /// members' marks when it has lasted for the longest smoothed RTT.
+  void onMarks(Member& member, uint64_t marks, Time now);
+
+  // ---- losses by congestion
+
+  /// The last time at which packets of the session were lost by congestion.
+  CongestionEpisode& congestion() { return congestion_; }
+
   // ---- suppression (AMP, Algorithm 1)
 
   /// Whether `member` is the initial subflow. Only the marks and rounds of that subflow count.
   bool isInitial(const Member& member) const { return initial() == &member; }
+  BusyPeriod& busy() { return busy_; }
   bool suppressing() const { return suppressing_ != nullptr; }
   /// Rounds in a row up to now: with all members at the minimum window, or, during a suppression,
   /// without marks.
@@ -135,12 +174,15 @@ class ControllerGroup {
   void release();
   void regroup(Time now);
 
+  CongestionEpisode congestion_;
+  BusyPeriod busy_;
   std::vector<Member*> members_;         // in order of joining
   const Member* suppressing_ = nullptr;  // the initial subflow of the suppression under way
   uint64_t rounds_ = 0;
   uint64_t episodes_ = 0;
   std::vector<BottleneckUser*> users_;  // scratch memory of regroup()
   Time regroupAt_{};
+  Time marksUntil_{};  // end of the current interval of MarkHistory
 };
 
 }  // namespace braid

@@ -134,10 +134,15 @@ class CoupledController : public WindowController {
 
   void observe(const AckSample&) override { member_.srtt = srtt(); }
   void onWindow() override { update(); }
-  void onReset() override { member_.srtt = srtt(); }
+  void onReset() override {
+    member_.srtt = srtt();
+    member_.marks.reset();
+  }
 
   ControllerGroup& shared() { return *group_; }
   const ControllerGroup::Member& member() const { return member_; }
+  /// Reports an ACK's marks to the group, for ControllerGroup::windowSharingMarks().
+  void noteMarks(const AckSample& ack) { group_->onMarks(member_, ack.marks, ack.now); }
 
  private:
   void update() {

@@ -19,6 +19,10 @@ namespace braid {
 /// - Protection waits for the end of a flow's burst: FIN, PSH, or a pause. A stream that continues
 ///   is repaired by what follows it.
 ///
+/// A loss by congestion does not count as the path's loss rate. While all paths lose packets by
+/// congestion, nothing is protected: more packets would only fill the queue (RFC 9265,
+/// scheduler/rate/congestion_signs.h).
+///
 /// The policy uses the DRR turn of a short flow that has sent its last packet. It resends lost data
 /// on the path that is likely to deliver first.
 class Adaptive final : public RecoveryPolicy {
@@ -48,6 +52,11 @@ class Adaptive final : public RecoveryPolicy {
   /// Loss rate to assume: the recent rate, drawn towards kPriorLoss as long as it rests on few
   /// packets, plus kDoubt standard deviations.
   static double lossRate(const RecoveryPath& path);
+  /// The loss rate against which packets on the path are protected: lossRate(), or on a congested
+  /// path only what it lost for other causes.
+  static double protectedRate(const RecoveryPath& path) {
+    return path.congested ? path.recentRate : lossRate(path);
+  }
   /// The smallest M, up to `most`, for which the chance that more than M packets are lost is at
   /// most kResidual; 0 when no parity is needed. `expected`: mean number of losses; `burst`: mean
   /// length of their runs. The model: runs come as a Poisson process, and their lengths are
@@ -97,6 +106,8 @@ inline Time Adaptive::notBefore(const RecoveryView& view) const {
 }
 
 inline std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
+  auto isCongested = [](const RecoveryPath& path) { return path.congested || !path.usable; };
+  if (std::all_of(view.paths.begin(), view.paths.end(), isCongested)) return std::nullopt;
   double expected = 0;
   double bursts = 0;
   size_t symbols = 0;
@@ -106,7 +117,7 @@ inline std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
   for (size_t i = 0; i < view.paths.size(); ++i) {
     const RecoveryPath& path = view.paths[i];
     if (path.uncoded == 0) continue;
-    double losses = static_cast<double>(path.uncoded) * lossRate(path);
+    double losses = static_cast<double>(path.uncoded) * protectedRate(path);
     symbols += path.uncoded;
     expected += losses;
     bursts += losses * path.burst;
@@ -124,7 +135,7 @@ inline std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
   if (symbols > options_.kMax) {  // too many for one block: path by path, the worst first
     of = worst;
     k = std::min(view.paths[worst].uncoded, options_.kMax);
-    expected = static_cast<double>(k) * lossRate(view.paths[worst]);
+    expected = static_cast<double>(k) * protectedRate(view.paths[worst]);
     burst = view.paths[worst].burst;
   }
   RecoveryOptions bounds = options_;

@@ -8,6 +8,12 @@
 
 namespace braid {
 
+/// Why a packet was lost, as far as the sender knows.
+enum class LossCause : uint8_t {
+  kPath,        ///< the path loses packets
+  kCongestion,  ///< a queue was full
+};
+
 class LossEstimate {
  public:
   /// Packets after which recentRate() has forgotten 63 % of the past. Chosen: some seconds of a
@@ -21,9 +27,11 @@ class LossEstimate {
   void onSent() { ++sent_; }
   void onAcked() { outcome(0); }
   /// Loss detection declared packet `pn` lost. Several are reported in the order of their numbers.
-  void onLost(uint64_t pn) {
+  /// `cause` kCongestion: neither recentRate() nor burst() counts it.
+  void onLost(uint64_t pn, LossCause cause = LossCause::kPath) {
     ++lost_;
     atLoss_ = sent_;
+    if (cause == LossCause::kCongestion) return;
     outcome(1);
     if (!anyRun_ || pn != lastLost_ + 1) {
       if (runs_ >= kRuns) runs_ /= 2, inRuns_ /= 2;
@@ -33,9 +41,10 @@ class LossEstimate {
     lastLost_ = pn;
     ++inRuns_;
   }
-  /// A packet that counted as lost has arrived.
-  void onSpurious() {
+  /// A packet that counted as lost, for this cause, has arrived.
+  void onSpurious(LossCause cause = LossCause::kPath) {
     if (lost_ > 0) --lost_;
+    if (cause == LossCause::kCongestion) return;
     recentLost_ = std::max(0.0, recentLost_ - 1);
     inRuns_ = std::max(runs_, inRuns_ - 1);
   }

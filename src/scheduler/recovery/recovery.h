@@ -62,6 +62,7 @@ struct RecoveryPath {
   double recentRate = 0;     ///< share lost among the latest packets (loss_estimate.h)
   double recentPackets = 0;  ///< how many packets recentRate rests on
   double burst = 1;          ///< mean length of its runs of losses, packets; at least 1
+  bool congested = false;    ///< its losses come from congestion (congestion_signs.h)
   Time opensAt = kNever;     ///< when it opens; kNever: not before the next ACK
   Time lastAcked{};          ///< when an ACK last acknowledged something new on this subflow
   /// When data of any flow of the class was last sent; protection does not count.

@@ -115,6 +115,7 @@ RecoveryPath recoveryPath(const Subflow& subflow, Time lastSent, Time now) {
   path.recentRate = losses.recentRate();
   path.recentPackets = losses.recentPackets();
   path.burst = losses.burst();
+  path.congested = subflow.path().congestion().congested(now);
   path.lastAcked = subflow.sender().flight().progressAt();
   path.lastSent = lastSent;
   path.uplink = subflow.uplinkNumber();

@@ -217,7 +217,7 @@ void DataSender::fill(DatagramBuilder& build, DrrCursor& cursor, bool chosen, Ti
   bool refreshed = chosen;
   while (!build.isFull()) {
     UnitRef repair = path.admission().role() == PathRole::kOverflow ? nullptr : repairs_.first(now);
-    if (repair && build.fits(repair->packet.size()) && repairs_.mayUse(*repair, path)) {
+    if (repair && build.fits(repair->packet.size()) && repairs_.mayUse(*repair, path, now)) {
       addRepair(build, repair, now);
       continue;
     }

@@ -27,7 +27,7 @@ class Repairs {
   /// carry are given up, or cut if they are stream data.
   UnitRef pick(Subflow*& path, Time now);
   /// Whether this packet may be resent on that path.
-  bool mayUse(const DataUnit& unit, const Subflow& path) const;
+  bool mayUse(const DataUnit& unit, const Subflow& path, Time now) const;
   /// When the first packet stops waiting for the peer's answer; may be in the past. kNever: none
   /// waits.
   Time readyAt() const { return readyAt_; }
@@ -39,6 +39,7 @@ class Repairs {
   /// from protection.
   static constexpr int kAnswersAwaited = 256;
 
+  bool allCongested(Time now) const;
   UnitRef nextReady(UnitRef unit, int& left, Time now);
   Subflow* pathFor(const DataUnit& unit, Time now) const;
   bool isTooLarge(const DataUnit& unit) const;
@@ -112,15 +113,21 @@ inline UnitRef Repairs::nextReady(UnitRef unit, int& left, Time now) {
   return nullptr;
 }
 
+inline bool Repairs::allCongested(Time now) const {
+  return std::all_of(subflows_.begin(), subflows_.end(), [&](const Subflow* s) {
+    return !s->admission().takesData() || s->path().congestion().congested(now);
+  });
+}
+
 // Paths that share an uplink are likely to fail together. So a packet is resent on another path of
 // its uplink only while no path of another uplink can carry it. A packet moved off a path that fell
 // silent is not resent on that path while another usable one can carry it. A policy that repairs
 // like MPTCP keeps a packet on its own path as long as that is alive.
-inline bool Repairs::mayUse(const DataUnit& unit, const Subflow& path) const {
+inline bool Repairs::mayUse(const DataUnit& unit, const Subflow& path, Time now) const {
   const RecoveryPolicy& policy = policies_.of(unit.flow->recoveryClass());
   const Subflow& own = subflows_.at(unit.subflow);
-  if (policy.repairPlace() == RepairPlace::kOwnPath && own.admission().takesData() &&
-      mayFit(unit.packet.size(), own))
+  if ((policy.repairPlace() == RepairPlace::kOwnPath || allCongested(now)) &&
+      own.admission().takesData() && mayFit(unit.packet.size(), own))
     return unit.subflow == path.id();
   bool isOwn = &path == &own;
   if (isOwn ? !unit.moved : !path.sharesUplink(own)) return true;
@@ -139,7 +146,7 @@ inline Subflow* Repairs::pathFor(const DataUnit& unit, Time now) const {
   for (Subflow* s : subflows_) {
     if (s->admission().opensForRepairAt(unit.moved) > now || !fits(unit.packet.size(), *s))
       continue;
-    if (!mayUse(unit, *s)) continue;
+    if (!mayUse(unit, *s, now)) continue;
     if (!best || s->path().expectedDelay() < best->path().expectedDelay()) best = s;
   }
   return best;

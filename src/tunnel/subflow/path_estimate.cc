@@ -58,8 +58,9 @@ void PathEstimate::onSent(SentPacket& packet, bool isFirst, Time now) {
 void PathEstimate::onAcked(const SentPacket& packet, bool wasLost, AckSample& sample, Time now) {
   if (!wasLost) {
     losses_.onAcked();
+    congestion_.onAcked();
   } else if (packet.countedLost) {
-    losses_.onSpurious();
+    losses_.onSpurious(packet.cause);
   }
   rate_.onAcked(packet, sample, now);
 }
@@ -69,9 +70,12 @@ void PathEstimate::onBack(PacketNumber next) {
   silenceLosses_ = 0;
 }
 
-void PathEstimate::onLost(PacketNumber pn, SentPacket& packet) {
+void PathEstimate::onLost(PacketNumber pn, SentPacket& packet, CongestionEpisode& session,
+                          Time now) {
   if (pn < backAt_ && ++silenceLosses_ > kSilenceLosses) return;
-  losses_.onLost(pn.value());
+  if (congestion_.explain(packet.sentAt, rtt_.smoothed(), session, now))
+    packet.cause = LossCause::kCongestion;
+  losses_.onLost(pn.value(), packet.cause);
   packet.countedLost = true;
 }
 
@@ -81,6 +85,7 @@ void PathEstimate::onRtt(Duration latest, Duration ackDelay, Time now) {
   ackDelay = std::min<Duration>(ackDelay, kMaxAckDelay);
   ackDelay_ = std::max(ackDelay, ackDelay_ - ackDelay_ / kAckDelayFading);
   rtt_.onSample(latest, ackDelay, now);
+  congestion_.onRtt(latest - ackDelay, rtt_.windowedMin(), now - latest);
   onRttChange();
 }
 
@@ -94,6 +99,7 @@ void PathEstimate::restart() {
   rtt_.reset();
   ackDelay_ = {};
   losses_ = {};
+  congestion_ = {};
   onRttChange();
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/time.h"
+#include "scheduler/rate/congestion_signs.h"
 #include "scheduler/rate/controller.h"
 #include "scheduler/rate/rtt.h"
 #include "scheduler/recovery/loss_estimate.h"
@@ -74,6 +75,7 @@ class PathEstimate {
 
   const RttEstimator& rtt() const { return rtt_; }
   const LossEstimate& losses() const { return losses_; }
+  const CongestionSigns& congestion() const { return congestion_; }
   /// Total bytes acknowledged.
   uint64_t delivered() const { return rate_.delivered(); }
   /// The longest time that the peer is expected to hold back an ACK, at most kMaxAckDelay. An
@@ -101,7 +103,9 @@ class PathEstimate {
   /// A packet counts as lost, and its loss says something about the path. Several losses must be
   /// reported in the order of their packet numbers. Of the losses of one silence, kSilenceLosses
   /// count.
-  void onLost(PacketNumber pn, SentPacket& packet);
+  void onLost(PacketNumber pn, SentPacket& packet, CongestionEpisode& session, Time now);
+  /// An ACK reported CE marks; the newest packet that it covers was sent at `sentAt`.
+  void onMarks(Time sentAt) { congestion_.onMarks(sentAt); }
   /// An ACK came `latest` after the largest packet that it acknowledges was sent. The peer held the
   /// ACK back for `ackDelay`.
   void onRtt(Duration latest, Duration ackDelay, Time now);
@@ -124,6 +128,7 @@ class PathEstimate {
 
   RttEstimator rtt_;
   LossEstimate losses_;
+  CongestionSigns congestion_;
   DeliveryRate rate_;
   Duration ackDelay_{};  // the longest seen lately
   Duration pto_{};

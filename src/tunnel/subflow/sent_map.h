@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "scheduler/recovery/loss_estimate.h"
 #include "tunnel/queue/data_unit.h"
 #include "tunnel/wire/frames.h"
 #include "tunnel/wire/header.h"
@@ -111,9 +112,10 @@ struct SentPacket {
   bool hasControl = false;  ///< carries control frames that are sent again when lost
   bool appLimited = false;
   Role role = Role::kOrdinary;
-  bool countedLost = false;  ///< in the loss estimate
-  bool ect = false;          ///< left as ECT(0)
-  bool ofOldRoute = false;   ///< was in flight when the route changed
+  bool countedLost = false;            ///< in the loss estimate
+  LossCause cause = LossCause::kPath;  ///< if so
+  bool ect = false;                    ///< left as ECT(0)
+  bool ofOldRoute = false;             ///< was in flight when the route changed
   uint8_t dataCount = 0;
   /// Delivery-rate state when the packet was sent (draft-cheng-iccrg-delivery-rate-estimation
   /// section 3.2).

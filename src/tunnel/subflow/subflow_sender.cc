@@ -14,6 +14,7 @@ SubflowSender::SubflowSender(const SubflowEventSink& voice, const Route& route,
                              const SubflowOptions& options, DataTracker& dataTracker,
                              ControllerGroup& group, SecretRandom& random, Time now)
     : eventSink_(voice),
+      group_(group),
       inFlightTracker_(dataTracker, now),
       skipped_(random),
       path_(now),
@@ -87,6 +88,7 @@ std::optional<AckNews> SubflowSender::onAck(const AckFrame& ack, bool samePath, 
   if (!samePath) sample.deliveryRate = 0;  // it came earlier than over this path
   if (sample.bytes == 0) return std::nullopt;
   sample.marks = ecn_.onAck(largest, ack.ecn, now);
+  if (sample.marks > 0) path_.onMarks(sample.largestSentAt);
 
   inFlightTracker_.onProgress(now);
   if (newLargest && samePath) {
@@ -138,7 +140,7 @@ void SubflowSender::detectLosses(Time now) {
   bool haveRun = false;
   Duration longestRun{};
   inFlightTracker_.detectLosses(path_.rtt(), now, [&](PacketNumber pn, SentPacket& p) {
-    noteLoss(pn, p);
+    noteLoss(pn, p, now);
     bool ofEcnTest = p.ect && ecn_.onLost(pn, now);
     inFlightTracker_.loseData(p, now);
     if (p.hasControl) eventSink_.tell(SubflowEvent::Kind::kControlLost, pn);
@@ -159,9 +161,9 @@ void SubflowSender::detectLosses(Time now) {
   admission_.onLoss(lost);
 }
 
-void SubflowSender::noteLoss(PacketNumber pn, SentPacket& p) {
+void SubflowSender::noteLoss(PacketNumber pn, SentPacket& p, Time now) {
   if (p.mtuProbe) return;
-  path_.onLost(pn, p);
+  path_.onLost(pn, p, group_.congestion(), now);
   tally_.onLost(p);
   eventSink_.tell(SubflowEvent::Kind::kPacketLost, pn, path_.losses().recentRate());
 }

@@ -131,11 +131,12 @@ class SubflowSender {
  private:
   void acknowledge(PacketNumber pn, SentPacket& packet, AckSample& sample, Time now);
   void detectLosses(Time now);
-  void noteLoss(PacketNumber pn, SentPacket& packet);
+  void noteLoss(PacketNumber pn, SentPacket& packet, Time now);
   void moveAllData(Time now);
   void abandonOld(Time now);
 
   SubflowEventSink eventSink_;
+  ControllerGroup& group_;
   InFlightTracker inFlightTracker_;
   PacketNumberFilter skipped_;
   PathEstimate path_;

@@ -49,6 +49,42 @@ struct AdaptiveTest : testing::Test {
   }
 };
 
+// ---- congestion
+
+/// A path of which nothing is known but that it is congested.
+RecoveryPath congestedPath(size_t uncoded) {
+  RecoveryPath path = known(0, uncoded);
+  path.recentPackets = 0;
+  path.congested = true;
+  return path;
+}
+
+TEST_F(AdaptiveTest, WhileAllPathsAreCongestedNothingIsProtected) {
+  ASSERT_TRUE((*this)({known(0.1, 20), known(0.1, 20)}));
+  RecoveryPath a = known(0.1, 20), b = known(0.1, 20), gone = known(0.1);
+  a.congested = b.congested = true;
+  gone.usable = gone.open = false;
+  EXPECT_FALSE((*this)({a, b, gone}));
+  EXPECT_FALSE((*this)({a, b}, true, 2)) << "nor is a block continued";
+}
+
+TEST_F(AdaptiveTest, WhereCongestionExplainsTheLossesThePriorDoesNotHold) {
+  RecoveryPath fresh = known(0, 20);
+  fresh.recentPackets = 0;
+  ASSERT_TRUE((*this)({fresh, known(0)}));
+  EXPECT_FALSE((*this)({congestedPath(20), known(0)}));
+  RecoveryPath lossy = known(0.1, 20);
+  lossy.congested = true;
+  EXPECT_TRUE((*this)({lossy, known(0)})) << "it loses packets for other causes, too";
+}
+
+TEST_F(AdaptiveTest, ACongestedPathIsNoPlaceForProtection) {
+  RecoveryPath congested = congestedPath(0), slower = known(0, 0, 44ms);
+  auto chosen = (*this)({known(0.1, 20, 60ms), congested, slower});
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->on, 2u);
+}
+
 // ---- how many parities
 
 /// P(N > m), N the sum of a Poisson number of geometric runs: by its definition.

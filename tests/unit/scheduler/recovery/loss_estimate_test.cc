@@ -43,6 +43,22 @@ TEST(LossEstimate, CountsWhatIsSentAndLost) {
   EXPECT_NEAR(p.estimate.recentPackets(), 10, 0.1);
 }
 
+TEST(LossEstimate, ALossByCongestionIsNoLossRate) {
+  Path p;
+  p.run(50, false);
+  for (uint64_t pn : {50, 51, 52}) {
+    p.estimate.onSent();
+    p.estimate.onLost(pn, LossCause::kCongestion);
+  }
+  EXPECT_EQ(p.estimate.lost(), 3u) << "FUSO counts all";
+  EXPECT_EQ(p.estimate.sinceLoss(), 1u);
+  EXPECT_EQ(p.estimate.recentRate(), 0);
+  EXPECT_EQ(p.estimate.burst(), 1);
+  p.estimate.onSpurious(LossCause::kCongestion);
+  EXPECT_EQ(p.estimate.lost(), 2u);
+  EXPECT_EQ(p.estimate.recentRate(), 0);
+}
+
 // FUSO section III-B.1: counted from the latest retransmission on, inclusive.
 TEST(LossEstimate, SinceLossCountsFromTheNoticeAndIsAtLeastOne) {
   Path p;

@@ -41,13 +41,25 @@ TEST_F(RepairsTest, LikeMptcpItStaysOnItsPathAsLongAsThatIsAlive) {
   Subflow& slow = open(0, 80ms);
   Subflow& fast = open(1, 20ms);
   UnitRef d = lost(slow);
-  EXPECT_TRUE(repairs->mayUse(*d, slow));
-  EXPECT_FALSE(repairs->mayUse(*d, fast));
+  EXPECT_TRUE(repairs->mayUse(*d, slow, now));
+  EXPECT_FALSE(repairs->mayUse(*d, fast, now));
   ASSERT_EQ(repairs->pick(path, now), d);
   EXPECT_EQ(path, &slow);
   slow.close(now);
   ASSERT_EQ(repairs->pick(path, now), d);
   EXPECT_EQ(path, &fast);
+}
+
+TEST_F(RepairsTest, WhileAllPathsLoseByCongestionItStaysOnItsPath) {
+  Subflow& slow = open(0, 20ms);  // its packets now take twice as long
+  Subflow& fast = open(1, 10ms);
+  UnitRef d = lost(slow);
+  EXPECT_TRUE(repairs->mayUse(*d, fast, now)) << "the other path has lost nothing";
+  lost(fast);
+  EXPECT_FALSE(repairs->mayUse(*d, fast, now));
+  EXPECT_TRUE(repairs->mayUse(*d, slow, now));
+  now += CongestionSigns::kForget;
+  EXPECT_TRUE(repairs->mayUse(*d, fast, now));
 }
 
 TEST_F(RepairsTest, WhatWasMovedDoesNotGoBackWhileAnotherPathIsUsable) {
@@ -56,10 +68,10 @@ TEST_F(RepairsTest, WhatWasMovedDoesNotGoBackWhileAnotherPathIsUsable) {
   PacketNumber pn = send(a, {d});
   a.sender().moveData(const_cast<SentPacket&>(a.sender().sent().at(pn)), now);
   ASSERT_TRUE(d->isLost() && d->moved);
-  EXPECT_TRUE(repairs->mayUse(*d, a)) << "there is no other";
+  EXPECT_TRUE(repairs->mayUse(*d, a, now)) << "there is no other";
   Subflow& b = open(1);
-  EXPECT_FALSE(repairs->mayUse(*d, a));
-  EXPECT_TRUE(repairs->mayUse(*d, b));
+  EXPECT_FALSE(repairs->mayUse(*d, a, now));
+  EXPECT_TRUE(repairs->mayUse(*d, b, now));
 }
 
 // Paths of one uplink fail together.
@@ -74,12 +86,12 @@ TEST_F(RepairsTest, WhatWasMovedGoesToAnotherUplinkIfItCan) {
   PacketNumber pn = send(silent, {d});
   silent.sender().moveData(const_cast<SentPacket&>(silent.sender().sent().at(pn)), now);
   ASSERT_TRUE(d->isLost() && d->moved);
-  EXPECT_FALSE(repairs->mayUse(*d, sibling));
+  EXPECT_FALSE(repairs->mayUse(*d, sibling, now));
   ASSERT_EQ(repairs->pick(path, now), d);
   EXPECT_EQ(path, &other) << "though the sibling is faster";
   other.close(now);
-  EXPECT_TRUE(repairs->mayUse(*d, sibling));
-  EXPECT_FALSE(repairs->mayUse(*d, silent));
+  EXPECT_TRUE(repairs->mayUse(*d, sibling, now));
+  EXPECT_FALSE(repairs->mayUse(*d, silent, now));
   ASSERT_EQ(repairs->pick(path, now), d);
   EXPECT_EQ(path, &sibling);
 }
@@ -115,7 +127,7 @@ TEST_F(RepairsTest, WhatWasMovedGoesBackWhereItFitsNoOther) {
   wide.sender().moveData(const_cast<SentPacket&>(wide.sender().sent().at(pn)), now);
   options.outerMtu = 1300;
   open(1);
-  EXPECT_TRUE(repairs->mayUse(*d, wide));
+  EXPECT_TRUE(repairs->mayUse(*d, wide, now));
   ASSERT_EQ(repairs->pick(path, now), d);
   EXPECT_EQ(path, &wide);
 }

@@ -13,6 +13,7 @@ constexpr Duration kRtt = 40ms;
 struct PathEstimateTest : testing::Test {
   Time now = Time{} + 1s;
   PathEstimate path{now};
+  CongestionEpisode congestion;
 
   /// Gives the path a well-known RTT.
   void settle() {
@@ -25,6 +26,7 @@ struct PathEstimateTest : testing::Test {
     path.onSent(p, true, now);
     return p;
   }
+  void lose(PacketNumber pn, SentPacket& packet) { path.onLost(pn, packet, congestion, now); }
   /// Bytes reported with the ACK.
   uint64_t ack(const SentPacket& packet, bool wasLost = false) {
     AckSample sample;
@@ -87,13 +89,38 @@ TEST_F(PathEstimateTest, ALossyPathIsExpectedToDeliverLater) {
   ack(send());
   EXPECT_EQ(path.expectedDelay(), kRtt / 2);
   SentPacket lost = send();
-  path.onLost(1_pn, lost);
+  lose(1_pn, lost);
   EXPECT_GT(path.expectedDelay(), kRtt);
+}
+
+TEST_F(PathEstimateTest, ALossBesideMarksIsNoLossRate) {
+  settle();
+  SentPacket lost = send();
+  path.onMarks(now);
+  lose(0_pn, lost);
+  EXPECT_EQ(path.losses().lost(), 1u);
+  EXPECT_EQ(path.losses().recentRate(), 0);
+  EXPECT_TRUE(path.congestion().congested(now));
+  ack(lost, true);
+  EXPECT_EQ(path.losses().lost(), 0u);
+}
+
+TEST_F(PathEstimateTest, ALossBesideALongQueueIsNoLossRate) {
+  settle();
+  now += 1s;
+  SentPacket queued = send(), lost = send();
+  now += 3 * kRtt;
+  path.onRtt(3 * kRtt, {}, now);
+  ack(queued);
+  lose(1_pn, lost);
+  EXPECT_EQ(path.losses().recentRate(), 0);
+  path.restart();
+  EXPECT_FALSE(path.congestion().congested(now)) << "another path";
 }
 
 TEST_F(PathEstimateTest, ALateAckTakesTheLossBackWhereItHadCounted) {
   SentPacket lost = send();
-  path.onLost(0_pn, lost);
+  lose(0_pn, lost);
   EXPECT_EQ(path.losses().lost(), 1u);
   SentPacket uncounted = send();  // for example an MTU probe
   EXPECT_EQ(ack(uncounted, true), 1000u);
@@ -108,7 +135,7 @@ TEST_F(PathEstimateTest, OfWhatASilenceLostOnlyTheFirstFewCount) {
     std::vector<SentPacket> lost(100);
     for (SentPacket& p : lost) p = send();
     path.onBack(PacketNumber(100 * silence));
-    for (uint64_t i = 0; i < 100; ++i) path.onLost(PacketNumber(100 * (silence - 1) + i), lost[i]);
+    for (uint64_t i = 0; i < 100; ++i) lose(PacketNumber(100 * (silence - 1) + i), lost[i]);
     EXPECT_EQ(path.losses().lost() - before, uint64_t{PathEstimate::kSilenceLosses}) << silence;
     ack(lost[99], true);
     EXPECT_EQ(path.losses().lost() - before, uint64_t{PathEstimate::kSilenceLosses})
@@ -116,14 +143,14 @@ TEST_F(PathEstimateTest, OfWhatASilenceLostOnlyTheFirstFewCount) {
   }
   SentPacket later = send();
   uint64_t before = path.losses().lost();
-  path.onLost(200_pn, later);
+  lose(200_pn, later);
   EXPECT_EQ(path.losses().lost() - before, 1u) << "sent after the silence";
 }
 
 TEST_F(PathEstimateTest, OfAnotherPathNothingIsKnown) {
   settle();
   SentPacket lost = send();
-  path.onLost(0_pn, lost);
+  lose(0_pn, lost);
   ack(send());
   path.restart();
   EXPECT_FALSE(path.rtt().hasSample());
