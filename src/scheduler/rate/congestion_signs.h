@@ -34,10 +34,9 @@ class CongestionEpisode {
 /// What one path shows of congestion: CE marks, queues, and losses beside them.
 class CongestionSigns {
  public:
-  /// A queue is a sign when it lasts 1/kPartOfRtt of the RTT without it and 1/kPartOfLongest of the
-  /// longest queue seen lately. Chosen: packets are lost when a buffer is full, and jitter rarely
-  /// comes near its longest.
-  static constexpr int kPartOfRtt = 2;
+  /// A queue is a sign when it lasts as long as the RTT without it, which `wan` alone does not
+  /// queue (WanTarget), and 1/kPartOfLongest of the longest queue seen lately. Chosen: packets are
+  /// lost when a buffer is full, and jitter rarely comes near its longest.
   static constexpr int kPartOfLongest = 2;
   /// With each sample, the longest queue shrinks by 1/kFading of itself.
   static constexpr int kFading = 256;
@@ -50,7 +49,7 @@ class CongestionSigns {
   void onRtt(Duration rtt, Duration least, Time sentAt) {
     Duration queue = std::max(rtt - least, Duration{});
     longest_ = std::max(queue, longest_ - longest_ / kFading);
-    if (kPartOfRtt * queue >= least && kPartOfLongest * queue >= longest_) onMarks(sentAt);
+    if (queue >= least && kPartOfLongest * queue >= longest_) onMarks(sentAt);
   }
   /// An ACK reported CE marks; the newest packet that it covers was sent at `sentAt`.
   void onMarks(Time sentAt) { signAt_ = signAt_ == kNever ? sentAt : std::max(signAt_, sentAt); }

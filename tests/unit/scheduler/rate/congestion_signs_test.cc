@@ -33,9 +33,9 @@ TEST_F(CongestionSignsTest, MarksExplainALossWithinARoundTrip) {
 }
 
 TEST_F(CongestionSignsTest, ALongQueueExplainsALoss) {
-  path.onRtt(kRtt + kRtt / CongestionSigns::kPartOfRtt - 1ns, kRtt, at(1s));
+  path.onRtt(2 * kRtt - 1ns, kRtt, at(1s));
   EXPECT_FALSE(isCongestion(path, at(1s)));
-  path.onRtt(kRtt + kRtt / CongestionSigns::kPartOfRtt, kRtt, at(1s));
+  path.onRtt(2 * kRtt, kRtt, at(1s));
   EXPECT_TRUE(isCongestion(path, at(1s)));
 }
 
