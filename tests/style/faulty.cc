@@ -19,6 +19,10 @@ size_t storedInVain(const std::string& text) {
   return size;
 }
 
+int readWhereNothingIs(const int* p) {
+  return p == nullptr ? *p : 0;
+}
+
 bool comparedWithItself(int a) {
   return a == a;
 }
