@@ -97,7 +97,9 @@ def look(files, how, folder, checks=()):
 
 def main():
     words = sys.argv[1:]
-    checks = [f"--checks={PATHS}"] if "--paths" in words else []
+    checks = []
+    if "--paths" in words:  # what is looked at as one is included, and of that the analyser takes only what it is told
+        checks = [f"--checks={PATHS}", "--extra-arg=-Xclang", "--extra-arg=-analyzer-opt-analyze-headers"]
     build, *names = [word for word in words if word != "--paths"]
     known = sources(pathlib.Path(build))
     if names:
