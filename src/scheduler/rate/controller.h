@@ -4,22 +4,27 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "base/time.h"
+#include "scheduler/rate/one_way_delay.h"
 
 namespace braid {
 
 /// What an ACK frame newly acknowledged on one subflow.
 struct AckSample {
   Time now;
-  uint64_t bytes = 0;           ///< newly acknowledged, whole datagrams
-  Time largestSentAt;           ///< when the largest newly acknowledged packet was sent
-  Duration rtt{};               ///< latest RTT sample; 0 when this ACK gave none
-  Duration delay{};             ///< how long the peer held this ACK back; part of `rtt`
-  Duration srtt{};              ///< smoothed RTT
-  Duration minRtt{};            ///< windowed minimum RTT
-  uint64_t inFlight = 0;        ///< bytes in flight before this ACK
+  uint64_t bytes = 0;  ///< newly acknowledged, whole datagrams
+  Time largestSentAt;  ///< when the largest newly acknowledged packet was sent
+  Duration rtt{};      ///< latest RTT sample; 0 when this ACK gave none
+  Duration delay{};    ///< how long the peer held this ACK back; part of `rtt`
+  /// What the RTT sample's packet and its ACK waited; nullopt: there is no sample, or not known.
+  std::optional<OneWayQueues> queues{};
+  std::optional<OneWayQueues> smoothedQueues{};  ///< the same, smoothed like `srtt`
+  Duration srtt{};                               ///< smoothed RTT
+  Duration minRtt{};                             ///< windowed minimum RTT
+  uint64_t inFlight = 0;                         ///< bytes in flight before this ACK
   uint64_t delivered = 0;       ///< all bytes acknowledged on this subflow, this ACK included
   uint64_t priorDelivered = 0;  ///< `delivered` when the largest newly acknowledged packet was sent
   double deliveryRate = 0;      ///< bytes per second while the packet was in flight; 0: unknown

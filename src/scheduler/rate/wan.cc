@@ -90,6 +90,7 @@ void Wan::judgeRound(const AckSample& ack) {
   // Not in the start: what arrives then was sent a round before, at half the rate. A ceiling
   // derived from it would be far too low.
   if (mode_ == Mode::kModel) {
+    window_ = std::max(window_ * path_.stretch(), fastWindow_.least());
     // A queue below the target counts as none: a buffer that overflows before the model has queued
     // its target acts like a policer.
     bool queue = path_.queue() >= target();
@@ -190,10 +191,13 @@ CoupledWan::~CoupledWan() {
 }
 
 // RTTs measured while the application limited the sender are left out: they show the path's delay,
-// not that of its bottleneck.
+// not that of its bottleneck. What the ACK waited on the way back is taken out where it is known.
 void CoupledWan::onAck(const AckSample& ack) {
   if (group_) {
-    if (ack.rtt > Duration{} && !ack.appLimited) member_.user.delays.onSample(ack.rtt, ack.now);
+    if (ack.rtt > Duration{} && !ack.appLimited) {
+      Duration back = ack.queues ? std::min(ack.queues->reverse, ack.rtt / 2) : Duration{};
+      member_.user.delays.onSample(ack.rtt - back, ack.now);
+    }
     wan_.setSharing(group_->sharing(member_, ack.now));
   }
   wan_.onAck(ack);

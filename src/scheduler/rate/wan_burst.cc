@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "scheduler/rate/wan_model.h"
+
 namespace braid {
 
 void WanBurst::begin(Duration target, Time now) {
@@ -21,7 +23,8 @@ void WanBurst::onAck(const AckSample& ack, Duration base) {
   seen_.acked += static_cast<double>(ack.bytes);
   seen_.marked |= ack.marks > 0;
   if (ack.rtt <= Duration{}) return;
-  seen_.queues += std::max(ack.rtt - ack.delay - base, Duration{});
+  Duration queue = std::max(ack.rtt - ack.delay - base, Duration{});
+  seen_.queues += ack.queues ? queueOf(queue, *ack.queues) : queue;
   ++seen_.samples;
 }
 

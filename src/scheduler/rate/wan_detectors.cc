@@ -4,11 +4,11 @@
 
 namespace braid {
 
-// What the path holds is its rate times the base RTT. The rate is window / RTT, or the rate that
-// arrives if that is lower because the rate has just fallen.
+// What the path holds is its rate times the RTT without a queue. The rate is window / RTT, or the
+// rate that arrives if that is lower because the rate has just fallen.
 void RttProbe::begin(double window, const PathModel& path, double least) {
-  double rtt = toSeconds(path.base() + path.queue());
-  double holds = std::min(window / rtt, path.arrived()) * toSeconds(path.base());
+  double rtt = toSeconds(path.empty() + path.queue());
+  double holds = std::min(window / rtt, path.arrived()) * toSeconds(path.empty());
   window_ = std::max(kPart * holds, least);
   state_ = State::kLowered;
 }
@@ -47,7 +47,7 @@ void WanCompetition::begin(double window, const PathModel& path) {
 
 void WanCompetition::onLoss(const LossSample& loss, const WanRound& round, const PathModel& path,
                             double window) {
-  bool full = toSeconds(path.srtt() - path.base()) >= kFullQueue * toSeconds(longest_);
+  bool full = toSeconds(path.smoothedQueue()) >= kFullQueue * toSeconds(longest_);
   double usual = path.loss() * window / static_cast<double>(datagram_);
   // A single lost packet says nothing where some are always lost.
   double single = path.loss() > PolicerDetector::kDoubtful / 2 ? 1 : 0;

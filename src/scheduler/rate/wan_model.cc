@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "scheduler/rate/wan_detectors.h"
 
@@ -17,6 +18,9 @@ void PathModel::onAck(const AckSample& ack, bool competing) {
     base_ = ack.minRtt;
   }
   if (ack.rtt <= base_ + base_ / kNear) baseSeen_ = ack.now;
+  queues_ = ack.smoothedQueues;
+  if (ack.queues && ack.queues->forward <= base_ / kNear && ack.queues->reverse > kBack)
+    emptySeen_ = ack.now;
 }
 
 void PathModel::onRound(const WanRound& round, Time now, Rate says) {
@@ -25,7 +29,14 @@ void PathModel::onRound(const WanRound& round, Time now, Rate says) {
   if (says == Rate::kAll) rate_ = (rate_ + arrived_) / 2;
   if (says == Rate::kAtLeast) rate_ = std::max(rate_, arrived_);
   highest_ = std::max(rate_, highest_ * (1 - std::min(seconds / toSeconds(kRateLife), 1.0)));
-  queue_ = std::max<Duration>(round.rtt - base_, Duration{});
+  queue_ = round.queue(base_);
+  if (round.known > 0) queue_ = std::max(queue_, round.queues.sure / round.known - kSwing);
+  bool knows = round.known > 0;
+  Duration before = std::exchange(
+      empty_, knows ? std::max(round.rtt - queue_, std::min(base_, round.rtt)) : base_);
+  stretch_ = std::exchange(knew_, knows) && knows
+                 ? std::clamp(toSeconds(empty_) / toSeconds(before), 1 / kMostStretch, kMostStretch)
+                 : 1;
   double sent = round.sent();
   loss_ += kLossGain * ((sent > 0 ? round.lost / sent : 0) - loss_);
 }
@@ -52,7 +63,7 @@ double FastWindow::onRound(double window, const PathModel& path, double target) 
 double FastWindow::onUnusedRound(double window, const WanRound& round, const PathModel& path,
                                  double target) {
   low_ = 0;
-  double mean = toSeconds(round.meanRtt() - path.base());
+  double mean = toSeconds(round.meanQueue(path.base()));
   if (round.tooSmall && mean < target / 2) return window * (1 + kMostGrowth);
   return std::min(window, std::max(window + step(window, mean, path, target), initial_));
 }
@@ -67,7 +78,7 @@ double FastWindow::onMarkedRound(double window) {
 double FastWindow::step(double window, double queue, const PathModel& path, double target) const {
   double lost = queue < target ? std::min(path.loss(), kMostLoss) * window : 0;
   double alpha = path.rate() * target + lost;
-  double base = toSeconds(path.base());
+  double base = toSeconds(path.empty());
   return kGain * (window * base / (base + queue) + alpha - window);
 }
 
@@ -76,7 +87,7 @@ bool WanStart::onRound(const WanRound& round, const PathModel& path, bool used) 
   if (used) pipe_.onRound(path.rate());
   // The mean is needed because a sender that does not fill its window sends bursts, and the first
   // packet of each burst sees no queue.
-  bool high = round.meanRtt() - path.base() >= kMeanQueue * queue;
+  bool high = round.meanQueue(path.base()) >= kMeanQueue * queue;
   bool queued = round.samples >= kSamples && (path.queue() >= queue || high);
   bool lossy = round.packets >= PolicerDetector::kLeastLost && round.lost > kLoss * round.sent();
   return queued || lossy || round.marked || pipe_.isFull();

@@ -3,12 +3,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/time.h"
 #include "scheduler/rate/controller.h"
 
 namespace braid {
+
+/// The queue on the way forward. `byRtt`: what the RTT is above its base. Where the way back has a
+/// queue, too, the RTT says too much, or too little if its base was seen behind such a queue. But
+/// clocks that are not alike must never make a queue. So it is what both ways to measure it show,
+/// and at least what no clock explains.
+constexpr Duration queueOf(Duration byRtt, const OneWayQueues& queues) {
+  return std::max(std::min(byRtt, queues.forward), queues.sure);
+}
 
 /// Totals of one round (about a round trip) of `wan`.
 struct WanRound {
@@ -21,13 +30,26 @@ struct WanRound {
   Duration rtt = Duration::max();  ///< smallest sample
   Duration rtts{};                 ///< sum of the samples
   int samples = 0;
-  bool marked = false;  ///< a CE mark was counted
+  OneWayQueues least{Duration::max(), Duration::max(), Duration::max()};  ///< each the smallest
+  OneWayQueues queues{};  ///< sums of those that are known
+  int known = 0;          ///< how many these are
+  bool marked = false;    ///< a CE mark was counted
   /// The round follows a pause, and the burst after the pause filled the window.
   bool tooSmall = false;
 
   double sent() const { return lost + acked; }
   /// Needs at least one sample.
   Duration meanRtt() const { return rtts / samples; }
+  /// The smallest queue on the way forward, see queueOf(). Needs at least one sample.
+  Duration queue(Duration base) const {
+    return std::max(known > 0 ? queueOf(rtt - base, least) : rtt - base, Duration{});
+  }
+  /// The mean queue in the same sense; may be negative.
+  Duration meanQueue(Duration base) const {
+    Duration mean = meanRtt() - base;
+    if (known == 0) return mean;
+    return queueOf(mean, {queues.forward / known, queues.reverse / known, queues.sure / known});
+  }
   /// True when on average at least the fraction `part` of `window` (bytes) was in flight.
   bool isUsed(double window, double part) const { return inFlight >= part * window * acks; }
 };
@@ -62,6 +84,13 @@ class WanRounds {
       round_.rtt = std::min(round_.rtt, ack.rtt);
       round_.rtts += ack.rtt;
       ++round_.samples;
+    }
+    if (ack.queues) {
+      round_.least.forward = std::min(round_.least.forward, ack.queues->forward);
+      round_.least.sure = std::min(round_.least.sure, ack.queues->sure);
+      round_.queues.forward += ack.queues->forward;
+      round_.queues.sure += ack.queues->sure;
+      ++round_.known;
     }
     round_.acked += static_cast<double>(ack.bytes);
     round_.inFlight += static_cast<double>(ack.inFlight);
@@ -115,6 +144,14 @@ class PathModel {
   /// rate that the path gives.
   enum class Rate : uint8_t { kNothing, kAtLeast, kAll };
 
+  /// What both ways send alternates: the queues swell and shrink within a round. A mean queue of
+  /// more than kSwing counts even where the smallest one is none. Chosen: WanTarget::kMost.
+  static constexpr Duration kSwing = 25ms;
+  /// A queue on the way back: more than clocks differ by in a window of OneWayDelay.
+  static constexpr Duration kBack = 10ms;
+  /// In one round the way back becomes longer or shorter by at most this factor.
+  static constexpr double kMostStretch = 1.25;
+
   void onAck(const AckSample& ack, bool competing);
   /// `round` has ended; it has at least one RTT sample.
   void onRound(const WanRound& round, Time now, Rate says);
@@ -126,10 +163,21 @@ class PathModel {
   Duration srtt() const { return srtt_; }
   /// RTT without a queue; 0 before the first sample.
   Duration base() const { return base_; }
-  /// When a sample was last near the base RTT, or a probe for it began.
-  Time baseSeen() const { return baseSeen_; }
-  /// Standing queue of the last round: its smallest RTT minus the base RTT.
+  /// When a sample was last near the base RTT, or a probe for it began; or, where a queue on the
+  /// way back hides the base RTT, when the way forward was last seen as empty.
+  Time baseSeen() const { return std::max(baseSeen_, emptySeen_); }
+  /// Standing queue of the last round: its smallest RTT minus the base RTT. Where the forward delay
+  /// is known, at most what that is above its base: a queue on the way back is none.
   Duration queue() const { return queue_; }
+  /// RTT of the last round without queue(): base(), and what the way back has queued.
+  Duration empty() const { return empty_; }
+  /// empty() of the last round / that of the round before; 1 where the forward delay of one of them
+  /// is not known. A window that follows it keeps the rate when the way back becomes longer.
+  double stretch() const { return stretch_; }
+  /// srtt() - base(), but at most the smoothed forward queue where that is known.
+  Duration smoothedQueue() const {
+    return queues_ ? queueOf(srtt_ - base_, *queues_) : srtt_ - base_;
+  }
   /// Bytes per second that the path gives; 0 before the first round. A round that shows the path's
   /// rate moves it halfway to that rate; a round that shows a lower bound raises it to the bound.
   double rate() const { return rate_; }
@@ -141,13 +189,18 @@ class PathModel {
   /// rounds.
   double loss() const { return loss_; }
   /// Bytes that the path holds without a queue at rate() (bandwidth-delay product).
-  double product() const { return rate_ * toSeconds(base_); }
+  double product() const { return rate_ * toSeconds(empty_); }
 
  private:
   Duration srtt_{};
   Duration base_{};
   Time baseSeen_;
   Duration queue_{};
+  Duration empty_{};
+  double stretch_ = 1;
+  bool knew_ = false;  // the forward delay of the last round
+  Time emptySeen_;
+  std::optional<OneWayQueues> queues_;  // smoothed
   double rate_ = 0;
   double highest_ = 0;
   double arrived_ = 0;

@@ -67,6 +67,7 @@ void PathEstimate::onAcked(const SentPacket& packet, bool wasLost, AckSample& sa
 void PathEstimate::onBack(PacketNumber next) {
   backAt_ = next;
   silenceLosses_ = 0;
+  oneWay_.reset();
 }
 
 void PathEstimate::onLost(PacketNumber pn, SentPacket& packet) {
@@ -92,6 +93,7 @@ void PathEstimate::onProof(Duration rtt, Time now) {
 
 void PathEstimate::restart() {
   rtt_.reset();
+  oneWay_.reset();
   ackDelay_ = {};
   losses_ = {};
   onRttChange();
@@ -102,6 +104,10 @@ void PathEstimate::fill(SubflowStatus& s, const RecoveryOptions& options) const 
   s.rttvar = rtt_.variation();
   s.minRtt = rtt_.windowedMin();
   if (rtt_.hasSample()) s.queueDelay = std::max(Duration{}, rtt_.smoothed() - rtt_.windowedMin());
+  if (std::optional<OneWayQueues> queues = oneWay_.smoothed()) {
+    s.queueOut = queues->forward;
+    s.queueIn = queues->reverse;
+  }
   s.deliveryRate = rate_.latest();
   s.deliveredBytes = rate_.delivered();
   RecoveryPath path;

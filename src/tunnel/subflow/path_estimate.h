@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "scheduler/rate/controller.h"
+#include "scheduler/rate/one_way_delay.h"
 #include "scheduler/rate/rtt.h"
 #include "scheduler/recovery/loss_estimate.h"
 #include "scheduler/recovery/recovery.h"
@@ -73,6 +74,8 @@ class PathEstimate {
   explicit PathEstimate(Time now) : rate_(now) { onRttChange(); }
 
   const RttEstimator& rtt() const { return rtt_; }
+  /// What of the RTT was queued in each direction.
+  const OneWayDelay& oneWay() const { return oneWay_; }
   const LossEstimate& losses() const { return losses_; }
   /// Total bytes acknowledged.
   uint64_t delivered() const { return rate_.delivered(); }
@@ -105,6 +108,8 @@ class PathEstimate {
   /// An ACK came `latest` after the largest packet that it acknowledges was sent. The peer held the
   /// ACK back for `ackDelay`.
   void onRtt(Duration latest, Duration ackDelay, Time now);
+  /// The ACK of that RTT said when the packet was received.
+  void onReceiveTime(const OneWayDelay::Sample& sample) { oneWay_.onSample(sample); }
   /// A challenge was answered after `rtt`. Taken as the first RTT sample, capped at kPlausibleRtt;
   /// ignored when there is a sample already.
   void onProof(Duration rtt, Time now);
@@ -123,6 +128,7 @@ class PathEstimate {
   void onRttChange();
 
   RttEstimator rtt_;
+  OneWayDelay oneWay_;
   LossEstimate losses_;
   DeliveryRate rate_;
   Duration ackDelay_{};  // the longest seen lately
