@@ -143,6 +143,8 @@ struct RateCommand {
     app.add_option("--burst", wan.burstBytes, "policer: bytes")->check(CLI::Range(1500, 1 << 30));
     app.add_option("--queue-bytes", wan.queueBytes, "shallow: of the buffer")
         ->check(CLI::Range(3000, 1 << 30));
+    app.add_option("--load", wan.load, "two-way: what fills the paths beside the download")
+        ->check(CLI::IsMember({"both", "rival", "stranger"}));
   }
   void run() {
     const RateExperiment& experiment = byName(rateExperiments(), name);

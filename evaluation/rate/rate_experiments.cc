@@ -365,6 +365,7 @@ std::span<const RateExperiment> rateExperiments() {
       {"converge", "two tunnels of one controller, the second 10 s later", runConverge},
       {"policer", "one path with a token bucket", runPolicer},
       {"shallow", "one path with a small buffer, its start included", runShallow},
+      {"two-way", "slow paths that are full in both directions", runTwoWay, "wan"},
       {"interactive", "100-byte exchanges beside a download that fills WiFi and LTE",
        runInteractive},
   });

@@ -35,6 +35,9 @@ struct WanParams {
   double policedRate = 20e6;     ///< policer: bit/s
   size_t burstBytes = 64 << 10;  ///< policer: size of the bucket
   size_t queueBytes = 30'000;    ///< shallow: size of the buffer
+  /// Two-way: what fills the paths beside the download. "both": an upload of the tunnel; "rival":
+  /// that, and a download of the rival on each path; "stranger": an upload of the rival on each.
+  std::string load = "both";
 };
 
 /// Parameters of AMP's fabric (section 5.1) and its traffic, and those of all experiments.
@@ -102,6 +105,8 @@ Json runPolicer(const RateParams& params);
 Json runShallow(const RateParams& params);
 /// One tunnel beside tunnels with another controller at one drop-tail queue.
 Json runCubicShare(const RateParams& params);
+/// Slow paths that are full in both directions.
+Json runTwoWay(const RateParams& params);
 /// Two tunnels with the same controller, of which the second starts later.
 Json runConverge(const RateParams& params);
 

@@ -5,10 +5,13 @@ import struct
 
 PADDING, PING, ACK, PATH_CHALLENGE, PATH_RESPONSE, DATA, SKIP, SUBFLOW_STATUS, CLOSE = range(9)
 PARITY, PARITY_TAIL, RECOVERED, SUBFLOW_PREFERENCE, RENEW_KEYS, KEYS_READY = range(9, 15)
+ACK_TIMED = 0x0f
 PARAMS, STREAM_CREDIT, STREAM_RESET, STREAM = 0x10, 0x11, 0x12, 0x14
 OPTIONAL_ASKING, SUBFLOW_NAME, OBSERVED_ADDRESS = 0x40, 0x60, 0x61
 FIN, OPEN = 1, 2
-QUIET = {PADDING, ACK, PATH_CHALLENGE, PATH_RESPONSE, CLOSE, RECOVERED}  # not ack-eliciting, as all from 0x60 on
+ACKS = (ACK, ACK_TIMED)
+# Not ack-eliciting, as all from 0x60 on.
+QUIET = {PADDING, *ACKS, PATH_CHALLENGE, PATH_RESPONSE, CLOSE, RECOVERED}
 NOISE = 27  # of an entry of PARAMS, modulo 31
 
 
@@ -75,6 +78,11 @@ def ack(subflow, numbers, delay=0, ecn=(0, 0, 0)):
     for before, (low, high) in zip(ranges, ranges[1:]):
         out += varint(before[0] - high - 2) + varint(high - low)
     return out + b"".join(map(varint, ecn))
+
+
+def timed(frame, micros, of_run=False):
+    """The ACK_TIMED that an ACK becomes with a receive time."""
+    return bytes([ACK_TIMED]) + frame[1:] + (micros % (1 << 31) << 1 | of_run).to_bytes(4, "big")
 
 
 def challenge(token):
@@ -187,7 +195,7 @@ def _params(r):
         if name <= before:
             raise Malformed("ids do not ascend")
         before, value = name, body.take(body.varint())
-        entries[name] = value if name > 6 else Reader(value).varint()
+        entries[name] = value if name > 7 else Reader(value).varint()
     return {"entries": entries}
 
 
@@ -221,6 +229,9 @@ def _fields(r, kind):
                 for name, size in _FIXED[kind]}
     if kind == ACK:
         return _ack(r)
+    if kind == ACK_TIMED:
+        fields, time = _ack(r), r.number(4)
+        return fields | {"micros": time >> 1, "of_run": time & 1}
     if kind == DATA:
         return {"flow": r.number(2), "dsn": r.number(4), "packet": r.take(r.number(2))}
     if kind == PARITY:

@@ -135,7 +135,7 @@ class Session:
             flow.ecn[MARKS[mark]] += 1
         self.came.append(datagram)
         for frame in datagram.frames:
-            if frame.type == f.ACK and frame.subflow in self.subflows:
+            if frame.type in f.ACKS and frame.subflow in self.subflows:
                 for low, high in frame.ranges:
                     self.subflows[frame.subflow].acked.update(range(low, high + 1))
             elif frame.type == f.PATH_RESPONSE and frame.token in self.tokens:

@@ -26,7 +26,7 @@ from targets import (MISSING, REGISTRY, Target, __main__, _page_tour, _simulate,
                      aid, aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_attacks,
                      guard_fuzz, guard_rights, house, operate_packages, option, order, order_shim, rate, recovery,
                      router, see_packages, shield, shield_protocol, shield_streams, shim, shim_racks, speed, speed_load,
-                     transport_together)
+                     transport_delay, transport_together)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -432,6 +432,30 @@ class Congested(unittest.TestCase):
 
     def test_every_flow_must_end(self):
         self.assertIn("flows did not end", self.value(incomplete=1)[1][MISSING])
+
+
+class TwoWay(unittest.TestCase):
+    """transport.2: the worst queue of all seeds and links, and what else is required."""
+
+    @staticmethod
+    def runs(goodput=0.95, share=0.5, forward=0.96, queue=50):
+        link = {"p95_ms": 40}
+        figures = {"both": {"links": dict.fromkeys(transport_delay.QUEUES, link), "down_share": 0.97, "up_share": 0.97},
+                   "rival": {"share": 0.5}, "stranger": {"down_share": 0.97}}
+        runs = {(load, seed): figures[load] for load in transport_delay.LOADS for seed in transport_delay.SEEDS}
+        both = figures["both"]
+        runs["both", 3] = both | {"up_share": goodput, "links": both["links"] | {"slow up": {"p95_ms": queue}}}
+        runs["rival", 4], runs["stranger", 5] = {"share": share}, {"down_share": forward}
+        return runs
+
+    def test_the_worst_queue_is_the_value(self):
+        value, detail = transport_delay.judge_two_way(self.runs())
+        self.assertEqual(value, 50)
+        self.assertNotIn(MISSING, detail)
+
+    def test_each_bound_holds_for_the_worst_seed(self):
+        for changed in ({"goodput": 0.89}, {"share": 0.34}, {"share": 0.61}, {"forward": 0.94}):
+            self.assertIn(MISSING, transport_delay.judge_two_way(self.runs(**changed))[1], changed)
 
 
 class OneWayCalls(unittest.TestCase):

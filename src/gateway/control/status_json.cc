@@ -79,6 +79,9 @@ json valueJson(const FieldInfo&, double value) {
 json valueJson(const FieldInfo& info, Duration d) {
   return info.unit == FieldUnit::kSeconds ? toSeconds(d) : toMilliseconds(d);
 }
+json valueJson(const FieldInfo& info, const std::optional<Duration>& d) {
+  return d ? valueJson(info, *d) : json(nullptr);
+}
 json valueJson(const FieldInfo&, PathUse use) {
   return useName(use);
 }

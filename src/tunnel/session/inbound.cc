@@ -93,7 +93,7 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
     subflow.receiver().onMalformed(pn);
     if (good) drop(Drop::kNoBuffer);
   } else {
-    subflow.onPacket(pn, eliciting, arrival.ecn, arrival.size, arrival.from, now);
+    subflow.onPacket(pn, eliciting, arrival.reception, arrival.size, arrival.from, now);
     if (isUnit(last) && whole) receiver_.onSymbol(subflow.id(), pn, {&symbol, 1}, now);
     if (!whole) onScattered(subflow.id(), pn, datagram.view(), now);
     // Stream bytes come first: restored data must not take the memory for which they were admitted.
@@ -178,12 +178,8 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
       [](const StreamFrame&) {},  // see onUnit()
       [&](const StreamCreditFrame& credit) { streams_.onCredit(credit); },
       [&](const StreamResetFrame& reset) { streams_.onReset(reset, now); },
-      [&](const AckFrame& ack) {
-        Subflow* acked = subflows_.find(ack.subflow);
-        if (acked && acked->onAck(ack, acked == &subflow, now)) return;
-        drop(Drop::kForgedAck);
-        hasForgedAck_ = true;
-      },
+      [&](const AckFrame& ack) { onAck(subflow, ack, now); },
+      [&](const TimedAckFrame& timed) { onAck(subflow, timed.ack, now); },
       [&](const PathChallengeFrame& challenge) {
         subflow.onPathChallenge(challenge.token, arrival.from);
       },
@@ -217,10 +213,18 @@ void Inbound::onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& a
   paths_.settle(now);
 }
 
+void Inbound::onAck(const Subflow& over, const AckFrame& ack, Time now) {
+  Subflow* acked = subflows_.find(ack.subflow);
+  if (acked && acked->onAck(ack, acked == &over, now)) return;
+  drop(Drop::kForgedAck);
+  hasForgedAck_ = true;
+}
+
 // Only the first PARAMS counts: a second one may be the first one, resent.
 void Inbound::onParams(const Params& params) {
   if (std::exchange(knowsPeer_, true)) return;
   paths_.setLargestDatagram(params.largestDatagram);
+  if (params.receiveTimes > 0) paths_.tellTimes();
   proactiveRecovery_.setPeer(params);
   streams_.setPeerParams(params);
 }

@@ -48,7 +48,7 @@ class Inbound final : private QuotaUser {
   /// How a datagram arrived.
   struct Arrival {
     PacketNumber packetNumber{};
-    Ecn ecn = Ecn::kNotEct;
+    Reception reception = Ecn::kNotEct;
     size_t size = 0;  ///< bytes of UDP payload
     Route from;
     Time now;
@@ -82,6 +82,7 @@ class Inbound final : private QuotaUser {
  private:
   void onScattered(SubflowId subflow, PacketNumber pn, ByteView datagram, Time now);
   void onFrame(Subflow& subflow, const WireFrame& frame, const Arrival& arrival);
+  void onAck(const Subflow& over, const AckFrame& ack, Time now);
   void onParams(const Params& params);
   bool onData(const DataFrame& frame, Packet packet, Time now);
   SessionStreams::Verdict onUnit(const UnitFrame& frame, Time now);

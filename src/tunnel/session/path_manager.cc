@@ -66,12 +66,18 @@ Subflow& PathManager::add(SubflowId id, const std::string& name, const std::stri
                                               dataTracker_, controllers_, random_, now),
                     name);
   added.sender().mtu().setLimit(largestDatagram_);
+  if (tellsTimes_) added.receiver().acks().tellTimes();
   return added;
 }
 
 void PathManager::setLargestDatagram(size_t size) {
   largestDatagram_ = size;
   for (Subflow* s : subflows_) s->sender().mtu().setLimit(size);
+}
+
+void PathManager::tellTimes() {
+  tellsTimes_ = true;
+  for (Subflow* s : subflows_) s->receiver().acks().tellTimes();
 }
 
 // ---- what subflows tell

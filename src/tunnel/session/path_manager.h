@@ -54,6 +54,8 @@ class PathManager {
   /// The peer accepts no larger datagrams than `size` bytes of UDP payload. Also holds for subflows
   /// that are added later.
   void setLargestDatagram(size_t size);
+  /// The peer wants to know when its packets were received; on subflows that are added later, too.
+  void tellTimes();
 
   // ---- add and close
 
@@ -128,6 +130,7 @@ class PathManager {
   size_t innerMtu_;
   bool knowsInnerMtu_ = false;
   size_t largestDatagram_ = SIZE_MAX;
+  bool tellsTimes_ = false;
 };
 
 }  // namespace braid

@@ -40,7 +40,10 @@ class AckSender {
 
   /// A new packet was opened. `eliciting`: it is ack-eliciting. `rtt`: of the path; kMaxAckDelay or
   /// more when it is not known.
-  void onPacket(PacketNumber pn, bool eliciting, Ecn ecn, Duration rtt, Time now);
+  void onPacket(PacketNumber pn, bool eliciting, const Reception& reception, Duration rtt,
+                Time now);
+  /// The peer wants to know when its packets were received.
+  void tellTimes() { tellsTimes_ = true; }
   /// An ACK should be sent now, even alone in its datagram.
   bool due(Time now) const { return pending_ > 0 && (immediate_ || now >= deadline_); }
   /// An ack-eliciting packet came that no ACK has reported yet: an ACK should be added to any
@@ -63,6 +66,8 @@ class AckSender {
   EcnCounts ecn_;
   PacketNumber expected_{};
   Time largestAt_;
+  bool largestOfRun_ = false;
+  bool tellsTimes_ = false;
   Time deadline_ = kNever;
   unsigned pending_ = 0;
   bool immediate_ = false;
@@ -83,10 +88,11 @@ class SubflowReceiver {
   /// A datagram of `bytes` with a new packet number was opened and all its frames were understood.
   /// `eliciting` and `rtt` as in AckSender. Returns true when no packet with a larger number came
   /// before.
-  bool onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, Duration rtt, Time now) {
+  bool onPacket(PacketNumber pn, bool eliciting, const Reception& reception, size_t bytes,
+                Duration rtt, Time now) {
     bool isNewest = pn >= expected();
     replay_.commit(pn);
-    acks_.onPacket(pn, eliciting, ecn, rtt, now);
+    acks_.onPacket(pn, eliciting, reception, rtt, now);
     ++counts_.receivedPackets;
     counts_.receivedBytes += bytes;
     return isNewest;
@@ -105,12 +111,15 @@ class SubflowReceiver {
   ReceiveCounts counts_;
 };
 
-inline void AckSender::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, Duration rtt, Time now) {
+inline void AckSender::onPacket(PacketNumber pn, bool eliciting, const Reception& reception,
+                                Duration rtt, Time now) {
+  Ecn ecn = reception.ecn;
   bool inOrder = pn == expected_;
   if (pn > expected_) lostFrom_ = std::min(lostFrom_, pn - 1 + LossDetector::kPacketThreshold);
   if (pn >= expected_) {
     expected_ = pn + 1;
-    largestAt_ = now;
+    largestAt_ = std::min(reception.at, now);
+    largestOfRun_ = reception.ofRun;
   }
   received_.add(pn);
   if (expected_ > PacketNumber(kReach)) received_.dropBelow(expected_ - kReach);
@@ -139,7 +148,12 @@ inline void AckSender::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, Durati
 inline AckFrame AckSender::frame(SubflowId subflow, Time now) const {
   AckFrame ack;
   ack.subflow = subflow;
-  ack.delay = std::chrono::duration_cast<std::chrono::microseconds>(now - largestAt_);
+  using Micros = std::chrono::microseconds;
+  ack.delay = std::chrono::duration_cast<Micros>(now - largestAt_);
+  if (tellsTimes_) {
+    auto micros = std::chrono::floor<Micros>(largestAt_.time_since_epoch()).count();
+    ack.received = {static_cast<uint32_t>(micros) % ReceiveTime::kModulus, largestOfRun_};
+  }
   ack.ecn = ecn_;
   received_.fill(ack);
   return ack;

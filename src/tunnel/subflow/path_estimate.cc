@@ -68,6 +68,7 @@ void PathEstimate::onAcked(const SentPacket& packet, bool wasLost, AckSample& sa
 void PathEstimate::onBack(PacketNumber next) {
   backAt_ = next;
   silenceLosses_ = 0;
+  oneWay_.reset();
 }
 
 void PathEstimate::onLost(PacketNumber pn, SentPacket& packet, CongestionEpisode& session,
@@ -97,6 +98,7 @@ void PathEstimate::onProof(Duration rtt, Time now) {
 
 void PathEstimate::restart() {
   rtt_.reset();
+  oneWay_.reset();
   ackDelay_ = {};
   losses_ = {};
   congestion_ = {};
@@ -108,6 +110,10 @@ void PathEstimate::fill(SubflowStatus& s, const RecoveryOptions& options) const 
   s.rttvar = rtt_.variation();
   s.minRtt = rtt_.windowedMin();
   if (rtt_.hasSample()) s.queueDelay = std::max(Duration{}, rtt_.smoothed() - rtt_.windowedMin());
+  if (std::optional<OneWayQueues> queues = oneWay_.smoothed()) {
+    s.queueOut = queues->forward;
+    s.queueIn = queues->reverse;
+  }
   s.deliveryRate = rate_.latest();
   s.deliveredBytes = rate_.delivered();
   RecoveryPath path;

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "scheduler/rate/congestion_signs.h"
 #include "scheduler/rate/controller.h"
+#include "scheduler/rate/one_way_delay.h"
 #include "scheduler/rate/rtt.h"
 #include "scheduler/recovery/loss_estimate.h"
 #include "scheduler/recovery/recovery.h"
@@ -74,6 +75,8 @@ class PathEstimate {
   explicit PathEstimate(Time now) : rate_(now) { onRttChange(); }
 
   const RttEstimator& rtt() const { return rtt_; }
+  /// What of the RTT was queued in each direction.
+  const OneWayDelay& oneWay() const { return oneWay_; }
   const LossEstimate& losses() const { return losses_; }
   const CongestionSigns& congestion() const { return congestion_; }
   /// Total bytes acknowledged.
@@ -109,6 +112,8 @@ class PathEstimate {
   /// An ACK came `latest` after the largest packet that it acknowledges was sent. The peer held the
   /// ACK back for `ackDelay`.
   void onRtt(Duration latest, Duration ackDelay, Time now);
+  /// The ACK of that RTT said when the packet was received.
+  void onReceiveTime(const OneWayDelay::Sample& sample) { oneWay_.onSample(sample); }
   /// A challenge was answered after `rtt`. Taken as the first RTT sample, capped at kPlausibleRtt;
   /// ignored when there is a sample already.
   void onProof(Duration rtt, Time now);
@@ -127,6 +132,7 @@ class PathEstimate {
   void onRttChange();
 
   RttEstimator rtt_;
+  OneWayDelay oneWay_;
   LossEstimate losses_;
   CongestionSigns congestion_;
   DeliveryRate rate_;

@@ -41,7 +41,7 @@ class Subflow {
   using PathFrame = PeerRoute::Frame;
   /// Bytes that suffice for a datagram with an ACK of one range, whatever its numbers are.
   static constexpr size_t kLeastAckDatagram =
-      kHeaderSize + kFrame<AckFrame>.largest - 2 * (kMaxAckRanges - 1) * 8 + kTagSize;
+      kHeaderSize + kFrame<TimedAckFrame>.largest - 2 * (kMaxAckRanges - 1) * 8 + kTagSize;
 
   /// `trusted`: our configuration names the remote address. `options` and the arguments after it
   /// must outlive the subflow.
@@ -95,8 +95,8 @@ class Subflow {
   // ---- what arrives
 
   /// A datagram with a new packet number was opened and all its frames were understood.
-  void onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from,
-                Time now);
+  void onPacket(PacketNumber pn, bool eliciting, const Reception& reception, size_t bytes,
+                const Route& from, Time now);
   /// `samePath`: the ACK came over this subflow, so its delay says something about the path.
   /// Returns false when the ACK names a packet that was never sent; it then has no effect.
   bool onAck(const AckFrame& ack, bool samePath, Time now);

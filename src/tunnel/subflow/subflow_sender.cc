@@ -4,6 +4,8 @@
 
 namespace braid {
 
+static_assert(ReceiveTime::kModulus == OneWayDelay::kModulus);
+
 namespace {
 size_t datagramLimit(const Route& route, size_t ipPacket) {
   return ipPacket == 0 ? 0 : ipPacket - outerHeaders(route);
@@ -95,6 +97,10 @@ std::optional<AckNews> SubflowSender::onAck(const AckFrame& ack, bool samePath, 
     path_.onRtt(now - news.largestSentAt, ack.delay, now);
     sample.rtt = path_.rtt().latest();
     sample.delay = std::min<Duration>(ack.delay, kMaxAckDelay);
+    if (ack.received) {
+      path_.onReceiveTime(
+          {news.largestSentAt, now, ack.delay, ack.received->micros, ack.received->ofRun});
+    }
   }
   return news;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/field.h"
@@ -107,6 +108,7 @@ struct SubflowStatus : SendCounts, ReceiveCounts, ProtectionCounts {
   Duration down{};
   Duration srtt{}, rttvar{}, minRtt{};
   Duration queueDelay{};
+  std::optional<Duration> queueOut, queueIn;
   uint64_t window = 0, inFlight = 0;
   double pacingRate = 0, deliveryRate = 0;
   uint64_t deliveredBytes = 0;
@@ -153,6 +155,13 @@ inline constexpr auto kFieldsOf<SubflowStatus> = field::table<SubflowStatus>(
         "queue_delay_ms", FieldUnit::kMilliseconds,
         "smoothed RTT less the least one: what packets wait for on the way; 0 without a sample",
         &SubflowStatus::queueDelay),
+    field::gauge(
+        "queue_out_ms", FieldUnit::kMilliseconds,
+        "what packets wait for on the way to the peer, above the least of the last 10 s, by "
+        "the times at which it received them; null: not known",
+        &SubflowStatus::queueOut),
+    field::gauge("queue_in_ms", FieldUnit::kMilliseconds,
+                 "the same of the way back, by its ACKs; null: not known", &SubflowStatus::queueIn),
     field::gauge("window_bytes", FieldUnit::kBytes, "congestion window", &SubflowStatus::window),
     field::gauge("in_flight_bytes", FieldUnit::kBytes, "sent and neither acknowledged nor lost",
                  &SubflowStatus::inFlight),

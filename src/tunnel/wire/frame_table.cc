@@ -51,6 +51,13 @@ bool readFields(Reader& in, AckFrame& ack) {
   return true;
 }
 
+bool readFields(Reader& in, TimedAckFrame& timed) {
+  if (!readFields(in, timed.ack)) return false;
+  uint32_t time = in.u32();
+  timed.ack.received = ReceiveTime{time >> 1, (time & 1) != 0};
+  return true;
+}
+
 bool readFields(Reader& in, DataFrame& data) {
   data.flow = FlowNumber(in.u16());
   data.dsn = in.u32();

@@ -71,6 +71,7 @@ inline constexpr size_t kLargestParity = 10 + kMaxBlockSymbols * 7;
 inline constexpr std::tuple kEntries{
     entry<PingFrame>(0x01, "PING", 1, {.eliciting = true}),
     entry<AckFrame>(0x02, "ACK", kLargestAck),
+    entry<TimedAckFrame>(0x0f, "ACK_TIMED", kLargestAck + kReceiveTimeSize),
     entry<PathChallengeFrame>(0x03, "PATH_CHALLENGE", 9),
     entry<PathResponseFrame>(0x04, "PATH_RESPONSE", 9),
     entry<DataFrame>(0x05, "DATA", kDataFrameHeader, {.eliciting = true, .symbol = true}),

@@ -206,7 +206,7 @@ void writeParityTailHeader(Writer& out, const ParityTailFrame& tail) {
 }
 
 bool writeFrame(Writer& out, const AckFrame& ack) {
-  size_t size = 2 + varintSize(ack.ranges[0].last.value()) +
+  size_t size = (ack.received ? 2 + kReceiveTimeSize : 2) + varintSize(ack.ranges[0].last.value()) +
                 varintSize(static_cast<uint64_t>(ack.delay.count())) + 1 +
                 varintSize(ack.ecn.ect0) + varintSize(ack.ecn.ect1) + varintSize(ack.ecn.ce);
   size_t count = 0;
@@ -216,7 +216,7 @@ bool writeFrame(Writer& out, const AckFrame& ack) {
     if (size > out.remaining()) break;
   }
   if (count == 0) return false;
-  writeNumber<AckFrame>(out);
+  out.u8(ack.received ? kFrame<TimedAckFrame>.number : kFrame<AckFrame>.number);
   out.u8(ack.subflow.value());
   out.varint(ack.ranges[0].last.value());
   out.varint(static_cast<uint64_t>(ack.delay.count()));
@@ -228,6 +228,7 @@ bool writeFrame(Writer& out, const AckFrame& ack) {
   out.varint(ack.ecn.ect0);
   out.varint(ack.ecn.ect1);
   out.varint(ack.ecn.ce);
+  if (ack.received) out.u32(ack.received->micros << 1 | (ack.received->ofRun ? 1 : 0));
   return out.ok();
 }
 

@@ -121,6 +121,8 @@ inline constexpr FlowNumber kDatagramFlow(0x8000);
 inline constexpr auto kMaxAckDelay = std::chrono::milliseconds(5);
 /// Most ranges an ACK frame carries.
 inline constexpr size_t kMaxAckRanges = 32;
+/// Bytes of the receive time in an ACK_TIMED.
+inline constexpr size_t kReceiveTimeSize = 4;
 /// Most packets that one SKIP gives up.
 inline constexpr uint64_t kMaxSkip = 4096;
 /// PARITY_TAIL before its part: type, block, index, offset, length.
@@ -141,6 +143,14 @@ struct PathResponseFrame {
 struct EcnCounts {
   uint64_t ect0 = 0, ect1 = 0, ce = 0;
 };
+/// When the largest packet that an ACK reports was received, by the receiver's own clock.
+struct ReceiveTime {
+  /// The time counts microseconds modulo this.
+  static constexpr uint32_t kModulus = uint32_t{1} << 31;
+
+  uint32_t micros = 0;  ///< below kModulus
+  bool ofRun = false;   ///< one of several packets that the receiver got at once, with one time
+};
 struct AckFrame {
   struct Range {
     PacketNumber first, last;  ///< inclusive
@@ -150,6 +160,11 @@ struct AckFrame {
   EcnCounts ecn;
   size_t count = 0;
   std::array<Range, kMaxAckRanges> ranges;  ///< from the largest down, disjoint, not adjacent
+  std::optional<ReceiveTime> received;      ///< written as ACK_TIMED if there is one
+};
+/// An ACK with its receive time. Only a peer that asked for them gets such frames.
+struct TimedAckFrame {
+  AckFrame ack;
 };
 struct DataFrame {
   FlowNumber flow{};
@@ -262,7 +277,7 @@ void writeFrame(Writer& out, const ObservedAddressFrame&);
 void writeFrame(Writer& out, const OptionalFrame&);
 void writeFrame(Writer& out, const OptionalAskingFrame&);
 /// Writes as many of the largest ranges as fit. Writes nothing and returns false when not even one
-/// fits.
+/// fits. An ACK with a receive time is an ACK_TIMED.
 bool writeFrame(Writer& out, const AckFrame&);
 /// Writes a PARITY_TAIL up to and including the length of the part; the part must follow.
 void writeParityTailHeader(Writer& out, const ParityTailFrame& tail);

@@ -13,6 +13,7 @@ struct KnownParam {
   uint64_t Params::*value;
   uint64_t least;
   bool ofStreams = false;  ///< is sent only by a side that supports streams
+  bool optional = false;   ///< is not sent when it is 0
 };
 constexpr std::array kKnownParams{
     KnownParam{ParamId::kLargestDatagram, &Params::largestDatagram, Params::kMinDatagram},
@@ -21,6 +22,7 @@ constexpr std::array kKnownParams{
     KnownParam{ParamId::kLanes, &Params::lanes, 0},
     KnownParam{ParamId::kStreams, &Params::streams, 0, true},
     KnownParam{ParamId::kStreamCredit, &Params::streamCredit, 0, true},
+    KnownParam{ParamId::kReceiveTimes, &Params::receiveTimes, 0, false, true},
 };
 
 /// The meaningless entry has the id 31 N + 27, with N below this.
@@ -47,6 +49,7 @@ bool readValue(ByteView value, const KnownParam& known, Params& params) {
 void writeParams(Writer& out, const Params& params, uint64_t grease) {
   for (const KnownParam& known : kKnownParams) {
     if (known.ofStreams && !params.hasStreams()) continue;
+    if (known.optional && params.*known.value == 0) continue;
     out.varint(static_cast<uint64_t>(known.id));
     out.varint(varintSize(params.*known.value));
     out.varint(params.*known.value);

@@ -34,6 +34,9 @@ struct Params {
   /// Bytes that the other side may send on a stream that it opens, before a STREAM_CREDIT.
   uint64_t streamCredit = 65536;
 
+  /// Receive times that are taken in an ACK. With 0 the other side sends ACKs without one.
+  uint64_t receiveTimes = 0;
+
   bool hasStreams() const { return lanes & kStreamLane; }
   bool answersOpenings() const { return lanes & kStreamAnswers; }
 };
@@ -46,14 +49,15 @@ enum class ParamId : uint8_t {
   kHeldSpan = 3,
   kLanes = 4,
   kStreams = 5,
-  kStreamCredit = 6
+  kStreamCredit = 6,
+  kReceiveTimes = 7,
 };
 constexpr bool isGreaseParam(uint64_t id) {
   return id >= 27 && (id - 27) % 31 == 0;
 }
 
-/// Most bytes that writeParams() writes: six entries, and one without a meaning.
-inline constexpr size_t kLargestParams = 6 * (2 + 8) + 4 + 1 + 7;
+/// Most bytes that writeParams() writes: seven entries, and one without a meaning.
+inline constexpr size_t kLargestParams = 7 * (2 + 8) + 4 + 1 + 7;
 
 /// Writes the entries. When `grease` is not 0, adds an entry without a meaning, which `grease`
 /// selects.

@@ -6,7 +6,7 @@ import time
 
 from .. import frames as f
 from ..handshake import SILENCE
-from ..session import codepoint
+from ..session import OWN_PARAMS, codepoint
 from . import check, expect
 from .datagrams import PING, left_out, quiet_session
 from .flows import arrived, burst
@@ -15,7 +15,7 @@ LIE = 1  # reason of CLOSE
 
 
 def acks_of(session, subflow=0):
-    return [frame for frame in session.frames(f.ACK) if frame.subflow == subflow]
+    return [frame for frame in session.frames(*f.ACKS) if frame.subflow == subflow]
 
 
 @check
@@ -123,6 +123,43 @@ def ack_skipped(place, _):
 def ack_delay(place, _):
     session = quiet_session(place)
     expect(session.acknowledged(session.send(PING + f.ack(0, session.subflows[0].got, (1 << 62) - 1))), "not taken")
+    expect(session.alive(), "the session has ended")
+
+
+TIMES = 7  # RECEIVE_TIMES
+
+
+@check
+def ack_times(place, _):
+    session = place.keyed().start(params=(*OWN_PARAMS[:-1], (TIMES, 1), OWN_PARAMS[-1]))
+    expect(session.alive(), "not acknowledged")
+    session.forget()
+    began, sent = time.monotonic(), []
+    for _ in range(5):
+        sent.append(time.monotonic() - began)
+        expect(session.alive(), "not acknowledged")
+        session.pump(timeout=0.05)
+    timed = session.frames(f.ACK_TIMED)
+    expect(len(timed) >= 5 and not session.frames(f.ACK), f"{acks_of(session)}")
+    told = [(timed[n].micros - timed[0].micros) % (1 << 31) / 1e6 for n in range(5)]
+    late = max(abs(heard - own) for heard, own in zip(told, sent))
+    expect(late < 0.02, f"sent at {sent}, received at {told}")
+
+
+@check
+def ack_untimed(place, _):
+    session = quiet_session(place)
+    session.forget()
+    expect(session.alive() and acks_of(session), "not acknowledged")
+    expect(not session.frames(f.ACK_TIMED), "a receive time that nobody asked for")
+
+
+@check
+def ack_time(place, _):
+    session = quiet_session(place)
+    for micros in (0, 1 << 30, (1 << 31) - 1, 5):
+        number = session.send(PING + f.timed(f.ack(0, session.subflows[0].got), micros, micros & 1))
+        expect(session.acknowledged(number), f"{micros} was not taken")
     expect(session.alive(), "the session has ended")
 
 

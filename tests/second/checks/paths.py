@@ -154,7 +154,7 @@ def users(place, session, count=40):
 def path_second(place, _):
     session = two(place)
     expect(session.alive(1), "not acknowledged")
-    acks = [each.subflow for each in session.came if any(frame.subflow == 1 for frame in each.of(f.ACK))]
+    acks = [each.subflow for each in session.came if any(frame.subflow == 1 for frame in each.of(*f.ACKS))]
     expect(set(acks) == {1}, f"its ACKs come on {set(acks)}")
     carries(place, session, subflow=1)
 

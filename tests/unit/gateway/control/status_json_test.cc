@@ -17,8 +17,8 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
   SubflowStatus s;
   s.id = 3, s.uplink = "lte", s.path = "mobile", s.observed = "198.51.100.9:4",
   s.local = "10.0.0.1:5", s.remote = "192.0.2.1:4433", s.state = "active", s.deadWay = "in";
-  s.srtt = 12500us, s.rttvar = 2ms, s.minRtt = 10ms, s.queueDelay = 2500us, s.window = 1,
-  s.inFlight = 2, s.pacingRate = 3, s.deliveryRate = 4, s.deliveredBytes = 21;
+  s.srtt = 12500us, s.rttvar = 2ms, s.minRtt = 10ms, s.queueDelay = 2500us, s.queueOut = 1500us,
+  s.window = 1, s.inFlight = 2, s.pacingRate = 3, s.deliveryRate = 4, s.deliveredBytes = 21;
   s.sentPackets = 5, s.sentBytes = 6, s.receivedPackets = 7, s.receivedBytes = 8, s.lostPackets = 9;
   s.spuriousLosses = 10, s.retransmittedBytes = 11, s.ecn = "capable", s.ceMarks = 12, s.mtu = 1400;
   s.preference = {PathUse::kBackup, 3, 1, 625'000}, s.resting = s.suppressed = true;
@@ -29,7 +29,7 @@ TEST(StatusJson, SubflowCarriesEveryFigure) {
       subflowJson(s),
       json::parse(
           R"({"id":3,"uplink":"lte","path":"mobile","local":"10.0.0.1:5","remote":"192.0.2.1:4433","public_address":"198.51.100.9:4",
-    "state":"active","dead_direction":"in","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"queue_delay_ms":2.5,"window_bytes":1,"in_flight_bytes":2,
+    "state":"active","dead_direction":"in","srtt_ms":12.5,"rttvar_ms":2.0,"min_rtt_ms":10.0,"queue_delay_ms":2.5,"queue_out_ms":1.5,"queue_in_ms":null,"window_bytes":1,"in_flight_bytes":2,
     "pacing_bytes_per_s":3.0,"delivery_bytes_per_s":4.0,"delivered_bytes":21,"sent_packets":5,"sent_bytes":6,"received_packets":7,
     "received_bytes":8,"lost_packets":9,"spurious_losses":10,"retransmitted_bytes":11,"ecn":"capable","ce_marks":12,"use":"backup","weight":3,"limit_bytes_per_s":625000,
     "resting":true,"suppressed":true,"mtu_bytes":1400,

@@ -98,6 +98,9 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
                             PathPreference::kMaxCeiling};
   EXPECT_EQ(encode(PingFrame{}).size(), kFrame<PingFrame>.largest);
   EXPECT_EQ(encode(largestAck()).size(), kFrame<AckFrame>.largest);
+  AckFrame timed = largestAck();
+  timed.received = ReceiveTime{ReceiveTime::kModulus - 1, true};
+  EXPECT_EQ(encode(timed).size(), kFrame<TimedAckFrame>.largest);
   EXPECT_EQ(encode(PathChallengeFrame{}).size(), kFrame<PathChallengeFrame>.largest);
   EXPECT_EQ(encode(PathResponseFrame{}).size(), kFrame<PathResponseFrame>.largest);
   EXPECT_EQ(encode(SkipFrame{0_flow, Dsn(kMaxVarint), kMaxSkip}).size(), kFrame<SkipFrame>.largest);
@@ -115,7 +118,7 @@ TEST(FrameTraits, TheLargestSizeIsReached) {
             kFrame<StreamCreditFrame>.largest);
   EXPECT_EQ(encode(StreamResetFrame{StreamId(kMaxVarint), kMaxVarint}).size(),
             kFrame<StreamResetFrame>.largest);
-  Params params{kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint};
+  Params params{kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint, kMaxVarint};
   EXPECT_EQ(encode(ParamsFrame{params, UINT64_MAX}).size(), kFrame<ParamsFrame>.largest);
   const std::string name(kLongestName, 'n');
   EXPECT_EQ(encode(SubflowNameFrame{name}).size(), kFrame<SubflowNameFrame>.largest);

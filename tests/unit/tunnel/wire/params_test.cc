@@ -107,7 +107,7 @@ TEST(OptionalFrames, AreWrittenAsTheyAreRead) {
 
 TEST(OptionalFrames, OtherUnknownTypesAreMalformed) {
   RecordProperty("rule", "frame.type");
-  for (unsigned type : {0x0fu, 0x13u, 0x18u, 0x3fu, 0x80u, 0xffu})
+  for (unsigned type : {0x13u, 0x18u, 0x3fu, 0x80u, 0xffu})
     EXPECT_TRUE(malformed({static_cast<uint8_t>(type), 0, 0})) << type;
 }
 
@@ -124,6 +124,15 @@ TEST(ParamsTest, OnlyWhoCanDoStreamsSpeaksOfThem) {
   EXPECT_TRUE(unsaid.hasStreams());
   EXPECT_EQ(unsaid.streams, 0u);
   EXPECT_EQ(unsaid.streamCredit, 65536u);
+}
+
+TEST(ParamsTest, ReceiveTimesAreAskedForOrNotSpokenOf) {
+  RecordProperty("rule", "params.times");
+  EXPECT_EQ(decodeOne<ParamsFrame>(written({}, 0)).params.receiveTimes, 0u);
+  EXPECT_EQ(written({.receiveTimes = 1}, 0).size(), written({}, 0).size() + 3);
+  EXPECT_EQ(decodeOne<ParamsFrame>(written({.receiveTimes = 1}, 0)).params.receiveTimes, 1u);
+  EXPECT_TRUE(reads({7, 1, 0}));
+  EXPECT_TRUE(reads({7, 2, 0x40, 200}));
 }
 
 }  // namespace

@@ -164,6 +164,20 @@ TEST(ProtocolVectors, AckOfTwoRanges) {
   EXPECT_EQ(read.ranges[1].last, 985_pn);
 }
 
+TEST(ProtocolVectors, AckWithAReceiveTime) {
+  Vector v("V13");
+  Bytes plain = Vector("V4")["ack"];
+  AckFrame ack = decodeOne<AckFrame>(plain);
+  ack.received = ReceiveTime{123456789, true};
+  EXPECT_EQ(encode(ack), v["ack"]);
+  AckFrame read = decodeOne<TimedAckFrame>(v["ack"]).ack;
+  ASSERT_TRUE(read.received);
+  EXPECT_EQ(read.received->micros, 123456789u);
+  EXPECT_TRUE(read.received->ofRun);
+  read.received.reset();
+  EXPECT_EQ(encode(read), plain);
+}
+
 TEST(ProtocolVectors, Parity) {
   Vector v("V5");
   BlockEncoder encoder(2048);
