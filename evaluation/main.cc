@@ -143,6 +143,12 @@ struct RateCommand {
     app.add_option("--burst", wan.burstBytes, "policer: bytes")->check(CLI::Range(1500, 1 << 30));
     app.add_option("--queue-bytes", wan.queueBytes, "shallow: of the buffer")
         ->check(CLI::Range(3000, 1 << 30));
+    app.add_option("--network", wan.network, "download: the paths")
+        ->check(CLI::IsMember({"far", "long", "bursty", "shallow", "wifi-lte"}));
+    app.add_option("--sender", wan.sender, "download, policed: inner TCP, or raw segments")
+        ->check(CLI::IsMember({"cubic", "newreno", "saturated"}));
+    app.add_option("--burst-ms", wan.burstMs, "policed: of the bucket, at the policer's rate")
+        ->check(CLI::Range(1.0, 10000.0));
   }
   void run() {
     const RateExperiment& experiment = byName(rateExperiments(), name);

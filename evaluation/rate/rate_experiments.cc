@@ -367,6 +367,8 @@ std::span<const RateExperiment> rateExperiments() {
       {"shallow", "one path with a small buffer, its start included", runShallow},
       {"interactive", "100-byte exchanges beside a download that fills WiFi and LTE",
        runInteractive},
+      {"download", "a download from its start on, over long, bursty or shallow paths", runDownload},
+      {"policed", "a download from its start on, over one path with a policer", runPoliced},
   });
   return kExperiments;
 }

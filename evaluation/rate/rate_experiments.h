@@ -35,6 +35,10 @@ struct WanParams {
   double policedRate = 20e6;     ///< policer: bit/s
   size_t burstBytes = 64 << 10;  ///< policer: size of the bucket
   size_t queueBytes = 30'000;    ///< shallow: size of the buffer
+  std::string network = "far";   ///< download: name of the paths
+  /// download, policed: congestion control of an inner TCP, or "saturated" for raw segments
+  std::string sender = "cubic";
+  double burstMs = 30;  ///< policed: size of the bucket, in time at the policer's rate
 };
 
 /// Parameters of AMP's fabric (section 5.1) and its traffic, and those of all experiments.
@@ -100,6 +104,10 @@ Json runTrace(const RateParams& params);
 Json runPolicer(const RateParams& params);
 /// One path with a small buffer, measured from the start on.
 Json runShallow(const RateParams& params);
+/// A download from its start on, over paths that WanParams::network names.
+Json runDownload(const RateParams& params);
+/// A download from its start on, over one path with a policer: the worst loss in any 5 s.
+Json runPoliced(const RateParams& params);
 /// One tunnel beside tunnels with another controller at one drop-tail queue.
 Json runCubicShare(const RateParams& params);
 /// Two tunnels with the same controller, of which the second starts later.
