@@ -139,8 +139,7 @@ Json runPoliced(const RateParams& params) {
   Progress progress(world, download(params, world, policed.pair));
   Progress arrived(world, [&] { return policed.arrived(0).bytes; });
   Progress dropped(world, [&] { return policed.policed(0).bytes; });
-  Duration time = fromSeconds(params.wan.seconds.value_or(60));
-  world.run(time);
+  world.run(static_cast<int>(kFirst) * kTick + fromSeconds(params.wan.seconds.value_or(60)));
   requireSound(world);
   double worst = 0, at = 0;
   for (size_t t = kFirst; t + kWindow <= arrived.ticks(); ++t) {

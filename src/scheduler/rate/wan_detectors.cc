@@ -97,7 +97,10 @@ void PolicerDetector::onRound(const Round& round) {
 }
 
 void PolicerDetector::watch(const Round& round, double loss) {
-  if (round.queue || loss <= floor_ + kExcess || round.packets < kLeastLost) {
+  bool isLossy = loss > floor_ + kExcess && round.packets >= kLeastLost;
+  // The buffer may be no larger than the target; then rounds with and without a queue alternate.
+  if (round.queue && isLossy) return;
+  if (!isLossy) {
     suspicious_ = 0;
     suspicion_ = arrived_ = 0;
     if (round.queue) return;
@@ -110,7 +113,8 @@ void PolicerDetector::watch(const Round& round, double loss) {
   suspicion_ += loss - floor_;
   arrived_ = std::max(arrived_, round.rate);
   if (++suspicious_ < kRounds || suspicion_ < kSuspicion) return;
-  interval_ = kFirstHold;
+  interval_ =
+      round.now < returnsUntil_ ? std::min<Duration>(interval_ * 2, kLongestHold) : kFirstHold;
   retried_ = false;
   hold(kMargin * arrived_, loss, round.now);
 }
@@ -142,7 +146,10 @@ void PolicerDetector::raise(const Round& round, double loss) {
     raisedAt_ = round.now;
   }
   double arrives = std::max(round.rate, seen_.rates / seen_.rounds);
-  if (round.queue || rate_ > kFree * arrives) lift();
+  if (round.queue || rate_ > kFree * arrives) {
+    returnsUntil_ = round.now + kReturn;
+    lift();
+  }
 }
 
 bool PolicerDetector::isBusy(const Round& round) const {

@@ -209,10 +209,11 @@ class PolicerDetector {
   static constexpr double kRaiseExcess = 0.03;
   static constexpr double kMuchExcess = 0.2;
   /// Time until a ceiling is raised: kFirstHold at first, or when raising it brought more than
-  /// kRaise; 2 kFirstHold after it was lowered; doubled each time that the ceiling held, at most
-  /// kLongestHold.
+  /// kRaise; 2 kFirstHold after it was lowered; doubled each time that the ceiling held, or
+  /// returned within kReturn after raising it had removed it; at most kLongestHold.
   static constexpr Duration kFirstHold = 1s;
   static constexpr Duration kLongestHold = 16s;
+  static constexpr Duration kReturn = 5s;
   /// A ceiling of more than kFree times the rate that arrives has no effect, and is removed.
   static constexpr double kFree = 2;
   /// A round is ignored when it sent less than the fraction kBusy of the ceiling and of the highest
@@ -286,6 +287,7 @@ class PolicerDetector {
   Seen seen_;             // the rounds after the first kLag ones
   bool retried_ = false;  // the trial is the second one
   Time raisedAt_;         // kRaise: the last step
+  Time returnsUntil_;     // a ceiling before this time is the one that raising removed
   Time until_;            // kHold: not raised before; kNone: no trial of the usual loss before
   Time begun_;            // kHold: when it began
   Duration interval_ = kFirstHold;

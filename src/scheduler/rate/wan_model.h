@@ -233,7 +233,7 @@ class FastWindow {
 ///   rate and is not random; or
 /// - was CE-marked.
 ///
-/// The window stops growing in the middle of a round that shows a queue so far.
+/// The window stops growing in the middle of a round, when the samples until then show a queue.
 ///
 /// No conservative slow start follows (RFC 9406 section 4.2, CSS): the model corrects an early end
 /// within a few rounds.

@@ -80,6 +80,14 @@ TEST_F(LossCeilingTest, LossWithAQueueIsAnOverflow) {
   EXPECT_FALSE(bound());
 }
 
+TEST_F(LossCeilingTest, RoundsWithAQueueThatLoseDoNotInterruptTheOthers) {
+  for (int i = 0; i < 2; ++i) {
+    round(20);
+    round(20, true);
+  }
+  EXPECT_TRUE(bound()) << "a buffer about as large as the target";
+}
+
 TEST_F(LossCeilingTest, UsualLossIsNotSuspicious) {
   for (int i = 0; i < 100; ++i) round(4, false, false);
   EXPECT_NEAR(c.usualLoss(), 0.04, 1e-3);
@@ -274,6 +282,21 @@ TEST_F(LossCeilingTest, IsNotRaisedWhileTheSenderDoesNotUseIt) {
   double rate = c.ceiling();
   for (int i = 0; i < 50; ++i) round(0, false, false);
   EXPECT_DOUBLE_EQ(c.ceiling(), rate);
+}
+
+TEST_F(LossCeilingTest, ACeilingThatIsBackSoonIsHeldTwiceAsLong) {
+  rounds(2, 20);
+  rounds(10, 0);
+  round(0);
+  round(0, true);
+  ASSERT_FALSE(bound());
+  rounds(2, 20);
+  ASSERT_TRUE(bound());
+  double rate = c.ceiling();
+  rounds(19, 0);
+  EXPECT_DOUBLE_EQ(c.ceiling(), rate);
+  round(0);
+  EXPECT_DOUBLE_EQ(c.ceiling(), 1.1 * rate);
 }
 
 TEST_F(LossCeilingTest, GoesWhenAQueueShows) {
