@@ -74,7 +74,7 @@ void Wan::onAck(const AckSample& ack) {
   if (ack.largestSentAt < startedAt_) return;
   rounds_.onAck(sample);
   burst_.onAck(ack, path_.base());
-  if (mode_ == Mode::kStart) window_ += WanStart::growth(ack, window_, rounds_.current(), path_);
+  if (mode_ == Mode::kStart) window_ += WanStart::growth(ack, window_);
   if (mode_ == Mode::kCompete) competition_.onAck(ack);
   if (!rounds_.isEndedBy(ack)) return;
   burst_.onRound(target(), ack.now);

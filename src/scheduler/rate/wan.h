@@ -41,7 +41,7 @@
 // before may be sent at once into an idle path (WanBurst, kModel only).
 //
 // Invariants. Modes, probes and windows change at the end of a round only, except that the window
-// grows with each ACK in kStart while the round shows no queue, that CUBIC grows and lowers it at
+// grows with each ACK in kStart, that CUBIC grows and lowers it at
 // any time in kCompete, for marks too, and that persistent congestion and reset() act at once.
 // ACKs, losses and marks of packets that were sent before the last start are ignored.
 

@@ -75,8 +75,9 @@ bool WanStart::onRound(const WanRound& round, const PathModel& path, bool used) 
   if (used) pipe_.onRound(path.rate());
   // The mean is needed because a sender that does not fill its window sends bursts, and the first
   // packet of each burst sees no queue.
-  bool high = round.meanRtt() - path.base() >= kMeanQueue * FullPipe::queueOf(path.base());
-  bool queued = isQueued(round, path.base()) || (round.samples >= kSamples && high);
+  Duration queue = FullPipe::queueOf(path.base());
+  bool high = round.meanRtt() - path.base() >= kMeanQueue * queue;
+  bool queued = round.samples >= kSamples && (path.queue() >= queue || high);
   bool lossy = round.packets >= PolicerDetector::kLeastLost && round.lost > kLoss * round.sent();
   return queued || (lossy && used && !pipe_.hasGrown()) || round.marked || pipe_.isFull();
 }

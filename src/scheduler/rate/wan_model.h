@@ -233,8 +233,6 @@ class FastWindow {
 ///   rate and is not random; or
 /// - was CE-marked.
 ///
-/// The window stops growing in the middle of a round, when the samples until then show a queue.
-///
 /// No conservative slow start follows (RFC 9406 section 4.2, CSS): the model corrects an early end
 /// within a few rounds.
 class WanStart {
@@ -248,21 +246,14 @@ class WanStart {
   static constexpr double kLoss = 0.1;
 
   /// Bytes that an ACK adds to `window`: what it acknowledges, if at least half the window was in
-  /// flight and the current round, this ACK included, shows no queue; else 0.
-  static double growth(const AckSample& ack, double window, const WanRound& round,
-                       const PathModel& path) {
-    bool isUsed = static_cast<double>(ack.inFlight) >= window / 2;
-    return isUsed && !isQueued(round, path.base()) ? static_cast<double>(ack.bytes) : 0;
+  /// flight, else 0.
+  static double growth(const AckSample& ack, double window) {
+    return static_cast<double>(ack.inFlight) >= window / 2 ? static_cast<double>(ack.bytes) : 0;
   }
   /// A round has ended; `path` includes it. `used`: it used its window. True: the start is over.
   bool onRound(const WanRound& round, const PathModel& path, bool used);
 
  private:
-  /// The smallest RTT of the round shows a queue.
-  static bool isQueued(const WanRound& round, Duration base) {
-    return round.samples >= kSamples && round.rtt - base >= FullPipe::queueOf(base);
-  }
-
   FullPipe pipe_;
 };
 
