@@ -145,6 +145,12 @@ struct RateCommand {
         ->check(CLI::Range(3000, 1 << 30));
     app.add_option("--load", wan.load, "two-way: what fills the paths beside the download")
         ->check(CLI::IsMember({"both", "rival", "stranger"}));
+    app.add_option("--network", wan.network, "download: the paths")
+        ->check(CLI::IsMember({"far", "long", "bursty", "shallow", "wifi-lte"}));
+    app.add_option("--sender", wan.sender, "download, policed: inner TCP, or raw segments")
+        ->check(CLI::IsMember({"cubic", "newreno", "saturated"}));
+    app.add_option("--burst-ms", wan.burstMs, "policed: of the bucket, at the policer's rate")
+        ->check(CLI::Range(1.0, 10000.0));
   }
   void run() {
     const RateExperiment& experiment = byName(rateExperiments(), name);

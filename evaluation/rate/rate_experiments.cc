@@ -368,6 +368,8 @@ std::span<const RateExperiment> rateExperiments() {
       {"two-way", "slow paths that are full in both directions", runTwoWay, "wan"},
       {"interactive", "100-byte exchanges beside a download that fills WiFi and LTE",
        runInteractive},
+      {"download", "a download from its start on, over long, bursty or shallow paths", runDownload},
+      {"policed", "a download from its start on, over one path with a policer", runPoliced},
   });
   return kExperiments;
 }

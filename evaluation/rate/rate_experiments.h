@@ -38,6 +38,10 @@ struct WanParams {
   /// Two-way: what fills the paths beside the download. "both": an upload of the tunnel; "rival":
   /// that, and a download of the rival on each path; "stranger": an upload of the rival on each.
   std::string load = "both";
+  std::string network = "far";  ///< download: name of the paths
+  /// download, policed: congestion control of an inner TCP, or "saturated" for raw segments
+  std::string sender = "cubic";
+  double burstMs = 30;  ///< policed: size of the bucket, in time at the policer's rate
 };
 
 /// Parameters of AMP's fabric (section 5.1) and its traffic, and those of all experiments.
@@ -103,6 +107,10 @@ Json runTrace(const RateParams& params);
 Json runPolicer(const RateParams& params);
 /// One path with a small buffer, measured from the start on.
 Json runShallow(const RateParams& params);
+/// A download from its start on, over paths that WanParams::network names.
+Json runDownload(const RateParams& params);
+/// A download from its start on, over one path with a policer: the worst loss in any 5 s.
+Json runPoliced(const RateParams& params);
 /// One tunnel beside tunnels with another controller at one drop-tail queue.
 Json runCubicShare(const RateParams& params);
 /// Slow paths that are full in both directions.

@@ -18,10 +18,6 @@ Duration measured(const RateParams& params, double usual) {
   return fromSeconds(params.wan.seconds.value_or(usual));
 }
 
-/// Payload share of TCP without a tunnel, with full packets of 1500 bytes: headers and timestamps
-/// take 52 bytes.
-constexpr double kPayloadShare = 1448.0 / 1500;
-
 }  // namespace
 
 Json runWanBulk(const RateParams& params) {

@@ -15,6 +15,10 @@ namespace braid::sim {
 
 class Saturation;
 
+/// Payload share of TCP without a tunnel, with full packets of 1500 bytes: headers and timestamps
+/// take 52 bytes.
+inline constexpr double kPayloadShare = 1448.0 / 1500;
+
 /// Records the queueing delay of the packets that a link delivers: from arrival at the queue to the
 /// begin of transmission.
 class Waits {

@@ -26,7 +26,7 @@ from targets import (MISSING, REGISTRY, Target, __main__, _page_tour, _simulate,
                      aid, aid_incast, aid_openings, always, at_least, eval_ns3, eval_shim, guard, guard_attacks,
                      guard_fuzz, guard_rights, house, operate_packages, option, order, order_shim, rate, recovery,
                      router, see_packages, shield, shield_protocol, shield_streams, shim, shim_racks, speed, speed_load,
-                     transport_delay, transport_together)
+                     transport, transport_delay, transport_together)
 from targets import _recovery_lab as lab
 from targets import eval as eval_claims
 from targets._flows import Completion
@@ -787,6 +787,56 @@ class Simulated(unittest.TestCase):
     def test_every_download_is_told(self):
         _, detail = recovery.bulk()
         self.assertEqual(len(detail["0% loss on WiFi"]["adaptive"]["goodputs by seed"]), 8)
+
+
+class Transport(unittest.TestCase):
+    """The targets of the transport with a fake simulator, `self.figures` of all of whose runs a test may change."""
+
+    def setUp(self):
+        self.asked = []
+        self.figures = lambda arguments: {}
+        patch = mock.patch.object(transport, "simulate", self.simulate)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def simulate(self, _, runs):
+        self.asked += runs.values()
+        good = {"share": 0.96, "full_s": 2.0, "worst_loss": 0.05, "loss": 0.01, "goodput_share": 0.95}
+        return {key: good | self.figures(arguments) for key, arguments in runs.items()}
+
+    def test_each_sender_has_each_network_and_seed(self):
+        transport.downloads(3)
+        self.assertEqual(len(self.asked), 5 * 2 * 3)
+        self.assertEqual(len({tuple(run) for run in self.asked}), len(self.asked))
+
+    def test_the_worst_ratio_is_the_value(self):
+        value, detail = transport.downloads(10)
+        self.assertAlmostEqual(value, 0.96 / 0.92)
+        self.assertEqual(detail["worst"], "wifi-lte")
+        self.figures = lambda run: {"share": 0.3} if "far" in run and "newreno" in run else {}
+        value, detail = transport.downloads(10)
+        self.assertAlmostEqual(value, 0.5)
+        self.assertEqual(detail["worst"], "far")
+
+    def test_a_late_start_counts(self):
+        self.figures = lambda run: {"full_s": 5.0} if "long" in run and "cubic" in run else {}
+        value, detail = transport.downloads(10)
+        self.assertEqual((value, detail["worst"]), (0.5, "time to 0.9 of the sum"))
+
+    def test_medians_over_the_seeds(self):
+        self.figures = lambda run: {"share": 0.1} if run[-1] <= 4 else {}
+        self.assertAlmostEqual(transport.downloads(10)[0], 0.96 / 0.92)
+
+    def test_the_worst_policer_is_the_value(self):
+        self.figures = lambda run: {"worst_loss": 0.4} if run[2] == 2e6 and run[-1] == 10 else {}
+        value, detail = transport.policers(10)
+        self.assertEqual(value, 0.4)
+        self.assertNotIn(MISSING, detail)
+        self.assertEqual(len(self.asked), 3 * 3 * 2 * 10)
+
+    def test_a_policed_rate_must_be_used(self):
+        self.figures = lambda run: {"goodput_share": 0.5} if run[2] == 8e6 and run[4] == 30 else {}
+        self.assertIn("8 Mbit/s, 30 ms, cubic", transport.policers(10)[1][MISSING])
 
 
 class Claims(unittest.TestCase):

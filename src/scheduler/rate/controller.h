@@ -132,6 +132,8 @@ class FullPipe {
     }
   }
   bool isFull() const { return rounds_ >= kRounds; }
+  /// The last round brought a rate that had grown by kGrowth.
+  bool hasGrown() const { return rounds_ == 0; }
 
  private:
   double highest_ = 0;  // rate of the last round that grew by kGrowth

@@ -68,9 +68,11 @@ void Wan::onSent(uint64_t bytes, uint64_t inFlight, Time now) {
 }
 
 void Wan::onAck(const AckSample& ack) {
-  path_.onAck(ack, mode_ == Mode::kCompete);
+  AckSample sample = ack;
+  sample.rtt = path_.rttOf(ack);  // what the peer waits is not a queue
+  path_.onAck(sample, mode_ == Mode::kCompete);
   if (ack.largestSentAt < startedAt_) return;
-  rounds_.onAck(ack);
+  rounds_.onAck(sample);
   burst_.onAck(ack, path_.base());
   if (mode_ == Mode::kStart) window_ += WanStart::growth(ack, window_);
   if (mode_ == Mode::kCompete) competition_.onAck(ack);
@@ -129,6 +131,9 @@ void Wan::modelRound(bool used, Time now) {
     bool isHigh = competitors_.onRound(path_, target_);
     if (isHigh || now - path_.baseSeen() > RttProbe::kEvery) beginProbe();
   }
+  // The ceiling paces, and not the window, which would let a burst go with each ACK.
+  if (policer_.hasCeiling() && path_.queue() < this->target())
+    window_ = std::max(window_, fastWindow_.forRate(policer_.ceiling(), path_));
 }
 
 void Wan::judgeQueue() {

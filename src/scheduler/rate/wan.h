@@ -9,7 +9,8 @@
 // what each of them means.
 //
 // Terms. A round is about one round trip: it ends with the first ACK of a packet that was sent
-// after the round began (WanRounds). The base RTT is the RTT without a queue. The queue of a round
+// after the round began (WanRounds). RTTs are without the time for which the peer held the ACK back
+// (PathModel::rttOf()). The base RTT is the RTT without a queue. The queue of a round
 // is its smallest RTT minus the base RTT; it is a time. The target is the queue that this sender
 // wants to keep at the bottleneck so that the link never runs dry: 25 ms at low rates, down to 1 ms
 // at high ones (WanTarget). A probe lowers the window for a moment, to see the base RTT, or whose
@@ -24,7 +25,8 @@
 //               does not lower it, a mark in a round does
 //     kCompete  another sender keeps a queue: CUBIC's      as the `cubic` controller
 //
-//     kStart   -> kModel    the path is full (WanStart): a queue, a mark, loss, or a steady rate
+//     kStart   -> kModel    the path is full (WanStart): a queue, a mark, a steady rate, or loss
+//                           without a higher rate
 //     kModel   -> kCompete  a queue that stays while this window is lowered in three probes
 //                           belongs to another sender (CompetitionDetector)
 //     kCompete -> kModel    a probe shows that the other sender has gone (WanCompetition)
@@ -34,13 +36,14 @@
 //     any -> kStart, from the initial window: reset(). All is forgotten
 //
 // Outside kCompete two more things are learned. Loss that a higher rate causes without a queue
-// shows a policer; its rate then bounds the pacing there (PolicerDetector). And a burst that the
-// path has taken before may be sent at once into an idle path (WanBurst, kModel only).
+// shows a policer; its rate then bounds the pacing there (PolicerDetector), and in kModel the
+// window is large enough that only the pacing limits the rate. And a burst that the path has taken
+// before may be sent at once into an idle path (WanBurst, kModel only).
 //
 // Invariants. Modes, probes and windows change at the end of a round only, except that the window
-// grows with each ACK in kStart, that CUBIC grows and lowers it at any time in kCompete, for marks
-// too, and that persistent congestion and reset() act at once. ACKs, losses and marks of packets
-// that were sent before the last start are ignored.
+// grows with each ACK in kStart, that CUBIC grows and lowers it at
+// any time in kCompete, for marks too, and that persistent congestion and reset() act at once.
+// ACKs, losses and marks of packets that were sent before the last start are ignored.
 
 #include "scheduler/rate/controller.h"
 #include "scheduler/rate/controller_group.h"

@@ -1,6 +1,7 @@
 #include "scheduler/rate/wan_detectors.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace braid {
 
@@ -65,6 +66,8 @@ bool WanCompetition::isProbeDue(Duration queue) {
 namespace {
 /// Weight of a round in the path's usual loss.
 constexpr double kFloorGain = 1.0 / 16;
+/// Weight of kTrial rounds under a ceiling in it.
+constexpr double kHoldGain = 1.0 / 4;
 /// Packets that are found lost in a round were sent in the round before. So the first kLag rounds
 /// of a state still show the state before, and are not counted.
 constexpr int kLag = 1;
@@ -80,45 +83,72 @@ void PolicerDetector::onRound(const Round& round) {
   if (!isBusy(round)) return;
   double loss = share(round.lost, round.acked);
   ++rounds_;
-  if (rounds_ > kLag) {
-    acked_ += round.acked;
-    lost_ += round.lost;
-  }
+  if (rounds_ > kLag) seen_.add(round, loss > floor_ + kHoldExcess);
   switch (state_) {
     case State::kNone:
-      if (round.queue || loss <= floor_ + kExcess || round.packets < kLeastLost) {
-        suspicious_ = 0;
-        arrived_ = 0;
-        if (round.queue) return;
-        floor_ += kFloorGain * (std::min(loss, floor_ + kExcess) - floor_);
-        if (floor_ < kDoubtful || !round.ofCeiling || round.now < until_) return;
-        interval_ = kFirstHold;
-        return hold(kMargin * round.rate, floor_, round.now);
-      }
-      arrived_ = std::max(arrived_, round.rate);
-      if (++suspicious_ < kRounds) return;
-      interval_ = kFirstHold;
-      return hold(kMargin * arrived_, loss, round.now);
+      return watch(round, loss);
     case State::kHold:
-      if (rounds_ >= kLag + kTrial && (judged_ || isTold())) return judge(round);
-      if (round.now < until_ || !judged_) return;
-      state_ = State::kRaise;
-      rounds_ = 0;
-      held_ = rate_;
-      rate_ *= kRaise;
+      if (seen_.rounds >= kTrial && (judged_ || isTold())) return judge(round);
+      if (round.now >= until_ && judged_) beginRaise(round.now);
       return;
     case State::kRaise:
-      if (rounds_ <= kLag) return;
-      // Only the second such round counts: in the first one, the policer's bucket may still have
-      // let through more than its rate.
-      if (!round.queue && loss > floor_ + kRaiseExcess && round.packets >= kLeastLost / 2) {
-        if (++suspicious_ < kRounds) return;
-        interval_ = std::min<Duration>(interval_ * 2, kLongestHold);
-        return hold(std::max(held_, kMargin * round.rate), loss, round.now);
-      }
-      suspicious_ = 0;
-      if (round.ofCeiling) rate_ *= kRaise;
-      if (round.queue || rate_ > kFree * round.rate) lift();
+      if (rounds_ > kLag) raise(round, loss);
+  }
+}
+
+void PolicerDetector::watch(const Round& round, double loss) {
+  bool isLossy = loss > floor_ + kExcess && round.packets >= kLeastLost;
+  // The buffer may be no larger than the target; then rounds with and without a queue alternate.
+  if (round.queue && isLossy) return;
+  if (!isLossy) {
+    suspicious_ = 0;
+    suspicion_ = arrived_ = 0;
+    if (round.queue) return;
+    floor_ += kFloorGain * (std::min(loss, floor_ + kExcess) - floor_);
+    if (floor_ < kDoubtful || !round.ofCeiling || round.now < until_) return;
+    interval_ = kFirstHold;
+    retried_ = true;
+    return hold(kMargin * round.rate, floor_, round.now);
+  }
+  suspicion_ += loss - floor_;
+  arrived_ = std::max(arrived_, round.rate);
+  if (++suspicious_ < kRounds || suspicion_ < kSuspicion) return;
+  interval_ =
+      round.now < returnsUntil_ ? std::min<Duration>(interval_ * 2, kLongestHold) : kFirstHold;
+  retried_ = false;
+  hold(kMargin * arrived_, loss, round.now);
+}
+
+void PolicerDetector::beginRaise(Time now) {
+  state_ = State::kRaise;
+  rounds_ = 0;
+  suspicious_ = 0;
+  seen_ = {};
+  held_ = rate_;
+  rate_ *= kRaise;
+  raisedAt_ = now;
+}
+
+// Only the second round with some loss counts, but a round with much loss counts at once: the
+// policer's bucket is then empty.
+void PolicerDetector::raise(const Round& round, double loss) {
+  if (!round.queue && loss > floor_ + kRaiseExcess && round.packets >= kLeastLost / 2) {
+    if (++suspicious_ < kRounds && loss <= floor_ + kMuchExcess) return;
+    double now = kMargin * round.rate;
+    interval_ = now > kRaise * held_ ? kFirstHold : std::min<Duration>(interval_ * 2, kLongestHold);
+    hold(std::max(held_, now), loss, round.now);
+    judged_ = true;
+    return;
+  }
+  suspicious_ = 0;
+  if (round.ofCeiling && round.now - raisedAt_ >= kRaiseEvery) {
+    rate_ *= kRaise;
+    raisedAt_ = round.now;
+  }
+  double arrives = std::max(round.rate, seen_.rates / seen_.rounds);
+  if (round.queue || rate_ > kFree * arrives) {
+    returnsUntil_ = round.now + kReturn;
+    lift();
   }
 }
 
@@ -131,21 +161,27 @@ bool PolicerDetector::isBusy(const Round& round) const {
 // what would be lost of enough packets.
 bool PolicerDetector::isTold() const {
   double told = kTrialLosses * datagram_;
-  return trigger_ * (acked_ + lost_) >= told || lost_ > told / 2;
+  return trigger_ * (seen_.acked + seen_.lost) >= told || seen_.lost > told / 2;
 }
 
 void PolicerDetector::judge(const Round& round) {
-  double loss = share(lost_, acked_);
+  double loss = share(seen_.lost, seen_.acked);
+  double rate = seen_.rates / seen_.rounds;
   if (!judged_ && loss > trigger_ / 2) {
+    // The rate that led to this ceiling may have been that of the policer's full bucket.
+    if (!std::exchange(retried_, true)) return hold(kMargin * rate, loss, round.now);
     floor_ = loss;
     return blameThePath(round.now);
   }
-  if (loss > floor_ + kHoldExcess) return hold(kMargin * round.rate, loss, round.now);
+  if (loss > floor_ + kHoldExcess && seen_.lossy >= kTrial - 1) {
+    // Raised again soon, in case the losses were chance.
+    interval_ = 2 * kFirstHold;
+    return hold(kMargin * seen_.highest, loss, round.now);
+  }
   judged_ = true;
   doubt_ = kFirstDoubt;
-  floor_ = loss;
-  rounds_ = kLag;
-  acked_ = lost_ = 0;
+  floor_ += kHoldGain * (std::min(loss, floor_ + kExcess) - floor_);
+  seen_ = {};
 }
 
 void PolicerDetector::hold(double rate, double loss, Time now) {
@@ -156,9 +192,9 @@ void PolicerDetector::hold(double rate, double loss, Time now) {
   until_ = now + interval_;
   judged_ = false;
   suspicious_ = 0;
-  arrived_ = 0;
+  suspicion_ = arrived_ = 0;
   rounds_ = 0;
-  acked_ = lost_ = 0;
+  seen_ = {};
 }
 
 void PolicerDetector::blameThePath(Time now) {
@@ -171,6 +207,8 @@ void PolicerDetector::lift() {
   state_ = State::kNone;
   rate_ = kUnbounded;
   rounds_ = 0;
+  suspicious_ = 0;
+  suspicion_ = arrived_ = 0;
 }
 
 }  // namespace braid

@@ -170,16 +170,19 @@ class WanCompetition {
 /// holding the rate and trying a higher one later.
 class PolicerDetector {
  public:
-  /// A round is suspicious when its loss exceeds the path's usual loss by more than kExcess. After
-  /// kRounds such rounds in a row a trial begins.
+  /// A round is suspicious when its loss exceeds the path's usual loss by more than kExcess. A
+  /// trial begins after kRounds or more such rounds in a row whose excess adds up to kSuspicion.
   static constexpr double kExcess = 0.05;
   static constexpr int kRounds = 2;
+  static constexpr double kSuspicion = 0.3;
   /// A suspicious round has at least kLeastLost lost packets.
   static constexpr uint64_t kLeastLost = 4;
   /// The ceiling, as a fraction of the rate that arrived. A ceiling that was raised and proved to
   /// hold is not set below what it was before.
   static constexpr double kMargin = 0.95;
-  /// Loss is the path's own when the ceiling has not at least halved it. To decide that, a trial
+  /// Loss is the path's own when two ceilings, the second by what arrived below the first, have not
+  /// at least halved it. (The first one may be above the policer's rate, because of what the full
+  /// bucket let through.) To decide that, a trial
   /// lasts at least kTrial rounds, and until kTrialLosses packets would be lost at the rate of loss
   /// that led to it. The chance that only half of them are lost at the same rate of loss is below 1
   /// in 1000.
@@ -188,7 +191,8 @@ class PolicerDetector {
   /// A trial without a result is given up after kLongestTrial.
   static constexpr Duration kLongestTrial = 5s;
   /// If the loss exceeds the usual loss by more than kHoldExcess after the trial, or in any kTrial
-  /// rounds later, the ceiling is still too high (a policer's bucket hides that at first).
+  /// rounds later, and in all of these rounds but one, the ceiling is still too high (a policer's
+  /// bucket hides that at first).
   static constexpr double kHoldExcess = 0.02;
   /// A usual loss of at least kDoubtful without a queue may be caused by this sender's rate all the
   /// same. A trial checks that from time to time: kFirstDoubt after a trial that did not confirm
@@ -196,14 +200,20 @@ class PolicerDetector {
   static constexpr double kDoubtful = 0.01;
   static constexpr Duration kFirstDoubt = 10s;
   static constexpr Duration kLongestDoubt = 160s;
-  /// A ceiling is raised by this factor each round, to see whether it still holds.
+  /// A ceiling is raised by this factor each round, but not more often than every kRaiseEvery, to
+  /// see whether it still holds.
   static constexpr double kRaise = 1.1;
-  /// The ceiling holds when raising it brings a loss of more than kRaiseExcess above the usual one.
+  static constexpr Duration kRaiseEvery = 50ms;
+  /// The ceiling holds when raising it brings a loss of more than kRaiseExcess above the usual one
+  /// in kRounds rounds in a row, or of more than kMuchExcess in one. No trial follows then.
   static constexpr double kRaiseExcess = 0.03;
-  /// Time until a ceiling is raised: kFirstHold at first, doubled each time that the ceiling held,
-  /// at most kLongestHold.
-  static constexpr Duration kFirstHold = 2s;
+  static constexpr double kMuchExcess = 0.2;
+  /// Time until a ceiling is raised: kFirstHold at first, or when raising it brought more than
+  /// kRaise; 2 kFirstHold after it was lowered; doubled each time that the ceiling held, or
+  /// returned within kReturn after raising it had removed it; at most kLongestHold.
+  static constexpr Duration kFirstHold = 1s;
   static constexpr Duration kLongestHold = 16s;
+  static constexpr Duration kReturn = 5s;
   /// A ceiling of more than kFree times the rate that arrives has no effect, and is removed.
   static constexpr double kFree = 2;
   /// A round is ignored when it sent less than the fraction kBusy of the ceiling and of the highest
@@ -235,10 +245,31 @@ class PolicerDetector {
 
  private:
   enum class State : uint8_t { kNone, kHold, kRaise };
+  /// Totals of the rounds in a state.
+  struct Seen {
+    int rounds = 0;
+    int lossy = 0;       // rounds that lost more than the ceiling allows
+    double acked = 0;    // bytes
+    double lost = 0;     // bytes
+    double rates = 0;    // sum of the rates that arrived, bytes per second
+    double highest = 0;  // of them
+
+    void add(const Round& round, bool isLossy) {
+      ++rounds;
+      lossy += isLossy;
+      acked += round.acked;
+      lost += round.lost;
+      rates += round.rate;
+      highest = std::max(highest, round.rate);
+    }
+  };
   bool isBusy(const Round& round) const;
+  void watch(const Round& round, double loss);
   void hold(double rate, double loss, Time now);
   bool isTold() const;
   void judge(const Round& round);
+  void beginRaise(Time now);
+  void raise(const Round& round, double loss);
   void lift();
   void blameThePath(Time now);
 
@@ -246,16 +277,19 @@ class PolicerDetector {
   State state_ = State::kNone;
   double rate_ = kUnbounded;
   double floor_ = 0;
-  int suspicious_ = 0;   // suspicious rounds in a row
-  double arrived_ = 0;   // highest rate that arrived in them, bytes per second
-  double held_ = 0;      // the ceiling before it was raised
-  double trigger_ = 0;   // loss that led to the ceiling
-  bool judged_ = false;  // kHold: the trial showed that the rate caused the loss
-  int rounds_ = 0;       // in this state
-  double acked_ = 0;     // bytes, in this state
-  double lost_ = 0;      // bytes, in this state
-  Time until_;           // kHold: not raised before; kNone: no trial of the usual loss before
-  Time begun_;           // kHold: when it began
+  int suspicious_ = 0;    // suspicious rounds in a row
+  double suspicion_ = 0;  // sum of their loss above the usual one
+  double arrived_ = 0;    // highest rate that arrived in them, bytes per second
+  double held_ = 0;       // the ceiling before it was raised
+  double trigger_ = 0;    // loss that led to the ceiling
+  bool judged_ = false;   // kHold: the trial showed that the rate caused the loss
+  int rounds_ = 0;        // in this state
+  Seen seen_;             // the rounds after the first kLag ones
+  bool retried_ = false;  // the trial is the second one
+  Time raisedAt_;         // kRaise: the last step
+  Time returnsUntil_;     // a ceiling before this time is the one that raising removed
+  Time until_;            // kHold: not raised before; kNone: no trial of the usual loss before
+  Time begun_;            // kHold: when it began
   Duration interval_ = kFirstHold;
   Duration doubt_ = kFirstDoubt;  // until the usual loss is checked by a trial again
   static constexpr double kUnbounded = 1e18;

@@ -72,14 +72,14 @@ double FastWindow::step(double window, double queue, const PathModel& path, doub
 }
 
 bool WanStart::onRound(const WanRound& round, const PathModel& path, bool used) {
-  Duration queue = FullPipe::queueOf(path.base());
   if (used) pipe_.onRound(path.rate());
   // The mean is needed because a sender that does not fill its window sends bursts, and the first
   // packet of each burst sees no queue.
+  Duration queue = FullPipe::queueOf(path.base());
   bool high = round.meanRtt() - path.base() >= kMeanQueue * queue;
   bool queued = round.samples >= kSamples && (path.queue() >= queue || high);
   bool lossy = round.packets >= PolicerDetector::kLeastLost && round.lost > kLoss * round.sent();
-  return queued || lossy || round.marked || pipe_.isFull();
+  return queued || (lossy && used && !pipe_.hasGrown()) || round.marked || pipe_.isFull();
 }
 
 double WanTarget::secondsAt(double rate) const {

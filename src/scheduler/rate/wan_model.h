@@ -115,6 +115,13 @@ class PathModel {
   /// rate that the path gives.
   enum class Rate : uint8_t { kNothing, kAtLeast, kAll };
 
+  /// The RTT sample of an ACK without the time for which the peer held the ACK back, as in RFC 9002
+  /// section 5.3: the delay stays in the first sample, and where the result would be below the base
+  /// RTT. 0: the ACK has no sample.
+  Duration rttOf(const AckSample& ack) const {
+    bool isSure = base_ > Duration{} && ack.rtt >= base_ + ack.delay;
+    return isSure ? ack.rtt - ack.delay : ack.rtt;
+  }
   void onAck(const AckSample& ack, bool competing);
   /// `round` has ended; it has at least one RTT sample.
   void onRound(const WanRound& round, Time now, Rate says);
@@ -176,6 +183,9 @@ class FastWindow {
   static constexpr double kMostLoss = 0.1;
   /// A round with CE marks multiplies the window by kMarkBeta (RFC 8511 section 3).
   static constexpr double kMarkBeta = 0.85;
+  /// A rate is limited by its pacing alone with a window of kRateWindow times what it has in flight
+  /// during the base RTT, and the initial window for ACKs that come in clumps.
+  static constexpr double kRateWindow = 1.25;
   /// The smallest window, datagrams.
   static constexpr uint64_t kMinDatagrams = 4;
 
@@ -186,6 +196,11 @@ class FastWindow {
 
   /// The smallest window, bytes.
   double least() const { return least_; }
+
+  /// Bytes with which `rate` (bytes per second) is limited by its pacing alone.
+  double forRate(double rate, const PathModel& path) const {
+    return kRateWindow * rate * toSeconds(path.base()) + initial_;
+  }
 
   // Each of the following returns the new window. `window`: the window before; both in bytes.
   // `target`: the standing queue to aim at, seconds.
@@ -214,7 +229,8 @@ class FastWindow {
 /// - shows a queue, as in RFC 9406 section 4.2, but with the RTT compared to the path's base RTT,
 ///   with fewer samples, and with the mean RTT as a second sign; or
 /// - is the third in a row in which the rate did not grow by a quarter (FullPipe); or
-/// - lost many packets (kLoss); or
+/// - lost many packets (kLoss) although it did not bring a quarter more, so the loss comes with the
+///   rate and is not random; or
 /// - was CE-marked.
 ///
 /// No conservative slow start follows (RFC 9406 section 4.2, CSS): the model corrects an early end
@@ -225,8 +241,8 @@ class WanStart {
   static constexpr int kSamples = 4;
   /// The start also ends when the mean RTT shows kMeanQueue times the queue that ends it.
   static constexpr int kMeanQueue = 2;
-  /// The start ends when a round lost more than the fraction kLoss of its bytes and at least
-  /// PolicerDetector::kLeastLost packets.
+  /// Many packets are lost in a round that lost more than the fraction kLoss of its bytes and at
+  /// least PolicerDetector::kLeastLost packets.
   static constexpr double kLoss = 0.1;
 
   /// Bytes that an ACK adds to `window`: what it acknowledges, if at least half the window was in

@@ -23,6 +23,7 @@ struct WanTest : testing::Test {
     Duration srtt{};     // 0: the RTT
     Duration minRtt = 100ms;
     Duration first{};  // RTT of the first sample; 0: as the others
+    Duration delay{};  // part of the RTT for which the peer held the ACK back
   };
   void round(Duration rtt, With with) {
     if (delivered == 0) ackOne(rtt, with.minRtt);
@@ -41,6 +42,7 @@ struct WanTest : testing::Test {
       ack.rtt = i == 1 && with.first > Duration{} ? with.first : rtt;
       ack.srtt = with.srtt > Duration{} ? with.srtt : rtt;
       ack.minRtt = with.minRtt;
+      ack.delay = with.delay;
       ack.inFlight = static_cast<uint64_t>(with.inFlight * static_cast<double>(w.window()));
       ack.delivered = delivered;
       ack.priorDelivered = i == with.samples ? before : before - 1;
@@ -137,8 +139,30 @@ TEST_F(WanTest, StartEndsWithALossyRound) {
   round(100ms, {.acked = 37000});  // 4 of 41: less than a tenth
   EXPECT_EQ(w.mode(), Wan::Mode::kStart);
   lose(5);
-  round(100ms, {.acked = 44000});  // 5 of 49
+  round(100ms, {.acked = 44000});  // 5 of 49, and less than a quarter more than 37
   EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, StartGoesOnWhereLossDoesNotKeepTheRateFromGrowing) {
+  for (uint64_t window = 10000; window < 300000; window *= 2) {
+    lose(window / 3000);  // a quarter of all packets
+    round(100ms);
+    ASSERT_EQ(w.mode(), Wan::Mode::kStart) << window;
+  }
+}
+
+TEST_F(WanTest, WhatThePeerWaitsIsNoQueue) {
+  round(100ms);
+  round(130ms, {.delay = 30ms});
+  EXPECT_EQ(w.mode(), Wan::Mode::kStart);
+  round(130ms, {.delay = 10ms});
+  EXPECT_EQ(w.mode(), Wan::Mode::kModel);
+}
+
+TEST_F(WanTest, ADelayThatWouldLowerTheBaseRttIsNotBelieved) {
+  round(100ms);
+  round(101ms, {.delay = 50ms});
+  EXPECT_EQ(w.baseRtt(), 100ms);
 }
 
 TEST_F(WanTest, StartEndsWithAMark) {
@@ -150,9 +174,8 @@ TEST_F(WanTest, StartEndsWithAMark) {
 
 TEST_F(WanTest, TheModelBeginsWithTheProductAndTheTarget) {
   round(100ms);
-  round(
-      120ms,
-      {.acked = 120000});  // 1 MB/s: 100 KB and 5 ms * cbrt(6.25) of queue; but no more than it had
+  // 1 MB/s: 100 KB and 5 ms * cbrt(6.25) of queue; but no more than it had.
+  round(120ms, {.acked = 120000});
   EXPECT_EQ(w.window(), 109210u);
 }
 
@@ -639,7 +662,7 @@ TEST_F(WanForeignTest, CompetesForItsPartOfAShare) {
 TEST_F(WanTest, ABufferThatHoldsLessThanTheTargetMakesACeiling) {
   leaveStart();
   round(106ms, {.acked = 106000});
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 3; ++i) {
     lose(12);
     round(106ms, {.acked = 106000});
   }
@@ -648,10 +671,9 @@ TEST_F(WanTest, ABufferThatHoldsLessThanTheTargetMakesACeiling) {
 
 TEST_F(WanTest, LossOfTheStartMakesNoCeiling) {
   // The packets that arrive then were sent one round before, at half the rate.
-  round(100ms);
-  round(100ms);
+  round(100ms, {.acked = 20000});
   lose(20);
-  round(100ms);
+  round(100ms, {.acked = 20000});
   ASSERT_EQ(w.mode(), Wan::Mode::kModel);
   lose(20);
   round(100ms);
