@@ -35,7 +35,8 @@ TOGETHER = (
     ("src/gateway/log", "src/gateway/network", "src/gateway/uplinks", "src/gateway/state", "src/gateway/proxy"),
     ("simnet", "simnet/link", "simnet/tcp"),
 )
-PATHS = ",".join(["-*", *(f"clang-analyzer-{kind}*" for kind in ("core", "cplusplus", "nullability", "security", "unix"))])
+PATHS = ",".join(["-*", *(f"clang-analyzer-{kind}*"
+                          for kind in ("core", "cplusplus", "nullability", "security", "unix"))])
 OURS = f"^{re.escape(str(ROOT))}/({'|'.join(ROOMS)}|tests)/"
 UNITY_INCLUDE = re.compile(r'^#include "(.*)"$', re.MULTILINE)
 FINDING = re.compile(r"^(?=\S+:\d+:\d+: (?:warning|error): )", re.MULTILINE)
