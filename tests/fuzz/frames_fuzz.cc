@@ -53,6 +53,10 @@ void write(Writer& out, const ParityTailFrame& tail) {
   out.bytes(tail.part);
 }
 
+void write(Writer& out, const TimedAckFrame& timed) {
+  writeFrame(out, timed.ack);
+}
+
 template <typename F>
 void write(Writer& out, const F& frame) {
   writeFrame(out, frame);
