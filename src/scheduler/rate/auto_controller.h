@@ -35,6 +35,7 @@ class AutoController final : public Controller {
   uint64_t window() const override { return inner_->window(); }
   double pacingRate() const override { return inner_->pacingRate(); }
   double burst() const override { return inner_->burst(); }
+  Duration ownQueue() const override { return inner_->ownQueue(); }
 
   /// "amp" or "wan".
   const char* choice() const { return fabric_ ? "amp" : "wan"; }

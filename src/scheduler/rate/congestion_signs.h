@@ -34,9 +34,10 @@ class CongestionEpisode {
 /// What one path shows of congestion: CE marks, queues, and losses beside them.
 class CongestionSigns {
  public:
-  /// A queue is a sign when it lasts as long as the RTT without it, which `wan` alone does not
-  /// queue (WanTarget), and 1/kPartOfLongest of the longest queue seen lately. Chosen: packets are
-  /// lost when a buffer is full, and jitter rarely comes near its longest.
+  /// A queue is a sign when it lasts as long as the RTT without it, kOwnQueues times the queue that
+  /// the controller keeps, and 1/kPartOfLongest of the longest queue seen lately. Chosen: packets
+  /// are lost when a buffer is full, and jitter rarely comes near its longest.
+  static constexpr int kOwnQueues = 2;
   static constexpr int kPartOfLongest = 2;
   /// With each sample, the longest queue shrinks by 1/kFading of itself.
   static constexpr int kFading = 256;
@@ -45,20 +46,25 @@ class CongestionSigns {
   static constexpr uint32_t kCalm = 128;
   static constexpr Duration kForget = 10s;
 
-  /// A packet sent at `sentAt` had this round-trip time; `least`: the RTT without a queue.
-  void onRtt(Duration rtt, Duration least, Time sentAt) {
+  /// A packet sent at `sentAt` had this round-trip time; `least`: the RTT without a queue; `own`:
+  /// Controller::ownQueue().
+  void onRtt(Duration rtt, Duration least, Time sentAt, Duration own = {}) {
+    heardAt_ = heardAt_ == kNever ? sentAt : std::max(heardAt_, sentAt);
     Duration queue = std::max(rtt - least, Duration{});
     longest_ = std::max(queue, longest_ - longest_ / kFading);
-    if (queue >= least && kPartOfLongest * queue >= longest_) onMarks(sentAt);
+    if (queue >= std::max(least, kOwnQueues * own) && kPartOfLongest * queue >= longest_)
+      onMarks(sentAt);
   }
   /// An ACK reported CE marks; the newest packet that it covers was sent at `sentAt`.
   void onMarks(Time sentAt) { signAt_ = signAt_ == kNever ? sentAt : std::max(signAt_, sentAt); }
   /// Whether the loss of a packet sent at `sentAt` is one by congestion: the path showed a sign
-  /// within a round trip, or the session lost packets by congestion then. `rtt`: smoothed.
+  /// within a round trip, or nothing was heard of what it sent then, and the session lost packets
+  /// by congestion. `rtt`: smoothed.
   bool explain(Time sentAt, Duration rtt, CongestionEpisode& session, Time now) {
     bool own = signAt_ != kNever && sentAt <= signAt_ + rtt && signAt_ <= sentAt + rtt;
     if (own) session.onLoss(sentAt, rtt);
-    if (!own && !session.covers(sentAt, rtt)) return false;
+    bool heard = heardAt_ != kNever && heardAt_ + rtt >= sentAt;
+    if (!own && (heard || !session.covers(sentAt, rtt))) return false;
     lostAt_ = now;
     calm_ = 0;
     return true;
@@ -71,9 +77,10 @@ class CongestionSigns {
 
  private:
   Duration longest_{};
-  Time signAt_ = kNever;  // when the newest packet was sent that shows congestion
-  Time lostAt_ = kNever;  // when the last loss by congestion was noticed
-  uint32_t calm_ = 0;     // packets that arrived since
+  Time heardAt_ = kNever;  // when the newest packet was sent that has an RTT sample
+  Time signAt_ = kNever;   // when the newest packet was sent that shows congestion
+  Time lostAt_ = kNever;   // when the last loss by congestion was noticed
+  uint32_t calm_ = 0;      // packets that arrived since
 };
 
 }  // namespace braid

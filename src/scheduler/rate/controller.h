@@ -66,6 +66,8 @@ class Controller {
   /// Bytes that may be sent at once into an idle path, when the controller knows that the path
   /// takes more than the pacer's own burst; else 0.
   virtual double burst() const { return 0; }
+  /// The queue, in time, that the controller itself keeps at the bottleneck; 0: it wants none.
+  virtual Duration ownQueue() const { return {}; }
 };
 
 /// Initial congestion window in datagrams (RFC 9002 section 7.2).

@@ -25,6 +25,8 @@ void OneWayDelay::onSample(const Sample& sample) {
   Duration forwardFloor = floorAt(&Slot::forward, sample.now);
   Duration reverseFloor = floorAt(&Slot::reverse, sample.now);
   if (forwardFloor == Duration::max() || forwardFloor + reverseFloor < -kJump) return reset();
+  // Queues of more than the window are times that a clock cannot have meant.
+  if (forward - forwardFloor > kWindow || reverse - reverseFloor > kWindow) return reset();
   peer_ = peer;
   latest_ = sample.now;
   queues_ = {std::max(forward - forwardFloor, Duration{}),

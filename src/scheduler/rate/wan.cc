@@ -132,7 +132,7 @@ void Wan::modelRound(bool used, Time now) {
     if (isHigh || now - path_.baseSeen() > RttProbe::kEvery) beginProbe();
   }
   // The ceiling paces, and not the window, which would let a burst go with each ACK.
-  if (policer_.hasCeiling() && path_.queue() < this->target())
+  if (policer_.hasCeiling() && !round.marked && path_.queue() < this->target())
     window_ = std::max(window_, fastWindow_.forRate(policer_.ceiling(), path_));
 }
 

@@ -88,6 +88,8 @@ class Wan final : public Controller {
   /// 0 outside kModel and while there is a policer's ceiling: a policer drops bursts, and their
   /// losses would say nothing about its rate.
   double burst() const override;
+  /// target(); 0 in kCompete.
+  Duration ownQueue() const override { return mode_ == Mode::kCompete ? Duration{} : target(); }
 
   enum class Mode : uint8_t { kStart, kModel, kCompete };
   Mode mode() const { return mode_; }
@@ -151,6 +153,7 @@ class CoupledWan final : public Controller {
   uint64_t window() const override { return wan_.window(); }
   double pacingRate() const override { return wan_.pacingRate(); }
   double burst() const override { return wan_.burst(); }
+  Duration ownQueue() const override { return wan_.ownQueue(); }
 
  private:
   Wan wan_;

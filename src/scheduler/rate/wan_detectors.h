@@ -191,8 +191,8 @@ class PolicerDetector {
   /// A trial without a result is given up after kLongestTrial.
   static constexpr Duration kLongestTrial = 5s;
   /// If the loss exceeds the usual loss by more than kHoldExcess after the trial, or in any kTrial
-  /// rounds later, and in all of these rounds but one, the ceiling is still too high (a policer's
-  /// bucket hides that at first).
+  /// rounds later, and in at least kTrial - 1 rounds since, the ceiling is still too high (a
+  /// policer's bucket hides that at first).
   static constexpr double kHoldExcess = 0.02;
   /// A usual loss of at least kDoubtful without a queue may be caused by this sender's rate all the
   /// same. A trial checks that from time to time: kFirstDoubt after a trial that did not confirm

@@ -129,7 +129,8 @@ inline std::optional<Protection> Adaptive::choose(const RecoveryView& view) {
   if (!best) return std::nullopt;
   if (view.paritiesLeft > 0) return Protection{.kind = Protection::Kind::kNextParity, .on = *best};
 
-  double burst = bursts / std::max(expected, 1e-12);
+  if (!(expected > 0)) return std::nullopt;
+  double burst = bursts / expected;
   size_t of = Protection::kAllPaths;
   size_t k = symbols;
   if (symbols > options_.kMax) {  // too many for one block: path by path, the worst first

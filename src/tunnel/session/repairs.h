@@ -126,8 +126,9 @@ inline bool Repairs::allCongested(Time now) const {
 inline bool Repairs::mayUse(const DataUnit& unit, const Subflow& path, Time now) const {
   const RecoveryPolicy& policy = policies_.of(unit.flow->recoveryClass());
   const Subflow& own = subflows_.at(unit.subflow);
-  if ((policy.repairPlace() == RepairPlace::kOwnPath || allCongested(now)) &&
-      own.admission().takesData() && mayFit(unit.packet.size(), own))
+  if (own.admission().takesData() &&
+      (policy.repairPlace() == RepairPlace::kOwnPath || (!unit.moved && allCongested(now))) &&
+      mayFit(unit.packet.size(), own))
     return unit.subflow == path.id();
   bool isOwn = &path == &own;
   if (isOwn ? !unit.moved : !path.sharesUplink(own)) return true;

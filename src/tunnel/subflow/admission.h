@@ -101,6 +101,7 @@ class SendAdmission {
   Time spacedUntil(uint64_t ahead = 0) const;
   bool hasRoom(uint64_t window) const;
   Duration wait(Time now) const;
+  Duration ownQueue() const { return controller_->ownQueue(); }
   void pace() { pacer_.setRate(controller_->pacingRate(), controller_->burst()); }
 
   const InFlightTracker& inFlightTracker_;

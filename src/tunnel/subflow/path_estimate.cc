@@ -80,13 +80,13 @@ void PathEstimate::onLost(PacketNumber pn, SentPacket& packet, CongestionEpisode
   packet.countedLost = true;
 }
 
-void PathEstimate::onRtt(Duration latest, Duration ackDelay, Time now) {
+void PathEstimate::onRtt(Duration latest, Duration ackDelay, Time now, Duration ownQueue) {
   if (rtt_.hasSample())
     latest = std::min(latest, std::max<Duration>(4 * rtt_.smoothed(), kPlausibleRtt));
   ackDelay = std::min<Duration>(ackDelay, kMaxAckDelay);
   ackDelay_ = std::max(ackDelay, ackDelay_ - ackDelay_ / kAckDelayFading);
   rtt_.onSample(latest, ackDelay, now);
-  congestion_.onRtt(latest - ackDelay, rtt_.windowedMin(), now - latest);
+  congestion_.onRtt(latest - ackDelay, rtt_.windowedMin(), now - latest, ownQueue);
   onRttChange();
 }
 

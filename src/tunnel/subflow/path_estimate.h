@@ -110,8 +110,8 @@ class PathEstimate {
   /// An ACK reported CE marks; the newest packet that it covers was sent at `sentAt`.
   void onMarks(Time sentAt) { congestion_.onMarks(sentAt); }
   /// An ACK came `latest` after the largest packet that it acknowledges was sent. The peer held the
-  /// ACK back for `ackDelay`.
-  void onRtt(Duration latest, Duration ackDelay, Time now);
+  /// ACK back for `ackDelay`. `ownQueue`: Controller::ownQueue().
+  void onRtt(Duration latest, Duration ackDelay, Time now, Duration ownQueue = {});
   /// The ACK of that RTT said when the packet was received.
   void onReceiveTime(const OneWayDelay::Sample& sample) { oneWay_.onSample(sample); }
   /// A challenge was answered after `rtt`. Taken as the first RTT sample, capped at kPlausibleRtt;

@@ -94,7 +94,7 @@ std::optional<AckNews> SubflowSender::onAck(const AckFrame& ack, bool samePath, 
 
   inFlightTracker_.onProgress(now);
   if (newLargest && samePath) {
-    path_.onRtt(now - news.largestSentAt, ack.delay, now);
+    path_.onRtt(now - news.largestSentAt, ack.delay, now, admission_.ownQueue());
     sample.rtt = path_.rtt().latest();
     sample.delay = std::min<Duration>(ack.delay, kMaxAckDelay);
     if (ack.received) {

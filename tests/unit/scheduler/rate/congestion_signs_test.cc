@@ -57,6 +57,21 @@ TEST_F(CongestionSignsTest, ALossBesideOneByCongestionOnAnotherPathIsOneToo) {
   EXPECT_FALSE(isCongestion(other, at(2s)));
 }
 
+TEST_F(CongestionSignsTest, APathThatWasHeardTellsItsLossesItself) {
+  path.onMarks(at(1s));
+  ASSERT_TRUE(isCongestion(path, at(1s)));
+  other.onRtt(kRtt, kRtt, at(1s));
+  EXPECT_FALSE(isCongestion(other, at(1s) + kRtt / 2)) << "a radio path beside a full one";
+}
+
+TEST_F(CongestionSignsTest, TheQueueThatTheControllerKeepsIsNoSign) {
+  constexpr Duration kOwn = 2 * kRtt;
+  path.onRtt(kRtt + CongestionSigns::kOwnQueues * kOwn - 1ns, kRtt, at(1s), kOwn);
+  EXPECT_FALSE(isCongestion(path, at(1s)));
+  path.onRtt(kRtt + CongestionSigns::kOwnQueues * kOwn, kRtt, at(1s), kOwn);
+  EXPECT_TRUE(isCongestion(path, at(1s)));
+}
+
 TEST_F(CongestionSignsTest, AnEpisodeEndsWhereNothingIsLost) {
   for (Time t : {at(1s), at(1s) + 5ms, at(1s) + 12ms}) {
     path.onMarks(t);

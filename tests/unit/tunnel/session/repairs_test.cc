@@ -58,6 +58,9 @@ TEST_F(RepairsTest, WhileAllPathsLoseByCongestionItStaysOnItsPath) {
   lost(fast);
   EXPECT_FALSE(repairs->mayUse(*d, fast, now));
   EXPECT_TRUE(repairs->mayUse(*d, slow, now));
+  d->moved = true;
+  EXPECT_TRUE(repairs->mayUse(*d, fast, now)) << "its path may be silent";
+  d->moved = false;
   now += CongestionSigns::kForget;
   EXPECT_TRUE(repairs->mayUse(*d, fast, now));
 }
