@@ -92,6 +92,8 @@ class SendAdmission {
   /// `largestSentAt`: when the largest packet that the ACK covers was sent. `startAnew`: the path
   /// is back after a long silence, and the controller forgets what it knew of it.
   void onAck(const AckSample& ack, Time largestSentAt, bool startAnew);
+  /// The queue that the controller itself keeps (Controller::ownQueue()).
+  Duration ownQueue() const { return controller_->ownQueue(); }
   void onLoss(const LossSample& loss);
   void onSpuriousLoss(Time sentAt, Time now) { controller_->onSpuriousLoss(sentAt, now); }
   /// The subflow now uses another path.
@@ -101,7 +103,6 @@ class SendAdmission {
   Time spacedUntil(uint64_t ahead = 0) const;
   bool hasRoom(uint64_t window) const;
   Duration wait(Time now) const;
-  Duration ownQueue() const { return controller_->ownQueue(); }
   void pace() { pacer_.setRate(controller_->pacingRate(), controller_->burst()); }
 
   const InFlightTracker& inFlightTracker_;

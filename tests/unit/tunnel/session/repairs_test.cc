@@ -58,9 +58,9 @@ TEST_F(RepairsTest, WhileAllPathsLoseByCongestionItStaysOnItsPath) {
   lost(fast);
   EXPECT_FALSE(repairs->mayUse(*d, fast, now));
   EXPECT_TRUE(repairs->mayUse(*d, slow, now));
-  d->moved = true;
+  const_cast<DataUnit&>(*d).moved = true;
   EXPECT_TRUE(repairs->mayUse(*d, fast, now)) << "its path may be silent";
-  d->moved = false;
+  const_cast<DataUnit&>(*d).moved = false;
   now += CongestionSigns::kForget;
   EXPECT_TRUE(repairs->mayUse(*d, fast, now));
 }
