@@ -134,7 +134,7 @@ void PolicerDetector::beginRaise(Time now) {
 void PolicerDetector::raise(const Round& round, double loss) {
   if (!round.queue && loss > floor_ + kRaiseExcess && round.packets >= kLeastLost / 2) {
     if (++suspicious_ < kRounds && loss <= floor_ + kMuchExcess) return;
-    double now = kMargin * std::min(round.rate, rate_);
+    double now = kMargin * round.rate;
     interval_ = now > kRaise * held_ ? kFirstHold : std::min<Duration>(interval_ * 2, kLongestHold);
     hold(std::max(held_, now), loss, round.now);
     judged_ = true;
@@ -176,7 +176,7 @@ void PolicerDetector::judge(const Round& round) {
   if (loss > floor_ + kHoldExcess && seen_.lossy >= kTrial - 1) {
     // Raised again soon, in case the losses were chance.
     interval_ = 2 * kFirstHold;
-    return hold(std::min(rate_, kMargin * seen_.highest), loss, round.now);
+    return hold(kMargin * seen_.highest, loss, round.now);
   }
   judged_ = true;
   doubt_ = kFirstDoubt;
