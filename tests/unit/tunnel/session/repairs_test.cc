@@ -52,7 +52,7 @@ TEST_F(RepairsTest, LikeMptcpItStaysOnItsPathAsLongAsThatIsAlive) {
 
 TEST_F(RepairsTest, WhileAllPathsLoseByCongestionItStaysOnItsPath) {
   options.controller = "newreno";  // which keeps no queue on purpose
-  Subflow& slow = open(0, 20ms);  // its packets now take twice as long
+  Subflow& slow = open(0, 20ms);   // its packets now take twice as long
   Subflow& fast = open(1, 10ms);
   UnitRef d = lost(slow);
   EXPECT_TRUE(repairs->mayUse(*d, fast, now)) << "the other path has lost nothing";
