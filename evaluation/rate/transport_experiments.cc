@@ -117,7 +117,7 @@ Json runDownload(const RateParams& params) {
   Counters sender(*home.pair.server);
   return {{"share", progress.mbit(0, progress.ticks()) / sum},
           {"full_s", static_cast<double>(full) * toSeconds(kTick)},
-          {"mbit", each},
+          {"mbit_by_second", each},
           {"links", home.linksJson()},
           {"lost", sender.lostPackets},
           {"timeouts", sender.timeouts},
@@ -153,7 +153,7 @@ Json runPoliced(const RateParams& params) {
           {"loss", dropped.mbit(0, end) / arrived.mbit(0, end)},
           {"first_s_loss", dropped.mbit(0, kFirst) / arrived.mbit(0, kFirst)},
           {"goodput_share", progress.mbit(kFirst, end) / (rate / 1e6 * kPayloadShare)},
-          {"mbit", progress.mbit(0, end)},
+          {"goodput_mbit", progress.mbit(0, end)},
           {"hash", world.hash()}};
 }
 

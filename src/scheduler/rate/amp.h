@@ -8,9 +8,9 @@ namespace braid {
 
 /// AMP, the adaptive multipath congestion control of Kheirkhah and Lee (Algorithm 1). The windows
 /// of all subflows that share their marks grow together by one datagram per round. A mark reduces
-/// the window by a constant factor. When all subflows of a session that has been busy for a while
-/// are at the minimum window, only one of them is used (suppression). AMP is for data center
-/// networks whose switches mark above a small queue.
+/// the window by a constant factor. When all subflows are at the minimum window, only one of them
+/// is used for a while (suppression). AMP is for data center networks whose switches mark above a
+/// small queue.
 class Amp final : public CoupledController {
  public:
   /// `options`: gamma, tau, beta, minimum window.
@@ -48,7 +48,6 @@ inline double ampBeta(double bdp, double threshold) {
 // which there was not enough data to fill the window says nothing about congestion.
 inline void Amp::onAck(const AckSample& ack) {
   CoupledController::onAck(ack);
-  shared().busy().onAck(ack.bytes, ack.srtt, ack.now);
   if (!shared().isInitial(member())) {
     roundBegan_ = kNone;
     return;
@@ -56,10 +55,8 @@ inline void Amp::onAck(const AckSample& ack) {
   if (roundBegan_ == kNone) roundBegan_ = ack.now;
   marked_ |= ack.marks > 0;
   if (ack.largestSentAt < roundBegan_) return;
-  shared().busy().onRound();
   if (shared().suppressing() || !unused_) {
-    bool busy = shared().busy().lasts(options_.busyRounds, options_.busyBytes);
-    shared().onRound(marked_, busy ? options_.gamma : UINT64_MAX, options_.tau, ack.now);
+    shared().onRound(marked_, options_.gamma, options_.tau, ack.now);
   }
   roundBegan_ = ack.now;
   marked_ = unused_ = false;

@@ -81,10 +81,6 @@ struct AmpOptions {
   uint64_t tau = 8;    ///< rounds without marks before a suppression ends
   double beta = 4;     ///< a mark reduces the window by 1/beta; at least 2, see ampBeta()
   uint64_t minimumWindow = 2;  ///< cwnd_min, datagrams
-  /// Suppression begins only in a session that has been busy for so many rounds and bytes. Section
-  /// 5.2: flows below 128 KB are too small for it.
-  uint64_t busyRounds = 8;
-  uint64_t busyBytes = 128 * 1024;
 };
 
 /// The names that makeController() knows.

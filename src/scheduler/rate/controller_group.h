@@ -77,29 +77,6 @@ inline constexpr double kStayCorrelation = 0.7;
 /// DelaySeries::advance() of all users.
 void groupByBottleneck(std::span<BottleneckUser*> users);
 
-/// For how long a session has been sending without a pause.
-class BusyPeriod {
- public:
-  /// The period ends when nothing was acknowledged for kIdleRtts smoothed RTTs and kLeastIdle.
-  static constexpr int kIdleRtts = 4;
-  static constexpr Duration kLeastIdle = 1ms;
-
-  /// `bytes` of any subflow were acknowledged.
-  void onAck(uint64_t bytes, Duration srtt, Time now) {
-    if (now - last_ > std::max<Duration>(kIdleRtts * srtt, kLeastIdle)) rounds_ = bytes_ = 0;
-    last_ = now;
-    bytes_ += bytes;
-  }
-  /// A window of data of the initial subflow was acknowledged.
-  void onRound() { ++rounds_; }
-  bool lasts(uint64_t rounds, uint64_t bytes) const { return rounds_ >= rounds && bytes_ >= bytes; }
-
- private:
-  Time last_{};
-  uint64_t rounds_ = 0;
-  uint64_t bytes_ = 0;
-};
-
 /// What the coupled controllers of one session know about each other, and which of them AMP has
 /// suppressed. The first usable coupled member is the "initial subflow" of AMP.
 class ControllerGroup {
@@ -157,7 +134,6 @@ class ControllerGroup {
 
   /// Whether `member` is the initial subflow. Only the marks and rounds of that subflow count.
   bool isInitial(const Member& member) const { return initial() == &member; }
-  BusyPeriod& busy() { return busy_; }
   bool suppressing() const { return suppressing_ != nullptr; }
   /// Rounds in a row up to now: with all members at the minimum window, or, during a suppression,
   /// without marks.
@@ -175,7 +151,6 @@ class ControllerGroup {
   void regroup(Time now);
 
   CongestionEpisode congestion_;
-  BusyPeriod busy_;
   std::vector<Member*> members_;         // in order of joining
   const Member* suppressing_ = nullptr;  // the initial subflow of the suppression under way
   uint64_t rounds_ = 0;

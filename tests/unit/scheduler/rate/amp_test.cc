@@ -52,7 +52,7 @@ TEST(Amp, CwndMin) {
 
 struct AmpGroup : testing::Test {
   ControllerGroup group;
-  AmpOptions options{.busyRounds = 0, .busyBytes = 0};
+  AmpOptions options;
   std::vector<std::unique_ptr<Amp>> subflows;
 
   void make(size_t n, size_t initial = 10) {
@@ -130,38 +130,6 @@ TEST_F(AmpGroup, TheRttIsOfNoConcern) {
   for (size_t i : {0, 1}) (*this)[i].onMarks(1, at(1s), at(1100ms));
   (*this)[1].onAck(ackOf((*this)[1], 1000, at(1200ms), 900ms));
   EXPECT_EQ((*this)[1].window(), 7633u);  // 7500 + 1000 * 1000 / 7500
-}
-
-TEST_F(AmpGroup, AYoungSessionIsNotSuppressed) {
-  options.busyRounds = 8;
-  make(2);
-  squeezeAll();
-  for (int i = 0; i < 7; ++i) round();
-  EXPECT_FALSE(suppressed(1));
-  round();
-  EXPECT_TRUE(suppressed(1));
-}
-
-TEST_F(AmpGroup, ASessionThatHasSentLittleIsNotSuppressed) {
-  options.busyBytes = 100;  // each round has 10, the one before as well
-  make(2);
-  squeezeAll();
-  for (int i = 0; i < 8; ++i) round();
-  EXPECT_FALSE(suppressed(1));
-  round();
-  EXPECT_TRUE(suppressed(1));
-}
-
-TEST_F(AmpGroup, APauseEndsWhatCountsAsBusy) {
-  options.busyRounds = 8;
-  make(2);
-  squeezeAll();
-  for (int i = 0; i < 7; ++i) round();
-  now += 400ms;
-  for (int i = 0; i < 7; ++i) round();
-  EXPECT_FALSE(suppressed(1));
-  round();
-  EXPECT_TRUE(suppressed(1));
 }
 
 TEST_F(AmpGroup, SuppressesAllButTheInitialAfterGammaRoundsAtTheMinimum) {
