@@ -103,7 +103,8 @@ class TwoDaemons(PairCase):
     def end_the_first(self):
         hub = self.lab.concentrator
         for gateway in (self.first, self.second):
-            gateway.stop()
+            if gateway.process:  # not in a second attempt
+                gateway.stop()
         hub.sysctl(net__ipv4__ip_forward=0)
         try:
             self.setUp()
