@@ -142,8 +142,8 @@ class PortalCase(EdgeStartsCase):
         events = json.loads(self.gateway.ctl("explain", "--json"))["events"]
         return {event["path"] for event in events if event["kind"] == "portal"}
 
-    def is_found(self, page, uplink="wifi"):
-        self.eventually(lambda: self.status(uplink)["portal"] == page, f"the portal of {uplink} is found", 60)
+    def is_found(self, *pages, uplink="wifi"):
+        self.eventually(lambda: self.status(uplink)["portal"] in pages, f"the portal of {uplink} is found", 60)
         self.eventually(lambda: "braid_portal-" in self.edge.run("nft", "list", "ruleset"), "a way is opened")
 
     def knock(self, *addresses, namespace=None):
@@ -360,13 +360,13 @@ class TwoPortals(PortalCase):
         self.addCleanup(self.by_lte.close)
         self.serve_pages(ON_LINK)
 
-    def begin(self, page_of_lte):
+    def begin(self, *pages_of_lte):
         for uplink in ("wifi", "lte"):
             self.shut(uplink=uplink)
         self.start()
         self.by_lte.seen.clear()
         self.is_found(self.page(ON_LINK))
-        self.is_found(page_of_lte, "lte")
+        self.is_found(*pages_of_lte, uplink="lte")
         self.eventually(lambda: self.knock(NOBODY[0]), "a way is opened")
 
     def test_both_are_told_and_each_page_is_reached(self):
@@ -394,16 +394,18 @@ class TwoPortals(PortalCase):
         self.no_host_of_the_lan_is_seen()
 
     def test_one_login_after_the_other(self):
-        """The page of lte is what it answers for the address that nobody has, which leads to wifi before."""
+        """The page of lte is what it answers for an address that nobody has, which leads to wifi before: for that of IPv4
+        or of IPv6, whichever was answered first."""
         self.serve_pages(ON_LTE, "lte", redirects=False)
-        self.begin(f"http://{NOBODY[0]}/")
-        page = f"http://{NOBODY[0]}/login"
+        self.begin(f"http://{NOBODY[0]}/", f"http://[{NOBODY[1]}]/")
+        shown = self.status("lte")["portal"]
+        page = f"{shown}login"
         self.assertEqual(self.loads(page), "log-in by wifi")
         self.log_in("wifi")
         self.gateway.wait_up(timeout=60)
         self.eventually(lambda: self.status()["portal"] is None, "no portal of wifi any more")
         self.eventually(lambda: self.loads(page) == "log-in by lte", "the other one's page")
-        self.assertEqual(self.status("lte")["portal"], f"http://{NOBODY[0]}/")
+        self.assertEqual(self.status("lte")["portal"], shown)
         self.log_in("lte")
         self.eventually(lambda: self.status("lte")["portal"] is None, "no portal of lte any more", 90)
         self.is_shut(ON_LINK, ON_LTE, NOBODY[0])
