@@ -394,8 +394,8 @@ class TwoPortals(PortalCase):
         self.no_host_of_the_lan_is_seen()
 
     def test_one_login_after_the_other(self):
-        """The page of lte is what it answers for an address that nobody has, which leads to wifi before: for that of IPv4
-        or of IPv6, whichever was answered first."""
+        """The page of lte is what it answers for an address that nobody has, which leads to wifi before: that of either
+        family, whichever was answered first."""
         self.serve_pages(ON_LTE, "lte", redirects=False)
         self.begin(f"http://{NOBODY[0]}/", f"http://[{NOBODY[1]}]/")
         shown = self.status("lte")["portal"]
