@@ -143,8 +143,7 @@ void Tunnel::onInnerPacket(Packet packet, Time now) {
   parts_->settle();
 }
 
-std::optional<Drop> Tunnel::onDatagram(const Route& from, const Reception& reception,
-                                       Packet datagram, Time now) {
+std::optional<Drop> Tunnel::onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now) {
   now = parts_->forward(now);
   ByteView bytes = datagram.view();
   parts_->count(from, bytes.size(), now);
@@ -178,7 +177,7 @@ std::optional<Drop> Tunnel::onDatagram(const Route& from, const Reception& recep
   if (!peer) return drop(Drop::kUnknownSession);
   parts_->peers_.wake(*peer);
   std::optional<Drop> cause =
-      peer->onDatagram(*session, *header, from, reception, std::move(datagram), now);
+      peer->onDatagram(*session, *header, from, ecn, std::move(datagram), now);
   if (cause) countDrop(parts_->drops_, *cause);
   parts_->settle(*peer);
   return cause;

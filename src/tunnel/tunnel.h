@@ -97,8 +97,7 @@ class Tunnel final {
   void onInnerPacket(Packet packet, Time now);
   /// A datagram from a socket, with the ECN bits of its IP header. Returns why it was not used, if
   /// it names a session.
-  std::optional<Drop> onDatagram(const Route& from, const Reception& reception, Packet datagram,
-                                 Time now);
+  std::optional<Drop> onDatagram(const Route& from, Ecn ecn, Packet datagram, Time now);
   void onTimer(Time now);
   /// The kernel refused a datagram of pollDatagram() because of its route (ENETUNREACH, ENODEV,
   /// EPERM, ...).

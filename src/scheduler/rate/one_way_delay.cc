@@ -30,16 +30,13 @@ void OneWayDelay::onSample(const Sample& sample) {
   peer_ = peer;
   latest_ = sample.now;
   queues_ = {std::max(forward - forwardFloor, Duration{}),
-             std::max(reverse - reverseFloor, Duration{}),
-             {}};
-  queues_.sure = std::max(queues_.forward - doubt(sample.now), Duration{});
+             std::max(reverse - reverseFloor, Duration{})};
   bool first = samples_++ == 0;
   auto smooth = [&](Duration& mean, Duration latest) {
     mean = first ? latest : (7 * mean + latest) / 8;
   };
   smooth(smoothed_.forward, queues_.forward);
   smooth(smoothed_.reverse, queues_.reverse);
-  smooth(smoothed_.sure, queues_.sure);
   samples_ = std::min(samples_, kLeastSamples);
 }
 
@@ -66,13 +63,11 @@ void OneWayDelay::learn(Duration forward, Duration reverse, const Sample& sample
   if (number != slot_) {
     if (slot_ >= 0) learnSlope(slot_);
     slot_ = number;
-    slotOf(number) = {.number = number, .samples = 0, .forward = {}, .reverse = {}, .fallen = {}};
+    slotOf(number) = {.number = number, .samples = 0, .forward = {}, .reverse = {}};
   }
   if (sample.ofRun) return;
-  Duration floor = floorAt(&Slot::reverse, sample.now);
   Slot& slot = slotOf(number);
   ++slot.samples;
-  if (floor != Duration::max() && reverse < floor) slot.fallen += floor - reverse;
   if (forward <= slot.forward.delay) slot.forward = {forward, sample.now};
   if (reverse <= slot.reverse.delay) slot.reverse = {reverse, sample.now};
 }
@@ -102,24 +97,6 @@ Duration OneWayDelay::floorAt(Least Slot::*direction, Time now) const {
     floor = std::min(floor, least.delay + scaled(now - least.at, slope));
   }
   return floor;
-}
-
-// How much longer the forward delay may seem than it is: by drift and jumps since its floor was
-// seen.
-Duration OneWayDelay::doubt(Time now) const {
-  Duration floor = floorAt(&Slot::forward, now);
-  int64_t since = slot_;
-  Duration age{};
-  for (const Slot& slot : slots_) {
-    if (!isLive(slot)) continue;
-    if (slot.forward.delay + scaled(now - slot.forward.at, slope_) > floor) continue;
-    since = slot.number;
-    age = now - slot.forward.at;
-  }
-  Duration doubt = scaled(age, kMostSlope);
-  for (const Slot& slot : slots_)
-    if (isLive(slot) && slot.number >= since) doubt += slot.fallen;
-  return doubt;
 }
 
 }  // namespace braid

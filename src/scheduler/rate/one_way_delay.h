@@ -14,8 +14,6 @@ namespace braid {
 struct OneWayQueues {
   Duration forward{};
   Duration reverse{};
-  /// The part of `forward` that no difference of the clocks explains.
-  Duration sure{};
 };
 
 /// Splits the queue of a round trip into its two directions, by the times at which the peer says
@@ -28,11 +26,10 @@ struct OneWayQueues {
 /// clock that is faster by s makes the forward delay grow by s per second and the reverse one
 /// shrink as much. A slope that both directions show alike is taken out of the floors.
 ///
-/// When the peer's clock jumps forward, the forward delay seems longer and the reverse one shorter.
-/// So what the floor of the reverse delay has fallen since the floor of the forward delay was seen
-/// is not sure, and neither is what clocks may have drifted since then. What was learnt is
-/// forgotten when a clock has jumped by more than the round trip, so that both floors together are
-/// shorter than no time at all, and when there was no sample for kWindow.
+/// When the peer's clock jumps forward, the forward delay seems longer and the reverse one shorter,
+/// until the floors have followed within kWindow. What was learnt is forgotten when a clock has
+/// jumped by more than the round trip, so that both floors together are shorter than no time at
+/// all, and when there was no sample for kWindow.
 class OneWayDelay {
  public:
   /// The floors are the least delays of this time, in slots of kSlot.
@@ -84,7 +81,6 @@ class OneWayDelay {
     int64_t number = -1;
     int samples = 0;
     Least forward, reverse;
-    Duration fallen{};  ///< by how much the floor of the reverse delay fell
   };
   static constexpr size_t kSlots = kWindow / kSlot + 1;  // with the one that is not over
 
@@ -97,7 +93,6 @@ class OneWayDelay {
   Slot& slotOf(int64_t number) { return slots_[static_cast<size_t>(number) % kSlots]; }
   /// The floor of a direction at a moment; Duration::max(): there is none.
   Duration floorAt(Least Slot::*direction, Time now) const;
-  Duration doubt(Time now) const;
 
   int samples_ = 0;
   int64_t peer_ = 0;  // the peer's time in the latest sample, microseconds without a modulus

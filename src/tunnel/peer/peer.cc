@@ -230,10 +230,9 @@ void Peer::stepKeyUpdate(Session& session, Time now) {
 }
 
 std::optional<Drop> Peer::onDatagram(Session& session, const DatagramHeader& header,
-                                     const Route& from, const Reception& reception, Packet datagram,
-                                     Time now) {
+                                     const Route& from, Ecn ecn, Packet datagram, Time now) {
   bool lived = this->session();
-  std::optional<Drop> drop = session.onDatagram(header, from, reception, std::move(datagram), now);
+  std::optional<Drop> drop = session.onDatagram(header, from, ecn, std::move(datagram), now);
   if (drop == Drop::kBadSeal) onUnopened(session, from, now);
   if (lived && !this->session())
     staged_.open(now);  // packets that come before the next timer call are staged, too

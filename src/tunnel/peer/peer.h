@@ -167,7 +167,7 @@ class Peer final {
   /// A datagram with the id of `session`, which is one of this peer's. May end sessions, `session`
   /// too. Returns nullopt when the datagram was used, else why not; the caller counts that.
   std::optional<Drop> onDatagram(Session& session, const DatagramHeader& header, const Route& from,
-                                 const Reception& reception, Packet datagram, Time now);
+                                 Ecn ecn, Packet datagram, Time now);
   /// The kernel refused to send on this route: a subflow there is no longer usable until the peer
   /// answers a probe. True when a session has one.
   bool onSendError(const Route& route, Time now);

@@ -93,7 +93,7 @@ bool Inbound::onDatagram(Subflow& subflow, Packet datagram, const Arrival& arriv
     subflow.receiver().onMalformed(pn);
     if (good) drop(Drop::kNoBuffer);
   } else {
-    subflow.onPacket(pn, eliciting, arrival.reception, arrival.size, arrival.from, now);
+    subflow.onPacket(pn, eliciting, arrival.ecn, arrival.size, arrival.from, now);
     if (isUnit(last) && whole) receiver_.onSymbol(subflow.id(), pn, {&symbol, 1}, now);
     if (!whole) onScattered(subflow.id(), pn, datagram.view(), now);
     // Stream bytes come first: restored data must not take the memory for which they were admitted.

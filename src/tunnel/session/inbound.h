@@ -48,7 +48,7 @@ class Inbound final : private QuotaUser {
   /// How a datagram arrived.
   struct Arrival {
     PacketNumber packetNumber{};
-    Reception reception = Ecn::kNotEct;
+    Ecn ecn = Ecn::kNotEct;
     size_t size = 0;  ///< bytes of UDP payload
     Route from;
     Time now;

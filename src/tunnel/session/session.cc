@@ -135,8 +135,8 @@ void Session::setPreference(const std::string& name, const PathPreference& own,
 
 // ---- what arrives
 
-std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Route& from,
-                                        const Reception& reception, Packet datagram, Time now) {
+std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
+                                        Packet datagram, Time now) {
   size_t size = datagram.size();
   Subflow* subflow = paths_.subflows().find(header.subflow);
   PacketNumber pn = numberOf(header, subflow);
@@ -158,7 +158,7 @@ std::optional<Drop> Session::onDatagram(const DatagramHeader& header, const Rout
 
   datagram.trimFront(kHeaderSize);
   datagram.setSize(datagram.size() - kTagSize);
-  bool good = inbound_.onDatagram(*subflow, std::move(datagram), {pn, reception, size, from, now});
+  bool good = inbound_.onDatagram(*subflow, std::move(datagram), {pn, ecn, size, from, now});
   if (keys_.generation() != generation)
     events_.tell(Event::Kind::kRekeyed, "keys of a fresh handshake");
   if (inbound_.isClosed()) over_ = true;

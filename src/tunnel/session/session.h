@@ -121,8 +121,8 @@ class Session final {
   // ---- what arrives
 
   /// Decrypts the datagram and processes it. Returns nullopt when it was used, else why not.
-  std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from,
-                                 const Reception& reception, Packet datagram, Time now);
+  std::optional<Drop> onDatagram(const DatagramHeader& header, const Route& from, Ecn ecn,
+                                 Packet datagram, Time now);
   /// Queues an inner packet. Returns nullopt when it was accepted, else why not.
   std::optional<Drop> onInnerPacket(Packet packet, const FlowKey& key, bool reliable,
                                     bool ecnCapable, Time now, PacketHint hint = {}) {

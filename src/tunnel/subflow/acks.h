@@ -40,8 +40,7 @@ class AckSender {
 
   /// A new packet was opened. `eliciting`: it is ack-eliciting. `rtt`: of the path; kMaxAckDelay or
   /// more when it is not known.
-  void onPacket(PacketNumber pn, bool eliciting, const Reception& reception, Duration rtt,
-                Time now);
+  void onPacket(PacketNumber pn, bool eliciting, Ecn ecn, Duration rtt, Time now);
   /// The peer wants to know when its packets were received.
   void tellTimes() { tellsTimes_ = true; }
   /// An ACK should be sent now, even alone in its datagram.
@@ -66,7 +65,6 @@ class AckSender {
   EcnCounts ecn_;
   PacketNumber expected_{};
   Time largestAt_;
-  bool largestOfRun_ = false;
   bool tellsTimes_ = false;
   Time deadline_ = kNever;
   unsigned pending_ = 0;
@@ -88,11 +86,10 @@ class SubflowReceiver {
   /// A datagram of `bytes` with a new packet number was opened and all its frames were understood.
   /// `eliciting` and `rtt` as in AckSender. Returns true when no packet with a larger number came
   /// before.
-  bool onPacket(PacketNumber pn, bool eliciting, const Reception& reception, size_t bytes,
-                Duration rtt, Time now) {
+  bool onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, Duration rtt, Time now) {
     bool isNewest = pn >= expected();
     replay_.commit(pn);
-    acks_.onPacket(pn, eliciting, reception, rtt, now);
+    acks_.onPacket(pn, eliciting, ecn, rtt, now);
     ++counts_.receivedPackets;
     counts_.receivedBytes += bytes;
     return isNewest;
@@ -111,15 +108,12 @@ class SubflowReceiver {
   ReceiveCounts counts_;
 };
 
-inline void AckSender::onPacket(PacketNumber pn, bool eliciting, const Reception& reception,
-                                Duration rtt, Time now) {
-  Ecn ecn = reception.ecn;
+inline void AckSender::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, Duration rtt, Time now) {
   bool inOrder = pn == expected_;
   if (pn > expected_) lostFrom_ = std::min(lostFrom_, pn - 1 + LossDetector::kPacketThreshold);
   if (pn >= expected_) {
     expected_ = pn + 1;
-    largestAt_ = std::min(reception.at, now);
-    largestOfRun_ = reception.ofRun;
+    largestAt_ = now;
   }
   received_.add(pn);
   if (expected_ > PacketNumber(kReach)) received_.dropBelow(expected_ - kReach);
@@ -152,7 +146,7 @@ inline AckFrame AckSender::frame(SubflowId subflow, Time now) const {
   ack.delay = std::chrono::duration_cast<Micros>(now - largestAt_);
   if (tellsTimes_) {
     auto micros = std::chrono::floor<Micros>(largestAt_.time_since_epoch()).count();
-    ack.received = {static_cast<uint32_t>(micros) % ReceiveTime::kModulus, largestOfRun_};
+    ack.received = {static_cast<uint32_t>(micros) % ReceiveTime::kModulus, false};
   }
   ack.ecn = ecn_;
   received_.fill(ack);

@@ -28,18 +28,6 @@ struct Route {
   auto operator<=>(const Route&) const = default;
 };
 
-/// How a datagram was received, beside its route. An Ecn alone stands for one whose time the driver
-/// does not know better than when it reads it.
-struct Reception {
-  Reception(Ecn codepoint) : ecn(codepoint) {}  // NOLINT: see above
-  Reception(Ecn codepoint, Time received, bool isOfRun)
-      : ecn(codepoint), at(received), ofRun(isOfRun) {}
-
-  Ecn ecn;
-  Time at = kNever;    ///< when it arrived; at most the time at which it is handed over counts
-  bool ofRun = false;  ///< it came together with others, and `at` is that of the first of them
-};
-
 /// Whether socket and remote endpoint are the same. The local address may differ: a configured
 /// route leaves it open.
 inline bool hasSameEnds(const Route& a, const Route& b) {

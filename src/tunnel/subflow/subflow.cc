@@ -26,9 +26,9 @@ void Subflow::onNewState(Time now) {
 
 // ---- what arrives
 
-void Subflow::onPacket(PacketNumber pn, bool eliciting, const Reception& reception, size_t bytes,
-                       const Route& from, Time now) {
-  bool isNewest = receiver_.onPacket(pn, eliciting, reception, bytes, path().rtt().smoothed(), now);
+void Subflow::onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from,
+                       Time now) {
+  bool isNewest = receiver_.onPacket(pn, eliciting, ecn, bytes, path().rtt().smoothed(), now);
   peerRoute_.onPacket(from, bytes, isNewest, stateMachine_.isUnproven(), path().pto(), now);
   bool wasStale = stateMachine_.isStale(now);
   if (!stateMachine_.onPacket(path().pto(), now)) return;

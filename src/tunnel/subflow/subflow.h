@@ -95,8 +95,8 @@ class Subflow {
   // ---- what arrives
 
   /// A datagram with a new packet number was opened and all its frames were understood.
-  void onPacket(PacketNumber pn, bool eliciting, const Reception& reception, size_t bytes,
-                const Route& from, Time now);
+  void onPacket(PacketNumber pn, bool eliciting, Ecn ecn, size_t bytes, const Route& from,
+                Time now);
   /// `samePath`: the ACK came over this subflow, so its delay says something about the path.
   /// Returns false when the ACK names a packet that was never sent; it then has no effect.
   bool onAck(const AckFrame& ack, bool samePath, Time now);

@@ -149,7 +149,7 @@ struct ReceiveTime {
   static constexpr uint32_t kModulus = uint32_t{1} << 31;
 
   uint32_t micros = 0;  ///< below kModulus
-  bool ofRun = false;   ///< one of several packets that the receiver got at once, with one time
+  bool ofRun = false;   ///< the time is that of the first packet of a run, which this one is not
 };
 struct AckFrame {
   struct Range {

@@ -1,4 +1,4 @@
-#include "scheduler/rate/mark_history.h"
+#include "scheduler/rate/controller_group.h"
 
 #include <gtest/gtest.h>
 

@@ -689,6 +689,20 @@ TEST_F(WanTest, ACeilingBindsThePacing) {
   EXPECT_NEAR(w.pacingRate(), 0.95 * 700e3, 1);
 }
 
+// RFC 8511: a mark is answered, whoever else limits the rate.
+TEST_F(WanTest, AMarkLowersTheWindowUnderACeilingToo) {
+  leaveStart();
+  for (int i = 0; i < 2; ++i) {
+    lose(30);
+    round(100ms, {.acked = 70000});
+  }
+  round(100ms, {.acked = 66500});
+  double before = window();
+  w.onMarks(1, now, now);
+  round(100ms, {.acked = 66500});
+  EXPECT_NEAR(window(), FastWindow::kMarkBeta * before, 1);
+}
+
 TEST_F(WanTest, PacesALittleAboveTheWindow) {
   leaveStart();
   round(110ms, {.acked = 110000});
